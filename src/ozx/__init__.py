@@ -1,0 +1,80 @@
+"""OME-Zarr images as single .ozx files (RFC-9): pack, unpack, inspect, validate, open.
+
+`import ozx` is cheap: each public name is loaded at its first use, and zarr and numpy only with those that need them.
+
+Examples
+--------
+>>> import ozx
+>>> ozx.is_ozx(b"not an archive")
+False
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
+    from ozx.operations.detect import is_ozx
+    from ozx.operations.inspect import inspect
+    from ozx.operations.list_entries import list_entries
+    from ozx.operations.pack import pack, pack_many
+    from ozx.operations.read_value import read_value
+    from ozx.operations.unpack import unpack
+    from ozx.progress import Progress
+    from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
+    from ozx.validation.validate import validate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FormatError",
+    "OzxError",
+    "Progress",
+    "ResourceError",
+    "UnsupportedError",
+    "UsageError",
+    "inspect",
+    "is_ozx",
+    "list_entries",
+    "open",
+    "pack",
+    "pack_many",
+    "read_value",
+    "unpack",
+    "validate",
+]
+
+# Where each public name lives, and what it is called there.
+_HOMES = {
+    "FormatError": "ozx.errors:FormatError",
+    "OzxError": "ozx.errors:OzxError",
+    "Progress": "ozx.progress:Progress",
+    "ResourceError": "ozx.errors:ResourceError",
+    "UnsupportedError": "ozx.errors:UnsupportedError",
+    "UsageError": "ozx.errors:UsageError",
+    "inspect": "ozx.operations.inspect:inspect",
+    "is_ozx": "ozx.operations.detect:is_ozx",
+    "list_entries": "ozx.operations.list_entries:list_entries",
+    "open": "ozx.store.opening:open_group",
+    "pack": "ozx.operations.pack:pack",
+    "pack_many": "ozx.operations.pack:pack_many",
+    "read_value": "ozx.operations.read_value:read_value",
+    "unpack": "ozx.operations.unpack:unpack",
+    "validate": "ozx.validation.validate:validate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'ozx' has no attribute {name!r}")
+    module, _, attribute = home.partition(":")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

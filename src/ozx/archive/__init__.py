@@ -1,0 +1,25 @@
+"""The ZIP file as bytes: reading and writing archives. Knows no Zarr and no JSON.
+
+From the bytes upwards:
+
+``records``
+    One layout per record of APPNOTE.TXT: local file header, central directory header, end records, extra fields.
+``positional_reading``, ``positional_writing``
+    The only places that use POSIX-only calls; each has a portable fallback beside it.
+``byte_source``
+    ``read_at(offset, length)`` over a file or over memory.
+``names``
+    Decoding entry names, and which of them are refused.
+``directory``
+    The end records and the central directory: found, checked, and read entry by entry.
+``columns``, ``name_index``
+    The central directory as arrays: a million entries open fast and small; a key is found by its hash.
+``crc32``, ``inflate``
+    Checksums and their combination; deflate and Deflate64.
+``reader``, ``writer``
+    Entries out of an archive, entries into an archive.
+``audit``, ``local_headers``, ``name_audit``
+    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
+
+APPNOTE is PKWARE's APPNOTE.TXT 6.3.10; section numbers in comments refer to it.
+"""

@@ -1,0 +1,332 @@
+"""Facts about an archive, without verdicts: what its records say, and where they disagree.
+
+Everything is looked at once: the central directory as columns, every local file header block-wise, and of the values
+only those that begin like an archive. What the facts mean is for `ozx.validation` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.columns import Columns, read_columns
+from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
+from ozx.archive.local_headers import ExtraCensus, LocalHeaders, count_extra_fields, read_local_headers
+from ozx.archive.name_audit import NameFacts, audit_names
+from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    FLAG_DATA_DESCRIPTOR,
+    FLAG_ENCRYPTED,
+    FLAG_STRONG_ENCRYPTION,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    MASK_16,
+    STORED,
+)
+
+__all__ = ["ArchiveFacts", "FileKinds", "Layout", "Zip64Use", "audit"]
+
+_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
+_MOST_OVERLAPS = 100  # enough to tell
+
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Zip64Use:
+    """Which ZIP64 structures an archive uses.
+
+    Attributes
+    ----------
+    end_record
+        Whether it has the ZIP64 end record and its locator.
+    local_extras, central_extras
+        How many local headers, and headers of the central directory, have a ZIP64 field.
+    """
+
+    end_record: bool
+    local_extras: int
+    central_extras: int
+
+    def __bool__(self) -> bool:
+        return self.end_record or self.local_extras > 0 or self.central_extras > 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileKinds:
+    """Entries that are no plain files, by their external attributes (APPNOTE 4.4.15) or their names.
+
+    Attributes
+    ----------
+    symlinks, special
+        Indices of symbolic links, and of devices, pipes and sockets, as Unix calls them.
+    directories
+        Indices of entries whose name ends in a slash, or which Unix calls directories.
+    """
+
+    symlinks: _Indices
+    special: _Indices
+    directories: _Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things stand in the file.
+
+    Attributes
+    ----------
+    order
+        The entries in the order of their local headers.
+    is_directory_order
+        Whether the central directory has the same order.
+    leading
+        Bytes before the first local header.
+    begins_as_entry
+        Whether the file begins with a local header, be it one of the central directory's or not.
+    gap_offsets, gap_lengths
+        Bytes between local headers, values and directory that nothing refers to.
+    overlaps
+        Pairs of entries of which the second begins before the first has ended; at most 100.
+    into_directory
+        Indices of entries that end after the central directory has begun.
+    """
+
+    order: _Indices
+    is_directory_order: bool
+    leading: int
+    begins_as_entry: bool
+    gap_offsets: _Indices
+    gap_lengths: _Indices
+    overlaps: tuple[tuple[int, int], ...]
+    into_directory: _Indices
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """What `audit` found; indices are those of the central directory.
+
+    Attributes
+    ----------
+    file_size
+        Length of the file in bytes.
+    end
+        The end records.
+    columns
+        The central directory.
+    local
+        The local file headers, their faults and extra fields.
+    central_extras
+        The extra fields of the central directory.
+    zip64
+        Which ZIP64 structures are used.
+    names
+        What is noteworthy about the names.
+    kinds
+        Entries that are no plain files.
+    layout
+        Order, gaps and overlaps.
+    out_of_bounds
+        Entries that would lie outside the file; their local headers were not read.
+    encrypted, unreadable_methods, compressed, uneven, bombs, on_other_disk, commented
+        Entries that are encrypted; use a method other than stored, deflate and Deflate64; are not stored; are stored
+        with two different sizes; would inflate like a bomb; stand in another part; have a comment.
+    inflated_total
+        Bytes that all compressed entries declare together.
+    embedded
+        Stored entries that are archives by their content.
+    """
+
+    file_size: int
+    end: EndOfDirectory
+    columns: Columns
+    local: LocalHeaders
+    central_extras: ExtraCensus
+    zip64: Zip64Use
+    names: NameFacts
+    kinds: FileKinds
+    layout: Layout
+    out_of_bounds: _Indices
+    encrypted: _Indices
+    unreadable_methods: _Indices
+    compressed: _Indices
+    uneven: _Indices
+    bombs: _Indices
+    inflated_total: int
+    on_other_disk: _Indices
+    commented: _Indices
+    embedded: _Indices
+
+    @property
+    def is_bomb(self) -> bool:
+        """Whether `ArchiveReader.check` would take it for a decompression bomb."""
+        return len(self.bombs) > 0 or self.inflated_total > BOMB_TOTAL
+
+
+def audit(reader: ArchiveReader) -> ArchiveFacts:
+    """Return the facts about an archive.
+
+    Parameters
+    ----------
+    reader
+        The archive; its directory is read anew, as the reader refuses one that reaches out of the file.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        The end records or the central directory cannot be taken apart at all.
+
+    Examples
+    --------
+    >>> facts = audit(ArchiveReader("cells.ozx"))
+    >>> facts.zip64.end_record, facts.layout.overlaps
+    (True, ())
+    """
+    source, end = reader.source, reader.end
+    columns = read_columns(source, end)
+    out_of_bounds = _out_of_bounds(columns, end)
+    order = np.argsort(columns.header_offsets, kind="stable")
+    inside = order[~np.isin(order, out_of_bounds)] if len(out_of_bounds) else order
+    local = read_local_headers(source, columns, inside)
+    central_extras = _central_extras(columns)
+    names = audit_names(columns)
+    stored = columns.methods == STORED
+    sizes = columns.uncompressed_sizes
+    # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
+    is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
+    disks = _central_field(columns, "<u2", 34)
+    return ArchiveFacts(
+        file_size=source.size(),
+        end=end,
+        columns=columns,
+        local=local,
+        central_extras=central_extras,
+        zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
+        names=names,
+        kinds=_kinds(columns, names.directories),
+        layout=_layout(source, end, columns, local, inside, order),
+        out_of_bounds=out_of_bounds,
+        encrypted=np.flatnonzero(columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)),
+        unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
+        compressed=np.flatnonzero(~stored),
+        uneven=np.flatnonzero(stored & (columns.compressed_sizes != sizes)),
+        bombs=np.flatnonzero(is_bomb),
+        inflated_total=sum(sizes[~stored].tolist()),
+        on_other_disk=np.flatnonzero((disks != 0) & (disks != MASK_16)),
+        commented=np.flatnonzero(_central_field(columns, "<u2", 32)),
+        embedded=_embedded(source, columns, local),
+    )
+
+
+def _central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:
+    """Return a fixed field of all headers in the central directory, `offset` bytes after their beginning."""
+    if len(columns) == 0:
+        return np.empty(0, dtype)
+    size = len(columns.buffer) - CENTRAL_HEADER.size + 1
+    everywhere: NDArray[Any] = np.ndarray((size,), dtype, columns.buffer, offset, (1,))
+    return everywhere[columns.starts]
+
+
+def _central_extras(columns: Columns) -> ExtraCensus:
+    census = ExtraCensus(np.zeros(len(columns), bool))
+    lengths = _central_field(columns, "<u2", 30)
+    entries = np.flatnonzero(lengths)
+    starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
+    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, census)
+    return census
+
+
+def _kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
+    # 4.4.2 and 4.4.15: the upper byte names the system whose attributes these are; 3 is Unix, 19 macOS.
+    is_unix = np.isin(_central_field(columns, "<u2", 4) >> 8, (3, 19))
+    kind = (_central_field(columns, "<u4", 38) >> 28) * is_unix
+    symlinks = np.flatnonzero(kind == 0o12)
+    directories = np.union1d(np.flatnonzero(kind == 0o04), named_directories)
+    return FileKinds(symlinks, np.flatnonzero(~np.isin(kind, (0, 0o04, 0o10, 0o12))), directories)
+
+
+def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:
+    limit = np.uint64(end.directory_offset)
+    # Not the sum alone, which could wrap around.
+    beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
+    return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
+
+
+def _layout(
+    source: ByteSource,
+    end: EndOfDirectory,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    order: _Indices,
+) -> Layout:
+    starts = columns.header_offsets[inside].astype(np.int64)
+    # Where a header cannot be read, it is at least as long as its fixed part and the name.
+    shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)
+    lengths = np.where(local.lengths[inside] < 0, shortest, local.lengths[inside])
+    ends = starts + lengths + columns.compressed_sizes[inside].astype(np.int64)
+    furthest = np.maximum.accumulate(ends) if len(ends) else ends
+    offsets, gaps = _gaps(source, end, columns, local, inside, starts, furthest)
+    leading = int(starts[0]) if len(starts) else end.directory_offset
+    return Layout(
+        order=order,
+        is_directory_order=bool((columns.header_offsets[1:] >= columns.header_offsets[:-1]).all()),
+        leading=leading,
+        begins_as_entry=source.read_at(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE,
+        gap_offsets=offsets,
+        gap_lengths=gaps,
+        overlaps=tuple(_iter_overlaps(inside, starts, ends, furthest)),
+        into_directory=inside[ends > end.directory_offset],
+    )
+
+
+def _iter_overlaps(inside: _Indices, starts: _Indices, ends: _Indices, furthest: _Indices) -> Iterator[tuple[int, int]]:
+    for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
+        culprit = int(np.argmax(ends[: position + 1]))
+        yield int(inside[culprit]), int(inside[position + 1])
+
+
+def _gaps(
+    source: ByteSource,
+    end: EndOfDirectory,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    starts: _Indices,
+    furthest: _Indices,
+) -> tuple[_Indices, _Indices]:
+    """Return offsets and lengths of the bytes that nothing refers to, data descriptors (4.3.9) left out."""
+    directory_end = end.directory_offset + end.directory_size
+    begins = np.concatenate([[0], furthest, [directory_end]])
+    stops = np.concatenate([starts, [end.directory_offset, end.end_offset]])
+    has_descriptor = np.zeros(len(begins), bool)
+    has_descriptor[1:-1] = (columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0
+    lengths = stops - begins
+    # A descriptor is CRC-32 and two sizes, of 8 bytes each in ZIP64; its signature is optional.
+    for row in np.flatnonzero(has_descriptor & (lengths >= 12)).tolist():
+        used, offset = int(lengths[row]), int(begins[row])
+        if used not in (12, 16, 20, 24):
+            used = 20 if local.extras.has_zip64[inside[row - 1]] else 12
+            used += 4 * (source.read_at(offset, 4) == _DESCRIPTOR_SIGNATURE)
+        begins[row] += used
+        lengths[row] -= used
+    rows = np.flatnonzero(lengths > 0)
+    return begins[rows], lengths[rows]
+
+
+def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:
+    """Return the stored entries that begin with a local header and end in an end record."""
+    sizes = columns.compressed_sizes
+    candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))
+    found = []
+    for index in candidates.tolist():
+        end = int(columns.header_offsets[index]) + int(local.lengths[index]) + int(sizes[index])
+        length = min(int(sizes[index]), END_SEARCH_LENGTH)
+        if ends_archive(source.read_at(end - length, length)):
+            found.append(index)
+    return np.array(found, np.int64)

@@ -1,0 +1,312 @@
+"""The end records and the central directory: where they are, and the headers one by one.
+
+The central directory is the truth about an archive; it is found from the end of the file (APPNOTE 4.3.6, 4.3.16).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    CENTRAL_SIGNATURE,
+    END_RECORD,
+    END_SIGNATURE,
+    LOCAL_SIGNATURE,
+    MASK_16,
+    MASK_32,
+    SPLIT_SIGNATURE,
+    ZIP64_END_RECORD,
+    ZIP64_END_SIGNATURE,
+    ZIP64_LOCATOR,
+    ZIP64_LOCATOR_SIGNATURE,
+    CentralHeader,
+    EndRecord,
+    Zip64EndRecord,
+)
+from ozx.errors import FormatError, UnsupportedError
+
+__all__ = ["END_SEARCH_LENGTH", "EndOfDirectory", "ends_archive", "iter_headers", "read_directory", "read_end"]
+
+# The longest comment, the classic end record, the ZIP64 locator and the ZIP64 end record: one read finds them all.
+END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_RECORD.size
+
+_BLOCK = 1 << 16
+_LONGEST_BLOCK = 1 << 20
+_LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfDirectory:
+    """What the end records say, with ZIP64 values in place and offsets counted from the file's first byte.
+
+    Attributes
+    ----------
+    entries
+        Number of entries in the central directory.
+    directory_offset, directory_size
+        Where the central directory stands, in bytes.
+    end_offset
+        Offset of the first end record: of the ZIP64 one where there is one.
+    comment
+        The archive comment.
+    has_zip64_end
+        Whether there are a ZIP64 end record and locator.
+    prepended
+        Bytes before the archive proper, which every offset inside it leaves out.
+    trailing
+        Bytes after the archive comment.
+    """
+
+    entries: int
+    directory_offset: int
+    directory_size: int
+    end_offset: int
+    comment: bytes
+    has_zip64_end: bool
+    prepended: int
+    trailing: int
+
+
+def read_end(source: ByteSource) -> EndOfDirectory:
+    """Return what the end records of `source` say; one read, a second one where the ZIP64 record lies far away.
+
+    Raises
+    ------
+    FormatError
+        There is no end record (``zip/not-a-zip``, ``zip/truncated``), there are two, or they contradict each other
+        (``zip/end-record``), or the directory would lie outside the file (``zip/directory``).
+    UnsupportedError
+        The archive is one part of several (``rfc9/not-split``).
+    """
+    size = source.size()
+    tail_offset = max(0, size - END_SEARCH_LENGTH)
+    tail = read_exactly(source, tail_offset, size - tail_offset, "the end of the archive")
+    position = _find_end_record(source, tail, tail_offset)
+    classic = EndRecord.from_bytes(tail, position)
+    comment_end = position + END_RECORD.size + classic.comment_length
+    zip64_offset, wide = _read_zip64_end(source, tail, tail_offset, position)
+    end_offset = tail_offset + position if zip64_offset is None else zip64_offset
+    merged = classic if wide is None else _merge(source, classic, wide)
+    _check_single_disk(source, merged)
+    directory_offset = _locate_directory(source, merged, end_offset)
+    return EndOfDirectory(
+        entries=merged.entries,
+        directory_offset=directory_offset,
+        directory_size=merged.directory_size,
+        end_offset=end_offset,
+        comment=tail[position + END_RECORD.size : comment_end],
+        has_zip64_end=wide is not None,
+        prepended=directory_offset - merged.directory_offset,
+        trailing=len(tail) - comment_end,
+    )
+
+
+def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
+    """Return the whole central directory."""
+    return read_exactly(source, end.directory_offset, end.directory_size, "the central directory")
+
+
+def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
+    """Yield the headers of the central directory in order, reading no more of it than is asked for.
+
+    Header offsets count from the file's first byte, prepended bytes included.
+
+    Raises
+    ------
+    FormatError
+        A header is cut off or is none, or something follows the last one (``zip/directory``).
+    """
+    # Whoever wants only the first headers reads little; whoever wants all reads in large blocks.
+    buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
+    stop = end.directory_offset + end.directory_size
+    for _ in range(end.entries):
+        while following < stop and len(buffer) - position < _LONGEST_HEADER and not _holds_header(buffer, position):
+            length = min(block, stop - following)
+            buffer = buffer[position:] + read_exactly(source, following, length, "the central directory")
+            position, following, block = 0, following + length, min(2 * block, _LONGEST_BLOCK)
+        try:
+            header = CentralHeader.from_bytes(buffer, position)
+        except FormatError as error:
+            raise error.at(source.name) from None
+        position += header.length
+        yield header._replace(header_offset=header.header_offset + end.prepended)
+    left = len(buffer) - position + stop - following
+    if left:
+        raise FormatError(
+            f"the central directory has {left:,} bytes left after {end.entries:,} entries, as many as the end record "
+            "promises",
+            path=source.name,
+            rule="zip/directory",
+        )
+
+
+def _holds_header(buffer: bytes, position: int) -> bool:
+    """Tell whether the header at `position` ends within `buffer`."""
+    fixed = position + CENTRAL_HEADER.size
+    if fixed > len(buffer):
+        return False
+    # APPNOTE 4.3.12: the lengths of name, extra field and comment stand at 28, 30 and 32.
+    name, extra, comment = struct.unpack_from("<3H", buffer, position + 28)
+    return bool(fixed + name + extra + comment <= len(buffer))
+
+
+def ends_archive(tail: bytes) -> bool:
+    """Tell whether `tail`, the last bytes of some value, ends in an end record with its comment.
+
+    Examples
+    --------
+    >>> ends_archive(END_SIGNATURE + bytes(18)), ends_archive(b"pixels")
+    (True, False)
+    """
+    position = tail.rfind(END_SIGNATURE)
+    while position >= 0:
+        end = position + END_RECORD.size
+        if end <= len(tail) and end + EndRecord.from_bytes(tail, position).comment_length == len(tail):
+            return True
+        position = tail.rfind(END_SIGNATURE, 0, position)
+    return False
+
+
+def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
+    """Return the position in `tail` of the one end record that fits.
+
+    A comment may hold the bytes of another end record. The record whose comment ends with the file and whose
+    directory is where it says wins; two such records would mean two archives to two readers.
+    """
+    exact, loose = [], []
+    position = tail.rfind(END_SIGNATURE)
+    while position >= 0:
+        if position + END_RECORD.size <= len(tail):
+            end = position + END_RECORD.size + EndRecord.from_bytes(tail, position).comment_length
+            if end == len(tail):
+                exact.append(position)
+            elif end < len(tail):
+                loose.append(position)
+        position = tail.rfind(END_SIGNATURE, 0, position)
+    proven = [found for found in exact if _has_directory(source, tail, tail_offset, found)]
+    if len(proven) > 1:
+        raise FormatError(
+            f"two end of central directory records fit, at {tail_offset + proven[1]:,} and {tail_offset + proven[0]:,}"
+            "; readers would see different archives",
+            path=source.name,
+            rule="zip/end-record",
+        )
+    for found in (proven, exact, loose):
+        if found:
+            return found[0]
+    head = source.read_at(0, 4)
+    if head == LOCAL_SIGNATURE:
+        raise FormatError(
+            "it begins like a ZIP file, but has no end of central directory record",
+            path=source.name,
+            rule="zip/truncated",
+            hint="The file is incomplete: copy or download it again.",
+        )
+    if head == SPLIT_SIGNATURE:
+        raise _split(source, "it begins with the mark of the first part of a split archive")
+    raise FormatError(
+        f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}",
+        path=source.name,
+        rule="zip/not-a-zip",
+    )
+
+
+def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
+    """Tell whether a directory stands where the end record at `position` says it does."""
+    record = EndRecord.from_bytes(tail, position)
+    locator = position - ZIP64_LOCATOR.size
+    if locator >= 0 and tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
+        return True
+    if record.entries == 0:
+        return record.directory_size == 0
+    start = tail_offset + position - record.directory_size
+    if start >= tail_offset:
+        return tail.startswith(CENTRAL_SIGNATURE, start - tail_offset)
+    return start >= 0 and source.read_at(start, 4) == CENTRAL_SIGNATURE
+
+
+def _read_zip64_end(
+    source: ByteSource, tail: bytes, tail_offset: int, position: int
+) -> tuple[int | None, Zip64EndRecord | None]:
+    """Return offset and fields of the ZIP64 end record that the locator before the end record names, if any."""
+    locator = position - ZIP64_LOCATOR.size
+    if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
+        return None, None
+    _, disk, declared, disks = ZIP64_LOCATOR.unpack_from(tail, locator)
+    if disk or disks > 1:
+        raise _split(source, f"the ZIP64 locator speaks of {disks} parts")
+    # With prepended bytes the declared offset is too small: then the record stands right before its locator.
+    for offset in (declared, tail_offset + locator - ZIP64_END_RECORD.size):
+        if 0 <= offset <= tail_offset + locator - ZIP64_END_RECORD.size:
+            begin, what = offset - tail_offset, "the ZIP64 end record"
+            data = tail[begin:] if begin >= 0 else read_exactly(source, offset, ZIP64_END_RECORD.size, what)
+            if data.startswith(ZIP64_END_SIGNATURE):
+                return offset, Zip64EndRecord.from_bytes(data)
+    raise FormatError(
+        f"the ZIP64 locator names an end record at {declared:,}; there is none",
+        path=source.name,
+        rule="zip/end-record",
+    )
+
+
+def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:
+    """Return the fields in force: a classic field that is no sentinel has to agree with the ZIP64 one (4.4.1.4)."""
+    values = {}
+    for field, value in zip(EndRecord._fields[:6], classic[:6], strict=True):
+        sentinel = MASK_32 if field.startswith("directory_s") or field == "directory_offset" else MASK_16
+        values[field] = getattr(wide, field)
+        if value not in (sentinel, values[field]):
+            raise FormatError(
+                f"the end records contradict each other: {field.replace('_', ' ')} is {value:,} in the classic one, "
+                f"{values[field]:,} in the ZIP64 one",
+                path=source.name,
+                rule="zip/end-record",
+            )
+    return EndRecord(**values, comment_length=classic.comment_length)
+
+
+def _check_single_disk(source: ByteSource, record: EndRecord) -> None:
+    if record.disk or record.directory_disk:
+        raise _split(source, f"this is part {record.disk + 1}, the directory is in part {record.directory_disk + 1}")
+    if record.entries_on_disk != record.entries:
+        raise _split(source, f"{record.entries_on_disk:,} of {record.entries:,} entries are in this part")
+
+
+def _split(source: ByteSource, found: str) -> UnsupportedError:
+    # RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be split into multiple parts."
+    return UnsupportedError(
+        f"expected a ZIP file in one part; {found}",
+        path=source.name,
+        rule="rfc9/not-split",
+        hint="Join the parts with the program that split them (zip -s 0), then try again.",
+    )
+
+
+def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) -> int:
+    """Return the directory's true offset: the declared one, or the one right before the end records."""
+    declared, size = record.directory_offset, record.directory_size
+    fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
+    if not fits or declared + size > end_offset:
+        raise FormatError(
+            f"the end record speaks of {record.entries:,} entries in {size:,} bytes at {declared:,}; "
+            f"the end records begin at {end_offset:,}",
+            path=source.name,
+            rule="zip/directory",
+        )
+    adjacent = end_offset - size
+    if declared == adjacent or size == 0:
+        return declared
+    if source.read_at(declared, 4) != CENTRAL_SIGNATURE:
+        return adjacent
+    if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # as where one archive was appended to another
+        raise FormatError(
+            f"two central directories fit the end record, at {declared:,} and {adjacent:,}; "
+            "readers would see different archives",
+            path=source.name,
+            rule="zip/directory",
+        )
+    return declared

@@ -1,0 +1,230 @@
+"""One entry's value, given its central directory header alone.
+
+`ozx.archive.reader` holds the whole directory as numpy arrays; who wants a few entries of it, found by reading the
+directory from its beginning, needs neither the arrays nor numpy, whose import takes longer than the reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import EndOfDirectory
+from ozx.archive.names import decode_name
+from ozx.archive.records import (
+    FLAG_DATA_DESCRIPTOR,
+    FLAG_ENCRYPTED,
+    FLAG_STRONG_ENCRYPTION,
+    FLAG_UTF8,
+    LOCAL_HEADER,
+    STORED,
+    CentralHeader,
+    LocalHeader,
+    method_name,
+    resolve_zip64,
+)
+from ozx.errors import FormatError, UnsupportedError
+
+__all__ = ["ReadAhead", "entry_name", "find_data", "header_contradiction", "iter_value", "read_local_header"]
+
+_BLOCK = 1 << 20
+# A local file header nearly always fits here, so that one read brings it whole.
+_HEADER_GUESS = 512
+
+
+class ReadAhead:
+    """A source that reads forward in blocks, so that entries which follow each other cost few reads.
+
+    Not for use from several threads: it remembers one block.
+
+    Parameters
+    ----------
+    source
+        What is read from.
+    block
+        How many bytes one read brings at least.
+
+    Examples
+    --------
+    >>> from ozx.archive.byte_source import MemorySource
+    >>> ahead = ReadAhead(MemorySource(b"PK..1234"), block=6)
+    >>> ahead.read_at(0, 2), ahead.read_at(2, 4), ahead.size()
+    (b'PK', b'..12', 8)
+    """
+
+    def __init__(self, source: ByteSource, block: int = 1 << 17) -> None:
+        self._source = source
+        self._block = block
+        self._start = 0
+        self._data = b""
+
+    @property
+    def name(self) -> str:
+        """What messages call the source."""
+        return self._source.name
+
+    def size(self) -> int:
+        """Return the length in bytes."""
+        return self._source.size()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only where the source ends."""
+        position = offset - self._start
+        if position < 0 or position + length > len(self._data):
+            self._data = self._source.read_at(offset, max(length, self._block))
+            self._start, position = offset, 0
+        return self._data[position : position + length]
+
+    def check_unchanged(self) -> None:
+        """Raise `FormatError` when the source is no longer what it was at the first use."""
+        self._source.check_unchanged()
+
+
+def entry_name(header: CentralHeader) -> str:
+    """Return the name of the entry that `header` describes, as text."""
+    return decode_name(header.name, header.flags, header.extra)
+
+
+def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
+    """Return the local file header of the entry that `header` describes, as it stands.
+
+    Raises
+    ------
+    FormatError
+        There is none, or it is cut off (``zip/local-header``, ``zip/truncated``).
+    """
+    start = header.header_offset
+    try:
+        data = source.read_at(start, _HEADER_GUESS)
+        needed = LOCAL_HEADER.size
+        if len(data) >= needed:
+            needed += int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+        if needed > len(data):
+            data = read_exactly(source, start, needed, "a local file header")
+        return LocalHeader.from_bytes(data)
+    except FormatError as error:
+        message = f"entry {entry_name(header)!r}, local file header at {start:,}: {error.message}"
+        raise FormatError(message, path=source.name, rule=error.rule) from None
+
+
+def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
+    """Return what the local header says otherwise than the central directory, or None when they agree.
+
+    Sizes and CRC-32 may be zero in a local header whose bit 3 announces a data descriptor (APPNOTE 4.4.4).
+    """
+    if local.name != header.name:
+        return f"the local header names it {local.name.decode('utf-8', 'replace')!r}"
+    if not local.name.isascii() and (local.flags ^ header.flags) & FLAG_UTF8:
+        return "its two headers declare different encodings of the name"
+    if local.method != header.method:
+        return f"the local header says {method_name(local.method)}, the central directory {method_name(header.method)}"
+    if (local.flags ^ header.flags) & FLAG_ENCRYPTED:
+        return "its two headers disagree on encryption"
+    return _number_contradiction(header, local)
+
+
+def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
+    try:
+        uncompressed, compressed = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)
+    except FormatError as error:
+        return f"in the local header {error.message}"
+    pairs = (
+        ("CRC-32", local.crc32, header.crc32),
+        ("stored size", compressed, header.compressed_size),
+        ("original size", uncompressed, header.uncompressed_size),
+    )
+    for field, here, there in pairs:
+        if here != there and not (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
+            return f"the local header says {field} {here:,}, the central directory {there:,}"
+    return None
+
+
+def find_data(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> int:
+    """Return where the bytes of an entry begin: after its own local header, which is checked first.
+
+    Parameters
+    ----------
+    source
+        The archive.
+    header
+        The entry's header in the central directory, with an offset that counts from the file's first byte.
+    end
+        The archive's end records: no entry reaches into the directory.
+
+    Raises
+    ------
+    FormatError
+        The local header is missing or contradicts the central directory (``zip/local-header``), or the entry does
+        not end before the directory begins (``zip/overlap``).
+    UnsupportedError
+        The entry is encrypted (``zip/encrypted``).
+    """
+    name = entry_name(header)
+    if header.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
+        raise UnsupportedError(
+            f"entry {name!r} is encrypted",
+            path=source.name,
+            rule="zip/encrypted",
+            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
+        )
+    if header.header_offset + header.compressed_size > end.directory_offset:
+        raise FormatError(
+            f"entry {name!r} declares {header.compressed_size:,} bytes at {header.header_offset:,}, "
+            f"but the central directory begins at {end.directory_offset:,}",
+            path=source.name,
+            rule="zip/bounds",
+        )
+    local = read_local_header(source, header)
+    contradiction = header_contradiction(header, local)
+    if contradiction is not None:
+        raise FormatError(
+            f"entry {name!r}: {contradiction} (local file header at {header.header_offset:,})",
+            path=source.name,
+            rule="zip/local-header",
+        )
+    offset = header.header_offset + local.length
+    if offset + header.compressed_size > end.directory_offset:
+        raise FormatError(f"entry {name!r} runs into the central directory", path=source.name, rule="zip/overlap")
+    return offset
+
+
+def iter_value(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> Iterator[bytes]:
+    """Yield the value of an entry in blocks of about 1 MiB; its CRC-32 is checked at the end.
+
+    Raises
+    ------
+    FormatError
+        As `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``), which is known
+        only after the last block.
+    UnsupportedError
+        The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
+    """
+    name, checksum = entry_name(header), 0
+    try:
+        blocks = _iter_stored(source, header, end)
+        if header.method != STORED:
+            from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
+
+            blocks = iter_inflated(header.method, blocks, header.uncompressed_size)
+        for block in blocks:
+            checksum = crc32(block, checksum)
+            yield block
+    except (FormatError, UnsupportedError) as error:
+        if error.path is None:
+            error.message = f"entry {name!r}: {error.message}"
+        raise error.at(source.name) from None
+    if checksum != header.crc32:
+        raise FormatError(
+            f"entry {name!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; its bytes are damaged",
+            path=source.name,
+            rule="zip/crc",
+        )
+
+
+def _iter_stored(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> Iterator[bytes]:
+    offset, missing = find_data(source, header, end), header.compressed_size
+    while missing:
+        length = min(_BLOCK, missing)
+        yield read_exactly(source, offset, length, f"entry {entry_name(header)!r}")
+        offset, missing = offset + length, missing - length

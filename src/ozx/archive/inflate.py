@@ -1,0 +1,162 @@
+"""Deflate and Deflate64 (APPNOTE 4.4.5, methods 8 and 9), never giving out more than an entry declares.
+
+Deflate64 comes from inflate64, or from the extra ``zipfile-deflate64`` where that is installed. The latter patches
+the standard library's `zipfile` when it is imported; here only its extension module is loaded, at the first
+Deflate64 entry, so that `zipfile` stays as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from ozx.archive.records import DEFLATE64, DEFLATED, method_name
+from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
+
+__all__ = ["deflate64_decoder", "iter_inflated"]
+
+_OUTPUT_BLOCK = 1 << 20
+# Neither Deflate64 decoder takes a bound for its output: the input's slices bound it. 18 bits can stand for 65,538
+# bytes, so that a slice of 1 KiB gives 29 MiB at the worst.
+_DEFLATE64_SLICE = 1 << 10
+
+
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    def decode(self, data: bytes) -> bytes: ...
+
+
+class _Deflate64Decoder:
+    """One face for the two decoders, whose methods have different names."""
+
+    def __init__(self, decoder: object, method: str) -> None:
+        self._decoder = decoder
+        self._decode: Callable[[bytes], bytes] = getattr(decoder, method)
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.eof)  # type: ignore[attr-defined]
+
+    def decode(self, data: bytes) -> bytes:
+        return self._decode(data)
+
+
+def deflate64_decoder() -> str:
+    """Return name and version of the package that decodes Deflate64 here, e.g. ``"inflate64 1.0.4"``."""
+    package = "zipfile-deflate64" if _zipfile_deflate64() is not None else "inflate64"
+    return f"{package} {importlib.metadata.version(package)}"
+
+
+def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
+    """Yield the inflated bytes of one entry in blocks of bounded size, `uncompressed_size` in all.
+
+    Parameters
+    ----------
+    method
+        8 (deflate) or 9 (Deflate64).
+    slices
+        The compressed bytes, in pieces of any length.
+    uncompressed_size
+        What the central directory declares; not a byte more is produced.
+
+    Raises
+    ------
+    FormatError
+        The data is damaged, or inflates to more or less than declared (``zip/inflate``).
+    UnsupportedError
+        Another method (``zip/method``).
+
+    Examples
+    --------
+    >>> packer = zlib.compressobj(wbits=-15)
+    >>> data = packer.compress(b"nucleus " * 3) + packer.flush()
+    >>> b"".join(iter_inflated(8, [data], 24))
+    b'nucleus nucleus nucleus '
+    """
+    if method == DEFLATED:
+        blocks = _iter_deflated(slices)
+    elif method == DEFLATE64:
+        blocks = _iter_deflated64(slices)
+    else:
+        raise UnsupportedError(
+            f"expected a stored, deflated or Deflate64 entry; found {method_name(method)}",
+            rule="zip/method",
+            hint="Unpack it with the program that wrote it, then run ozx pack on the folder.",
+        )
+    produced = 0
+    try:
+        for block in blocks:
+            produced += len(block)
+            if produced > uncompressed_size:
+                break
+            yield block
+    except OzxError:  # from whoever reads the slices
+        raise
+    except (zlib.error, ValueError) as error:
+        # inflate64 and zipfile-deflate64 raise plain ValueError for damaged data.
+        raise FormatError(f"the {method_name(method)} data is damaged: {error}", rule="zip/inflate") from None
+    if produced != uncompressed_size:
+        found = "more" if produced > uncompressed_size else f"{produced:,}"
+        raise FormatError(
+            f"expected {uncompressed_size:,} bytes after inflating, found {found}; the data is damaged or cut off",
+            rule="zip/inflate",
+        )
+
+
+def _iter_deflated(slices: Iterable[bytes]) -> Iterator[bytes]:
+    decoder = zlib.decompressobj(wbits=-15)
+    for data in slices:
+        pending = data
+        while pending and not decoder.eof:
+            yield decoder.decompress(pending, _OUTPUT_BLOCK)
+            pending = decoder.unconsumed_tail
+    while not decoder.eof and (block := decoder.decompress(b"", _OUTPUT_BLOCK)):
+        yield block
+    if not decoder.eof:
+        raise ValueError("the end of the stream is missing")
+
+
+def _iter_deflated64(slices: Iterable[bytes]) -> Iterator[bytes]:
+    decoder = _new_deflate64_decoder()
+    for data in slices:
+        for start in range(0, len(data), _DEFLATE64_SLICE):
+            if decoder.eof:  # what zipfile-deflate64 returns after the end is undefined
+                return
+            yield decoder.decode(data[start : start + _DEFLATE64_SLICE])
+    if not decoder.eof:
+        raise ValueError("the end of the stream is missing")
+
+
+def _new_deflate64_decoder() -> _Decoder:
+    extension = _zipfile_deflate64()
+    if extension is not None:
+        return _Deflate64Decoder(extension(), "decompress")
+    try:
+        from inflate64 import Inflater  # noqa: PLC0415 (an optional path must not slow every start)
+    except ImportError as error:
+        raise ResourceError(
+            f"reading a Deflate64 entry needs the package inflate64: {error}", hint="pip install inflate64"
+        ) from None
+    return _Deflate64Decoder(Inflater(), "inflate")
+
+
+@functools.cache
+def _zipfile_deflate64() -> Callable[[], object] | None:
+    """Return the extra's decoder class, or None where the extra is not installed."""
+    package = importlib.util.find_spec("zipfile_deflate64")  # finds, does not import: importing would patch zipfile
+    if package is None or package.submodule_search_locations is None:
+        return None
+    spec = importlib.machinery.PathFinder.find_spec("deflate64", package.submodule_search_locations)
+    if spec is None or not isinstance(spec.loader, importlib.machinery.ExtensionFileLoader):
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    decoder: Callable[[], object] = module.Deflate64
+    return decoder

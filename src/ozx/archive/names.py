@@ -1,0 +1,108 @@
+"""Entry names: how their bytes become text, and which are refused (APPNOTE 4.4.17, appendix D)."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, iter_extra_fields
+
+__all__ = ["are_plain_names", "decode_name", "encode_name", "name_fault"]
+
+# Backslash, colon (of a drive letter), an empty component, '.' and '..'.
+_SIGNS_OF_FAULTS = (b"\\", b":", b"\0\0", b"\0.\0", b"\0..\0")
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
+    r"""Return an entry's name as text.
+
+    UTF-8 where bit 11 says so or where the bytes are ASCII; else the Info-ZIP Unicode path, when its CRC proves
+    that it belongs to this name (APPNOTE 4.6.9); else UTF-8 where the bytes happen to be it, as many writers leave
+    bit 11 out; else code page 437. Bytes that bit 11 declares but that are no UTF-8 keep their place as surrogates,
+    which `name_fault` refuses.
+
+    Examples
+    --------
+    >>> decode_name(b"caf\x82", 0), decode_name("é".encode(), 0x800)
+    ('café', 'é')
+    """
+    if raw.isascii():
+        return raw.decode("ascii")
+    if flags & FLAG_UTF8:
+        return raw.decode("utf-8", "surrogateescape")
+    for field in iter_extra_fields(extra):
+        if field.identifier == EXTRA_UNICODE_PATH and len(field.data) > 5:
+            version, checksum = struct.unpack_from("<BI", field.data)
+            if version == 1 and checksum == crc32(raw):
+                return field.data[5:].decode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("cp437")
+
+
+def encode_name(name: str) -> tuple[bytes, int]:
+    r"""Return a name's bytes and its flags: bit 11 where the name is not ASCII.
+
+    Examples
+    --------
+    >>> encode_name("0/c/0"), encode_name("é")
+    ((b'0/c/0', 0), (b'\xc3\xa9', 2048))
+    """
+    raw = name.encode("utf-8")
+    return raw, 0 if raw.isascii() else FLAG_UTF8
+
+
+def are_plain_names(raw_names: Sequence[bytes]) -> bool:
+    r"""Tell whether many names are ASCII and none of them can have a fault: proof for nearly all archives, at once.
+
+    False proves nothing: then `name_fault` has to look at each.
+
+    Examples
+    --------
+    >>> are_plain_names([b"zarr.json", b"0/c/0"]), are_plain_names([b"0/../x"]), are_plain_names([b"caf\xc3\xa9"])
+    (True, False, False)
+    """
+    joined = b"\0".join(raw_names)
+    if not joined.isascii() or joined.count(b"\0") != len(raw_names) - 1:
+        return False
+    framed = b"\0" + joined.replace(b"/", b"\0/\0") + b"\0"  # each component stands between two NULs
+    return not any(fault in framed for fault in _SIGNS_OF_FAULTS)
+
+
+def name_fault(name: str) -> str | None:
+    """Return why no store key may be called `name`, or None when it may.
+
+    A name that points out of the folder it is unpacked into, or that readers take for different files, is refused
+    wherever it comes from: from an archive or from a directory.
+
+    Examples
+    --------
+    >>> name_fault("0/c/0/0") is None
+    True
+    >>> name_fault("../evil")
+    "it has a '..' component"
+    """
+    checks = (
+        (not name, "it is empty"),
+        (name.startswith("/"), "it is absolute"),
+        ("\\" in name, "it has a backslash"),
+        ("\0" in name, "it has a NUL character"),
+        (_DRIVE.match(name) is not None, "it begins with a drive letter"),
+        (len(name.encode("utf-8", "surrogatepass")) > 0xFFFF, "it is longer than 65,535 bytes"),
+    )
+    for is_wrong, reason in checks:
+        if is_wrong:
+            return reason
+    parts = name.removesuffix("/").split("/")
+    for part in ("", ".", ".."):
+        if part in parts:
+            return f"it has a {part!r} component" if part else "it has an empty component"
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return "it is not valid UTF-8"
+    return None

@@ -1,0 +1,146 @@
+"""Reading at a position, without moving one: `os.pread` and `os.readv`, each with a portable fallback beside it.
+
+The fallback serves systems without these calls (Windows): every thread of every process has a handle of its own
+there, so that no position is shared and no lock is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from ozx.errors import FormatError
+
+__all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "vector_reader"]
+
+# O_NONBLOCK keeps a named pipe that took a file's place from hanging the open; files ignore it. O_BINARY is Windows'.
+READ_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
+
+
+def open_for_reading(path: str) -> int:
+    """Return a descriptor of the file at `path`; ownership goes to the caller."""
+    return os.open(path, READ_FLAGS)
+
+
+def forget_cache(descriptor: int) -> None:
+    """Ask the system to read the file from the disk next time, where it can be asked."""
+    advise = getattr(os, "posix_fadvise", None)
+    if advise is not None:
+        advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def vector_reader() -> Callable[[int, list[memoryview]], int]:
+    """Return `os.readv`: it reads once from a descriptor's own position into buffers, and returns the bytes read.
+
+    The portable stand-in fills the first buffer only. Asked for once per run and not per read: a call more for each
+    of a million small files is a second more.
+    """
+    readv = getattr(os, "readv", None)
+    return _read_into_first if readv is None else readv
+
+
+def _read_into_first(descriptor: int, buffers: list[memoryview]) -> int:
+    data = os.read(descriptor, len(buffers[0]))
+    buffers[0][: len(data)] = data
+    return len(data)
+
+
+class PositionalFile:
+    """A file that any number of threads and forked processes read from at once.
+
+    Parameters
+    ----------
+    path
+        The file; it is opened at the first read, so that the object can be made, pickled and sent cheaply.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+        self._handles: dict[tuple[int, int], BinaryIO] = {}
+        self._opening = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"])  # type: ignore[misc]
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the descriptor back; a later read would open the file again."""
+        descriptor, self._descriptor = getattr(self, "_descriptor", None), None
+        if descriptor is not None:
+            os.close(descriptor)
+        handles, self._handles = getattr(self, "_handles", {}), {}
+        for handle in handles.values():
+            handle.close()
+
+    def fstat(self) -> os.stat_result:
+        """Return what the system says of the open file (not of whatever has its name by now)."""
+        return os.fstat(self._open())
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only where the file ends."""
+        pread = getattr(os, "pread", None)
+        if pread is None:
+            handle = self._handle_of_this_thread()
+            handle.seek(offset)
+            return handle.read(length)
+        descriptor = self._open()
+        data: bytes = pread(descriptor, length, offset)
+        if len(data) == length or not data:
+            return data
+        pieces, missing = [data], length - len(data)  # Linux ends one read at 2 GiB, and signals may end it anywhere
+        while missing and (data := pread(descriptor, missing, offset + length - missing)):
+            pieces.append(data)
+            missing -= len(data)
+        return b"".join(pieces)
+
+    def read_into_at(self, buffer: memoryview, offset: int) -> int:
+        """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
+        preadv = getattr(os, "preadv", None)
+        if preadv is None:
+            data = self.read_at(offset, len(buffer))
+            buffer[: len(data)] = data
+            return len(data)
+        descriptor, filled = self._open(), 0
+        while filled < len(buffer) and (count := preadv(descriptor, [buffer[filled:]], offset + filled)):
+            filled += count
+        return filled
+
+    def _open(self) -> int:
+        descriptor = self._descriptor
+        if descriptor is None:
+            with self._opening:  # only the first use waits here; reads take no lock
+                descriptor = self._descriptor
+                if descriptor is None:
+                    descriptor = open_for_reading(self.path)
+                    mode = os.fstat(descriptor).st_mode
+                    if not stat.S_ISREG(mode):
+                        os.close(descriptor)
+                        found = "a directory" if stat.S_ISDIR(mode) else "a device, pipe or socket"
+                        message = f"expected a regular file; found {found}"
+                        raise FormatError(message, path=self.path, rule="zip/special-file")
+                    self._descriptor = descriptor
+        return descriptor
+
+    def _handle_of_this_thread(self) -> BinaryIO:
+        # A forked child inherits the handles of its parent, whose positions it would share: hence the process id.
+        owner = (os.getpid(), threading.get_ident())
+        handle = self._handles.get(owner)
+        if handle is None:
+            expected = self.fstat()  # also says what is wrong with a path that is no file
+            handle = os.fdopen(open_for_reading(self.path), "rb")
+            if not os.path.samestat(os.fstat(handle.fileno()), expected):
+                handle.close()
+                raise FormatError("the file was replaced while it was read", path=self.path, rule="zip/changed")
+            self._handles[owner] = handle
+        return handle

@@ -1,0 +1,285 @@
+"""One layout per record of a ZIP file (APPNOTE 4.3 to 4.5), as pure conversions between bytes and fields.
+
+Nothing here reads a file or judges what it finds; `parse_*` and `from_bytes` raise `FormatError` only where the
+bytes cannot be taken apart at all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ozx.errors import FormatError
+
+__all__ = [
+    "CENTRAL_HEADER",
+    "CENTRAL_SIGNATURE",
+    "DEFLATE64",
+    "DEFLATED",
+    "END_RECORD",
+    "END_SIGNATURE",
+    "EXTRA_PADDING",
+    "EXTRA_UNICODE_PATH",
+    "EXTRA_ZIP64",
+    "FLAG_DATA_DESCRIPTOR",
+    "FLAG_ENCRYPTED",
+    "FLAG_STRONG_ENCRYPTION",
+    "FLAG_UTF8",
+    "LOCAL_HEADER",
+    "LOCAL_SIGNATURE",
+    "MASK_16",
+    "MASK_32",
+    "METHOD_NAMES",
+    "SPLIT_SIGNATURE",
+    "STORED",
+    "ZIP64_END_RECORD",
+    "ZIP64_END_SIGNATURE",
+    "ZIP64_LOCATOR",
+    "ZIP64_LOCATOR_SIGNATURE",
+    "CentralHeader",
+    "EndRecord",
+    "ExtraField",
+    "LocalHeader",
+    "Zip64EndRecord",
+    "iter_extra_fields",
+    "method_name",
+    "resolve_zip64",
+]
+
+LOCAL_SIGNATURE = b"PK\x03\x04"
+CENTRAL_SIGNATURE = b"PK\x01\x02"
+END_SIGNATURE = b"PK\x05\x06"
+ZIP64_END_SIGNATURE = b"PK\x06\x06"
+ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
+# 8.5.3: what the first part of a split archive begins with. A data descriptor (4.3.9) may begin with the same.
+SPLIT_SIGNATURE = b"PK\x07\x08"
+
+# 4.3.7: signature, version needed, flags, method, time, date, crc-32, compressed and uncompressed size,
+# lengths of name and extra field.
+LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+# 4.3.12: signature, version made by, version needed, flags, method, time, date, crc-32, compressed and
+# uncompressed size, lengths of name, extra field and comment, disk, internal and external attributes, offset.
+CENTRAL_HEADER = struct.Struct("<4s6H3I5H2I")
+# 4.3.16: signature, this disk, disk of the directory, entries here, entries in all, size, offset, comment length.
+END_RECORD = struct.Struct("<4s4H2IH")
+# 4.3.14: signature, size of the rest, version made by, version needed, this disk, disk of the directory,
+# entries here, entries in all, size, offset.
+ZIP64_END_RECORD = struct.Struct("<4sQ2H2I4Q")
+# 4.3.15: signature, disk of the ZIP64 end record, its offset, number of disks.
+ZIP64_LOCATOR = struct.Struct("<4sIQI")
+
+MASK_16 = 0xFFFF
+MASK_32 = 0xFFFFFFFF
+
+# 4.4.5
+STORED, DEFLATED, DEFLATE64 = 0, 8, 9
+METHOD_NAMES = {
+    STORED: "stored",
+    1: "shrunk",
+    6: "imploded",
+    DEFLATED: "deflated",
+    DEFLATE64: "deflate64",
+    12: "bzip2",
+    14: "lzma",
+    93: "zstd",
+    95: "xz",
+    98: "ppmd",
+    99: "aes",
+}
+
+# 4.4.4
+FLAG_ENCRYPTED = 1 << 0
+FLAG_DATA_DESCRIPTOR = 1 << 3
+FLAG_STRONG_ENCRYPTION = 1 << 6
+FLAG_UTF8 = 1 << 11
+
+EXTRA_ZIP64 = 0x0001  # 4.5.3
+EXTRA_UNICODE_PATH = 0x7075  # 4.6.9
+# The field of Android's zipalign: two bytes of alignment, then zeros. The one padding readers have met before.
+EXTRA_PADDING = 0xD935
+
+
+def method_name(method: int) -> str:
+    """Return the usual name of a compression method, e.g. ``"deflated"``, or ``"method 42"``.
+
+    Examples
+    --------
+    >>> method_name(8), method_name(42)
+    ('deflated', 'method 42')
+    """
+    return METHOD_NAMES.get(method, f"method {method}")
+
+
+class ExtraField(NamedTuple):
+    """One field of an extra-field block: its id and its data (APPNOTE 4.5)."""
+
+    identifier: int
+    data: bytes
+
+
+def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
+    """Yield the fields of an extra-field block; a tail too short to be a field is passed over, as readers do.
+
+    Examples
+    --------
+    >>> list(iter_extra_fields(bytes.fromhex("01000200aabb" "ff")))
+    [ExtraField(identifier=1, data=b'\\xaa\\xbb')]
+    """
+    position = 0
+    while position + 4 <= len(extra):
+        identifier, length = struct.unpack_from("<HH", extra, position)
+        position += 4
+        if position + length > len(extra):
+            return
+        yield ExtraField(identifier, extra[position : position + length])
+        position += length
+
+
+def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
+    """Replace each 0xFFFFFFFF among `values` by its 64-bit value from the ZIP64 extra field (APPNOTE 4.5.3).
+
+    Parameters
+    ----------
+    values
+        The 32-bit fields in the order of the extra field: uncompressed size, compressed size, header offset.
+    extra
+        The extra-field block of the same header.
+
+    Raises
+    ------
+    FormatError
+        A value is the sentinel, but the ZIP64 field is missing or too short (``zip/zip64-field``).
+
+    Examples
+    --------
+    >>> resolve_zip64((5, 0xFFFFFFFF), bytes.fromhex("0100" "0800" "0000000001000000"))
+    (5, 4294967296)
+    """
+    if MASK_32 not in values:
+        return values
+    data = next((field.data for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64), None)
+    wanted = 8 * values.count(MASK_32)
+    if data is None or len(data) < wanted:
+        found = "no ZIP64 extra field" if data is None else f"a ZIP64 extra field of {len(data)} bytes"
+        raise FormatError(
+            f"a size or offset of 0xFFFFFFFF needs a ZIP64 extra field of at least {wanted} bytes; found {found}",
+            rule="zip/zip64-field",
+        )
+    wide = iter(struct.unpack_from(f"<{wanted // 8}Q", data))
+    return tuple(next(wide) if value == MASK_32 else value for value in values)
+
+
+class LocalHeader(NamedTuple):
+    """A local file header (APPNOTE 4.3.7) with its 32-bit fields as they stand."""
+
+    version_needed: int
+    flags: int
+    method: int
+    crc32: int
+    compressed_size: int
+    uncompressed_size: int
+    name: bytes
+    extra: bytes
+
+    @property
+    def length(self) -> int:
+        """The header's bytes in the file, name and extra field included."""
+        return LOCAL_HEADER.size + len(self.name) + len(self.extra)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> LocalHeader:
+        """Take the header at `position` apart; `FormatError` when it is cut off or no local file header."""
+        end = position + LOCAL_HEADER.size
+        if end > len(data):
+            raise FormatError(
+                f"a local file header needs {LOCAL_HEADER.size} bytes; found {max(0, len(data) - position)}",
+                rule="zip/truncated",
+            )
+        fields = LOCAL_HEADER.unpack_from(data, position)
+        if fields[0] != LOCAL_SIGNATURE:
+            raise FormatError(
+                f"expected the signature of a local file header, {LOCAL_SIGNATURE!r}; found {fields[0]!r}",
+                rule="zip/local-header",
+            )
+        name_end = end + fields[9]
+        if name_end + fields[10] > len(data):
+            raise FormatError("the name of a local file header runs past the end of the data", rule="zip/truncated")
+        name, extra = bytes(data[end:name_end]), bytes(data[name_end : name_end + fields[10]])
+        return cls(fields[1], fields[2], fields[3], fields[6], fields[7], fields[8], name, extra)
+
+
+class CentralHeader(NamedTuple):
+    """A central directory header (APPNOTE 4.3.12) with ZIP64 values resolved."""
+
+    version_made_by: int
+    flags: int
+    method: int
+    crc32: int
+    compressed_size: int
+    uncompressed_size: int
+    external_attributes: int
+    header_offset: int
+    name: bytes
+    extra: bytes
+    length: int
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> CentralHeader:
+        """Take the header at `position` apart; `FormatError` when it is cut off or no central directory header."""
+        end = position + CENTRAL_HEADER.size
+        if end > len(data):
+            raise FormatError("the central directory ends within a header", rule="zip/directory")
+        fields = CENTRAL_HEADER.unpack_from(data, position)
+        if fields[0] != CENTRAL_SIGNATURE:
+            raise FormatError(
+                f"expected the signature of a central directory header, {CENTRAL_SIGNATURE!r}; found {fields[0]!r}",
+                rule="zip/directory",
+            )
+        name_end = end + fields[10]
+        extra_end = name_end + fields[11]
+        length = extra_end + fields[12] - position
+        if position + length > len(data):
+            raise FormatError("a header of the central directory runs past its end", rule="zip/directory")
+        extra = bytes(data[name_end:extra_end])
+        uncompressed, compressed, offset = resolve_zip64((fields[9], fields[8], fields[16]), extra)
+        name = bytes(data[end:name_end])
+        return cls(
+            fields[1], fields[3], fields[4], fields[7], compressed, uncompressed, fields[15], offset, name, extra, length
+        )
+
+
+class EndRecord(NamedTuple):
+    """The classic end of central directory record (APPNOTE 4.3.16) as it stands, sentinels included."""
+
+    disk: int
+    directory_disk: int
+    entries_on_disk: int
+    entries: int
+    directory_size: int
+    directory_offset: int
+    comment_length: int
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> EndRecord:
+        """Take the 22 bytes at `position` apart; the caller has found the signature there."""
+        return cls(*END_RECORD.unpack_from(data, position)[1:])
+
+
+class Zip64EndRecord(NamedTuple):
+    """The ZIP64 end of central directory record (APPNOTE 4.3.14)."""
+
+    size_of_rest: int
+    version_made_by: int
+    version_needed: int
+    disk: int
+    directory_disk: int
+    entries_on_disk: int
+    entries: int
+    directory_size: int
+    directory_offset: int
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> Zip64EndRecord:
+        """Take the 56 bytes at `position` apart; the caller has found the signature there."""
+        return cls(*ZIP64_END_RECORD.unpack_from(data, position)[1:])

@@ -1,0 +1,285 @@
+"""Entries into an archive: stored, ZIP64, sizes and CRC-32 before the data, the same bytes for the same input.
+
+The form, and the readers it was chosen for, stand in docs/decisions/0004-zip64-form.md:
+
+- every local header: version 4.5, both 32-bit sizes 0xFFFFFFFF, the ZIP64 field (16 bytes) first among its extras;
+- the central directory and the classic end record: true values wherever they fit, sentinels only where they must be;
+- the ZIP64 end record and its locator: always.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterable
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.names import encode_name
+from ozx.archive.positional_writing import write_all_at
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    CENTRAL_SIGNATURE,
+    END_RECORD,
+    END_SIGNATURE,
+    EXTRA_PADDING,
+    EXTRA_ZIP64,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    MASK_16,
+    MASK_32,
+    STORED,
+    ZIP64_END_RECORD,
+    ZIP64_END_SIGNATURE,
+    ZIP64_LOCATOR,
+    ZIP64_LOCATOR_SIGNATURE,
+)
+from ozx.errors import FormatError, UsageError
+
+__all__ = ["LOCAL_OVERHEAD", "ArchiveWriter", "DirectoryBuilder", "local_header", "pack_local_header"]
+
+_VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
+_MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs take the mode below
+_REGULAR_FILE_0644 = 0o100644 << 16
+_MIDNIGHT, _FIRST_DAY = 0, 1 << 5 | 1  # 4.4.6: 1980-01-01, the earliest; a real time would change the bytes
+
+_ZIP64_EXTRA = struct.Struct("<2H2Q")
+_PADDING_EXTRA = struct.Struct("<3H")
+
+#: Bytes that the local header of an entry takes besides its name and padding.
+LOCAL_OVERHEAD = LOCAL_HEADER.size + _ZIP64_EXTRA.size
+
+_LONGEST_PADDING = MASK_16 - _ZIP64_EXTRA.size
+_BUFFER = 1 << 20
+
+
+@functools.cache
+def _local_layout(name_length: int) -> struct.Struct:
+    """Return a whole local header, name and ZIP64 field included: one call fills it, where speed is felt."""
+    return struct.Struct(f"{LOCAL_HEADER.format}{name_length}s{_ZIP64_EXTRA.format[1:]}")
+
+
+@functools.cache
+def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
+    """Return a whole central directory header, name and extra field included."""
+    return struct.Struct(f"{CENTRAL_HEADER.format}{name_length}s{extra_length}s")
+
+
+def pack_local_header(
+    buffer: bytearray | memoryview, position: int, raw_name: bytes, flags: int, checksum: int, size: int
+) -> None:
+    """Write a local header without padding into `buffer`; it takes ``LOCAL_OVERHEAD + len(raw_name)`` bytes."""
+    fields = _local_fields(raw_name, flags, checksum, size)
+    _local_layout(len(raw_name)).pack_into(buffer, position, *fields)
+
+
+def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding: int = 0) -> bytes:
+    """Return a local header, lengthened by `padding` bytes in an extra field of its own.
+
+    Parameters
+    ----------
+    raw_name, flags
+        From `ozx.archive.names.encode_name`.
+    checksum, size
+        CRC-32 and length of the value.
+    padding
+        0, or 6 to 65,515.
+    """
+    header = _local_layout(len(raw_name)).pack(*_local_fields(raw_name, flags, checksum, size))
+    if not padding:
+        return header
+    if not _PADDING_EXTRA.size <= padding <= _LONGEST_PADDING:
+        raise UsageError(f"expected a padding of 0 or {_PADDING_EXTRA.size} to {_LONGEST_PADDING:,}; got {padding:,}")
+    padded = bytearray(header)
+    struct.pack_into("<H", padded, LOCAL_HEADER.size - 2, _ZIP64_EXTRA.size + padding)
+    padded += _PADDING_EXTRA.pack(EXTRA_PADDING, padding - 4, 1) + bytes(padding - _PADDING_EXTRA.size)
+    return bytes(padded)
+
+
+def _local_fields(raw_name: bytes, flags: int, checksum: int, size: int) -> tuple[bytes | int, ...]:
+    return (
+        LOCAL_SIGNATURE,
+        _VERSION,
+        flags,
+        STORED,
+        _MIDNIGHT,
+        _FIRST_DAY,
+        checksum,
+        MASK_32,
+        MASK_32,
+        len(raw_name),
+        _ZIP64_EXTRA.size,
+        raw_name,
+        EXTRA_ZIP64,
+        16,
+        size,
+        size,
+    )
+
+
+class DirectoryBuilder:
+    """The central directory in the making: about 50 bytes and the name for every entry."""
+
+    def __init__(self) -> None:
+        self._headers = bytearray()
+        self.entries = 0
+
+    def add(self, raw_name: bytes, flags: int, checksum: int, size: int, header_offset: int) -> None:
+        """Append the header of one stored entry."""
+        extra = b""
+        short_size, short_offset = size, header_offset
+        if size >= MASK_32 or header_offset >= MASK_32:
+            # 4.5.3: only the fields whose 32-bit place holds the sentinel, in this order.
+            wide = []
+            if size >= MASK_32:
+                wide, short_size = [size, size], MASK_32
+            if header_offset >= MASK_32:
+                wide, short_offset = [*wide, header_offset], MASK_32
+            extra = struct.pack(f"<2H{len(wide)}Q", EXTRA_ZIP64, 8 * len(wide), *wide)
+        self._headers += _central_layout(len(raw_name), len(extra)).pack(
+            CENTRAL_SIGNATURE,
+            _MADE_BY,
+            _VERSION,
+            flags,
+            STORED,
+            _MIDNIGHT,
+            _FIRST_DAY,
+            checksum,
+            short_size,
+            short_size,
+            len(raw_name),
+            len(extra),
+            0,
+            0,
+            0,
+            _REGULAR_FILE_0644,
+            short_offset,
+            raw_name,
+            extra,
+        )
+        self.entries += 1
+
+    def finish(self, offset: int, comment: bytes) -> bytearray:
+        """Return the directory and the end records, to be written at `offset`; the builder is spent."""
+        if len(comment) > MASK_16:
+            raise UsageError(f"an archive comment has at most {MASK_16:,} bytes; got {len(comment):,}")
+        result, size, entries = self._headers, len(self._headers), self.entries
+        self._headers = bytearray()
+        result += ZIP64_END_RECORD.pack(
+            ZIP64_END_SIGNATURE,
+            ZIP64_END_RECORD.size - 12,  # 4.3.14.1: without the signature and this field
+            _MADE_BY,
+            _VERSION,
+            0,
+            0,
+            entries,
+            entries,
+            size,
+            offset,
+        )
+        result += ZIP64_LOCATOR.pack(ZIP64_LOCATOR_SIGNATURE, 0, offset + size, 1)
+        short = min(entries, MASK_16)
+        result += END_RECORD.pack(
+            END_SIGNATURE, 0, 0, short, short, min(size, MASK_32), min(offset, MASK_32), len(comment)
+        )
+        result += comment
+        return result
+
+
+class ArchiveWriter:
+    """Writes one archive from its first byte on; the plain way, which takes values of any kind.
+
+    Parameters
+    ----------
+    descriptor
+        An empty file, open for writing; it stays the caller's, who also decides about its name and its sync.
+
+    Attributes
+    ----------
+    directory
+        The central directory so far.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     writer = ArchiveWriter(file.fileno())
+    ...     writer.add("zarr.json", b"{}")
+    ...     size = writer.finish(b"a comment")
+    ...     file.seek(0), len(file.read()) == size
+    (0, True)
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.directory = DirectoryBuilder()
+        self._buffer = bytearray()
+        self._flushed = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the next byte goes."""
+        return self._flushed + len(self._buffer)
+
+    def add(self, name: str, data: bytes, *, padding: int = 0) -> None:
+        """Write one entry whose value is at hand."""
+        raw_name, flags = encode_name(name)
+        checksum = crc32(data)
+        self.directory.add(raw_name, flags, checksum, len(data), self.offset)
+        self._append(local_header(raw_name, flags, checksum, len(data), padding))
+        self._append(data)
+
+    def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview], *, padding: int = 0) -> None:
+        """Write one entry whose value comes in blocks; the header is patched once its CRC-32 is known.
+
+        Raises
+        ------
+        FormatError
+            The blocks are not `size` bytes in all (``zip/changed``); the archive is not to be used then.
+        """
+        raw_name, flags = encode_name(name)
+        header_offset, checksum, written = self.offset, 0, 0
+        self._append(local_header(raw_name, flags, 0, size, padding))
+        for block in blocks:
+            written += len(block)
+            checksum = crc32(block, checksum)
+            self._append(block)
+        if written != size:
+            raise FormatError(f"{name!r}: expected {size:,} bytes, got {written:,}", rule="zip/changed")
+        self._patch(header_offset, local_header(raw_name, flags, checksum, size, padding))
+        self.directory.add(raw_name, flags, checksum, size, header_offset)
+
+    def finish(self, comment: bytes = b"") -> int:
+        """Write central directory and end records; return the archive's length in bytes."""
+        self.flush()
+        ending = self.directory.finish(self._flushed, comment)
+        write_all_at(self.descriptor, ending, self._flushed)
+        self._flushed += len(ending)
+        return self._flushed
+
+    def _append(self, data: bytes | memoryview) -> None:
+        if len(data) >= _BUFFER:
+            self.flush()
+            write_all_at(self.descriptor, data, self._flushed)
+            self._flushed += len(data)
+            return
+        self._buffer += data
+        if len(self._buffer) >= _BUFFER:
+            self.flush()
+
+    def _patch(self, offset: int, data: bytes) -> None:
+        if offset >= self._flushed:
+            self._buffer[offset - self._flushed : offset - self._flushed + len(data)] = data
+        else:
+            self.flush()
+            write_all_at(self.descriptor, data, offset)
+
+    def flush(self) -> int:
+        """Hand everything to the system; returns where the next byte goes."""
+        write_all_at(self.descriptor, self._buffer, self._flushed)
+        self._flushed += len(self._buffer)
+        self._buffer = bytearray()
+        return self._flushed
+
+    def skip_to(self, offset: int) -> None:
+        """Go on at `offset`: whoever wrote up to there added its entries to `directory`."""
+        self._flushed = offset

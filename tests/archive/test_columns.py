@@ -1,0 +1,217 @@
+"""The central directory as columns: the same as its headers one by one, whatever stands in names and comments."""
+
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from zip_forge import SENTINEL, UTF8, CountingSource, Member, forge, zip64_extra
+
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.columns import parse_columns, read_columns
+from ozx.archive.directory import iter_headers, read_end
+from ozx.archive.records import CentralHeader
+from ozx.errors import FormatError
+
+SIGNATURE = b"PK\1\2"
+
+
+def directory_of(members):
+    return b"".join(member.central_record(100 * number) for number, member in enumerate(members))
+
+
+def as_headers(columns):
+    """What the columns say, as headers that stand at their place in the directory."""
+    return [
+        (
+            columns.raw_name(index),
+            columns.extra(index),
+            int(columns.header_offsets[index]),
+            int(columns.compressed_sizes[index]),
+            int(columns.uncompressed_sizes[index]),
+            int(columns.crc32s[index]),
+            int(columns.methods[index]),
+            int(columns.flags[index]),
+        )
+        for index in range(len(columns))
+    ]
+
+
+def one_by_one(buffer, entries):
+    found, position = [], 0
+    for _ in range(entries):
+        header = CentralHeader.from_bytes(buffer, position)
+        position += header.length
+        sizes = (header.compressed_size, header.uncompressed_size)
+        found.append((header.name, header.extra, header.header_offset, *sizes, *header[3:1:-1], header.flags))
+    assert position == len(buffer)
+    return found
+
+
+def check_against_headers(members):
+    buffer = directory_of(members)
+    columns = parse_columns(buffer, len(members))
+    assert as_headers(columns) == one_by_one(buffer, len(members))
+    assert len(columns) == len(members)
+    assert columns.names() == [columns.name(index) for index in range(len(members))]
+    assert list(columns.iter_raw_names()) == [member.name for member in members]
+
+
+PLAIN = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels", method=8, flags=8), Member(b"", b"")]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [],
+        PLAIN,
+        [Member(b"")],
+        [Member(SIGNATURE)],
+        [Member(SIGNATURE * 30), *PLAIN],
+        [*PLAIN, Member(b"a", comment=SIGNATURE)],
+        [*PLAIN, Member(b"a", central_extra=SIGNATURE * 9)],
+        [Member(b"a", comment=Member(b"nested").central_record(0)), *PLAIN],
+        [Member(b"a", comment=Member(b"nested").central_record(0) * 2), *PLAIN],
+        [Member(b"a", central={"crc": 0x02014B50}), *PLAIN],
+        [Member(b"a", central={"offset": 0x02014B50}), Member(b"b", central={"compressed": 0x02014B50})],
+        [Member(b"PK\1", comment=b"\2"), *PLAIN],
+        [Member(b"n" * 65_535, central_extra=b"e" * 65_535, comment=b"c" * 65_535)] * 2,
+        [Member("é".encode(), flags=UTF8), Member(b"caf\x82"), Member(b"0/c/\xff", flags=UTF8)],
+        [Member(b"a", central={"uncompressed": SENTINEL}, central_extra=zip64_extra(1 << 40)), *PLAIN],
+        [*PLAIN, Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 1))],
+        [
+            Member(
+                b"a",
+                central={"compressed": SENTINEL, "uncompressed": SENTINEL, "offset": SENTINEL},
+                central_extra=zip64_extra(1 << 33, 1 << 34, 1 << 35) + zip64_extra(5, 6, 7),
+            )
+        ]
+        * 3,
+    ],
+)
+def test_columns_say_what_the_headers_say(members):
+    check_against_headers(members)
+
+
+# Names, extra fields and comments in which signatures are likely.
+_text = st.lists(st.sampled_from([SIGNATURE, b"P", b"K", b"\1", b"\2", b"/", b"zarr.json", b"\xff"]), max_size=8).map(
+    b"".join
+)
+_number = st.sampled_from([0, 1, 0x02014B50, 0x04034B50, SENTINEL - 1]) | st.integers(0, SENTINEL - 1)
+_members = st.builds(
+    Member,
+    name=_text,
+    central_extra=_text,
+    comment=_text,
+    method=st.sampled_from([0, 8, 9, 99]),
+    flags=st.integers(0, 0xFFFF),
+    central=st.fixed_dictionaries({}, optional=dict.fromkeys(["crc", "compressed", "uncompressed", "offset"], _number)),
+)
+
+
+@given(st.lists(_members, max_size=6))
+def test_columns_say_what_the_headers_say_of_any_directory(members):
+    check_against_headers(members)
+
+
+@given(st.lists(_members, max_size=4), st.binary(min_size=1, max_size=60), st.integers(0, 5))
+def test_a_damaged_directory_is_refused_or_read_as_its_headers_say(members, noise, entries):
+    buffer = bytearray(directory_of(members) or bytes(50))
+    position = len(noise) * 7 % len(buffer)
+    buffer[position : position + len(noise)] = noise
+    buffer = bytes(buffer)
+    try:
+        columns = parse_columns(buffer, entries)
+    except FormatError:
+        with pytest.raises((FormatError, AssertionError)):
+            one_by_one(buffer, entries)
+    else:
+        assert as_headers(columns) == one_by_one(buffer, entries)
+
+
+@pytest.mark.parametrize("prepended", [b"", b"x" * 1_000])
+def test_offsets_count_from_the_first_byte_of_the_file(prepended):
+    source = MemorySource(forge(PLAIN, prepended=prepended))
+    end = read_end(source)
+    columns = read_columns(source, end)
+    assert columns.header_offsets.tolist() == [header.header_offset for header in iter_headers(source, end)]
+    assert columns.header_offsets[0] == len(prepended)
+    assert columns.header(1).header_offset == columns.header_offsets[1] - len(prepended)
+
+
+def test_offsets_do_not_wrap_around():
+    # 2**64 - 5 and ten bytes more would be 5: a place within the file.
+    member = Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 5))
+    source = MemorySource(forge([member], prepended=b"0123456789"))
+    with pytest.raises(FormatError, match=r"after 2\*\*64") as caught:
+        read_columns(source, read_end(source))
+    assert caught.value.rule == "zip/bounds"
+    assert parse_columns(directory_of([member]), 1, 4).header_offsets.tolist() == [(1 << 64) - 1]
+    assert len(parse_columns(b"", 0, 10)) == 0
+
+
+@pytest.mark.parametrize(
+    ("buffer", "entries"),
+    [
+        (b"", 1),
+        (directory_of(PLAIN), 2),
+        (directory_of(PLAIN), 4),
+        (directory_of(PLAIN), 0),
+        (directory_of(PLAIN)[:-1], 3),
+        (directory_of(PLAIN) + b"x", 3),
+        (directory_of(PLAIN) + b"x" * 50, 3),
+        (b"x" + directory_of(PLAIN), 3),
+        (bytes(200), 3),
+        (SIGNATURE, 1),
+        (SIGNATURE * 100, 3),
+        (directory_of([Member(SIGNATURE), *PLAIN]), 5),
+        (directory_of([replace(PLAIN[0], central={"name_length": 50}), PLAIN[1]]), 2),
+    ],
+)
+def test_other_than_the_promised_number_of_headers_is_refused(buffer, entries):
+    with pytest.raises(FormatError) as caught:
+        parse_columns(buffer, entries)
+    assert caught.value.rule == "zip/directory"
+
+
+@pytest.mark.parametrize("members", [[Member(b"a")], [Member(SIGNATURE * 2)]], ids=["fast", "one-by-one"])
+def test_a_sentinel_without_zip64_field_is_refused(members):
+    members[0].central["offset"] = SENTINEL
+    with pytest.raises(FormatError) as caught:
+        parse_columns(directory_of(members), 1)
+    assert caught.value.rule == "zip/zip64-field"
+
+
+def test_refusals_name_the_file():
+    source = MemorySource(forge([Member(b"a", central={"signature": 5})]), "cells.ozx")
+    with pytest.raises(FormatError, match=r"^cells\.ozx: "):
+        read_columns(source, read_end(source))
+
+
+def test_the_directory_is_one_read():
+    source = CountingSource(forge(PLAIN * 100))
+    end = read_end(source)
+    source.reads.clear()
+    read_columns(source, end)
+    assert source.reads == [(end.directory_offset, end.directory_size)]
+
+
+def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
+    members = [Member(b"a", comment=SIGNATURE * 16_383) for _ in range(100)]
+    buffer = directory_of(members)
+    tracemalloc.start()
+    columns = parse_columns(buffer, len(members))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(columns) == 100
+    assert peak < len(buffer)
+
+
+def test_signatures_are_found_where_the_searched_blocks_meet():
+    # Blocks of 1 MiB begin anywhere within a header.
+    members = [Member(b"n" * (number % 97), comment=bytes(number % 89)) for number in range(25_000)]
+    buffer = directory_of(members)
+    assert len(buffer) > 3 << 20
+    columns = parse_columns(buffer, len(members))
+    assert columns.names() == [member.name.decode() for member in members]

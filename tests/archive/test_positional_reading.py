@@ -1,0 +1,272 @@
+"""Reading at a position: with the POSIX calls and without them, from threads and forked processes."""
+
+import os
+import pickle
+import random
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ozx.archive.positional_reading import (
+    READ_FLAGS,
+    PositionalFile,
+    forget_cache,
+    open_for_reading,
+    vector_reader,
+)
+from ozx.errors import FormatError
+
+DATA = random.Random(0).randbytes(100_000)
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system has no /proc")
+
+
+@pytest.fixture(params=["posix", "portable"], autouse=True)
+def calls(request, monkeypatch):
+    """With the POSIX calls, where there are any, and without."""
+    if request.param == "portable":
+        for name in ("pread", "preadv", "readv"):
+            monkeypatch.delattr(os, name, raising=False)
+    return request.param
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(DATA)
+    return str(path)
+
+
+def descriptors_of(path):
+    links = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+    return [link for link in links if os.path.lexists(link) and os.readlink(link) == path]
+
+
+def run_in_child(function):
+    """Whether `function` returns true in a forked child."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if function() else 2
+        finally:
+            os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
+
+
+RANGES = [
+    (0, 0),
+    (0, 1),
+    (0, 100_000),
+    (99_999, 1),
+    (50_000, 100_000),
+    (100_000, 5),
+    (200_000, 5),
+    (1 << 40, 5),
+    (7, 4096),
+]
+
+
+@pytest.mark.parametrize(("offset", "length"), RANGES)
+def test_ranges_are_read_and_end_with_the_file(path, offset, length):
+    file = PositionalFile(path)
+    assert file.read_at(offset, length) == DATA[offset : offset + length]
+    buffer = bytearray(length)
+    count = file.read_into_at(memoryview(buffer), offset)
+    assert buffer[:count] == DATA[offset : offset + length]
+
+
+def test_reads_that_bring_less_than_asked_for_are_continued(path, calls, monkeypatch):
+    if calls == "posix" and hasattr(os, "pread"):
+        pread, preadv = os.pread, os.preadv
+        monkeypatch.setattr(os, "pread", lambda file, length, offset: pread(file, min(length, 7), offset))
+        monkeypatch.setattr(os, "preadv", lambda file, buffers, offset: preadv(file, [buffers[0][:7]], offset))
+    file = PositionalFile(path)
+    assert file.read_at(10, 100) == DATA[10:110]
+    assert file.read_at(99_950, 100) == DATA[99_950:]
+    for offset, length in [(10, 100), (99_950, 50)]:
+        buffer = bytearray(100)
+        assert file.read_into_at(memoryview(buffer), offset) == length
+        assert buffer[:length] == DATA[offset : offset + length]
+
+
+def test_a_descriptor_is_read_from_its_own_position(path):
+    read_into = vector_reader()
+    descriptor = open_for_reading(path)
+    try:
+        buffer = bytearray(60_000)
+        assert read_into(descriptor, [memoryview(buffer)]) == 60_000
+        assert buffer == DATA[:60_000]
+        assert read_into(descriptor, [memoryview(buffer)[:30_000], memoryview(buffer)[30_000:]]) in (30_000, 40_000)
+        os.lseek(descriptor, 90_000, os.SEEK_SET)
+        assert read_into(descriptor, [memoryview(buffer)]) == 10_000
+        assert buffer[:10_000] == DATA[90_000:]
+        assert read_into(descriptor, [memoryview(buffer)]) == 0
+    finally:
+        os.close(descriptor)
+
+
+def test_what_is_read_does_not_depend_on_what_was_read_before(path):
+    file = PositionalFile(path)
+    for offset in (90_000, 5, 99_000, 0):
+        assert file.read_at(offset, 10) == DATA[offset : offset + 10]
+
+
+def test_nothing_is_opened_before_the_first_read(tmp_path):
+    file = PositionalFile(str(tmp_path / "later"))
+    with pytest.raises(FileNotFoundError):
+        file.read_at(0, 1)
+    (tmp_path / "later").write_bytes(b"here")
+    assert file.read_at(0, 4) == b"here"
+    assert file.fstat().st_size == 4
+
+
+@needs_proc
+def test_close_gives_every_descriptor_back_and_a_later_read_opens_anew(path):
+    file = PositionalFile(path)
+    assert descriptors_of(path) == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda offset: file.read_at(offset, 3), range(50)))
+    file.read_at(0, 3)
+    assert descriptors_of(path)
+    file.close()
+    assert descriptors_of(path) == []
+    file.close()
+    assert file.read_at(0, 3) == DATA[:3]
+    file.__del__()
+    assert descriptors_of(path) == []
+
+
+def test_a_file_that_was_never_initialised_is_closed_without_complaint():
+    PositionalFile.__new__(PositionalFile).close()
+
+
+def test_a_directory_is_refused(tmp_path):
+    file = PositionalFile(str(tmp_path))
+    with pytest.raises(FormatError, match="expected a regular file; found a directory"):
+        file.read_at(0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_named_pipe_is_refused_and_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    file = PositionalFile(str(tmp_path / "pipe"))
+    with pytest.raises(FormatError, match="found a device, pipe or socket") as caught:
+        file.read_at(0, 1)
+    assert caught.value.rule == "zip/special-file"
+    with pytest.raises(FormatError):
+        file.fstat()
+
+
+def test_the_file_stays_the_one_that_was_opened_first(path, calls, tmp_path):
+    file = PositionalFile(path)
+    size = file.fstat().st_size
+    (tmp_path / "other").write_bytes(b"other" * 100)
+    os.replace(tmp_path / "other", path)
+    assert file.fstat().st_size == size
+    if calls == "posix" and hasattr(os, "pread"):
+        assert file.read_at(0, 10) == DATA[:10]
+    else:  # every thread opens by name there, and notices
+        with pytest.raises(FormatError, match="replaced") as caught:
+            file.read_at(0, 10)
+        assert caught.value.rule == "zip/changed"
+
+
+def test_a_pickled_file_is_opened_by_whoever_unpickles_it(path):
+    file = PositionalFile(path)
+    file.read_at(0, 1)
+    copy = pickle.loads(pickle.dumps(file))
+    assert copy.path == path
+    assert copy.read_at(5, 10) == DATA[5:15]
+
+
+def test_eight_threads_read_what_is_there(path):
+    file = PositionalFile(path)
+    start = threading.Barrier(8)
+
+    def read(seed):
+        rng = random.Random(seed)
+        start.wait()
+        for _ in range(300):
+            offset, length = rng.randrange(100_000), rng.randrange(3_000)
+            buffer = bytearray(length)
+            count = file.read_into_at(memoryview(buffer), offset)
+            if not file.read_at(offset, length) == DATA[offset : offset + length] == buffer[:count]:
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(8)))
+
+
+def test_of_two_threads_that_open_at_once_one_opens(path):
+    file = PositionalFile(path)
+
+    class Lock:
+        """Another thread was faster."""
+
+        def __enter__(self):
+            file._descriptor = open_for_reading(path)
+
+        def __exit__(self, *_):
+            pass
+
+    file._opening = Lock()
+    assert file.fstat().st_size == 100_000
+    assert file.read_at(0, 3) == DATA[:3]
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_parent_and_forked_child_do_not_disturb_each_other(path):
+    file = PositionalFile(path)
+    file.read_at(0, 10)
+
+    def read(seed):
+        rng = random.Random(seed)
+        offsets = [rng.randrange(99_000) for _ in range(300)]
+        return all(file.read_at(offset, 500) == DATA[offset : offset + 500] for offset in offsets)
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if read(1) else 2
+        finally:
+            os._exit(code)
+    here = read(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert here
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_what_the_child_closes_stays_open_in_the_parent(path):
+    file = PositionalFile(path)
+    file.read_at(0, 10)
+    assert run_in_child(lambda: file.close() or file.read_at(3, 3) == DATA[3:6])
+    assert file.read_at(5, 10) == DATA[5:15]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_cache_is_forgotten_where_that_can_be_asked_for(path, monkeypatch, is_there):
+    asked = []
+    if is_there:
+        monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: asked.append(arguments), raising=False)
+        monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
+    else:
+        monkeypatch.delattr(os, "posix_fadvise", raising=False)
+    descriptor = open_for_reading(path)
+    try:
+        forget_cache(descriptor)
+    finally:
+        os.close(descriptor)
+    assert asked == ([(descriptor, 0, 0, 4)] if is_there else [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flags to look at")
+def test_descriptors_do_not_leak_into_programs_that_are_started():
+    assert READ_FLAGS & os.O_CLOEXEC

@@ -1,0 +1,60 @@
+"""Writing at a position: with `os.pwrite` and without it."""
+
+import os
+
+import pytest
+
+from ozx.archive.positional_writing import write_all_at
+
+
+@pytest.fixture(params=["posix", "portable"], autouse=True)
+def calls(request, monkeypatch):
+    """With the POSIX call, where there is one, and without."""
+    if request.param == "portable":
+        monkeypatch.delattr(os, "pwrite", raising=False)
+
+
+@pytest.fixture
+def descriptor(tmp_path):
+    descriptor = os.open(tmp_path / "new", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+    yield descriptor
+    os.close(descriptor)
+
+
+def content(descriptor):
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, 1 << 20)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_stand_where_they_were_to_go(descriptor, kind):
+    write_all_at(descriptor, kind(b"second"), 6)
+    write_all_at(descriptor, kind(b"first."), 0)
+    write_all_at(descriptor, kind(b""), 3)
+    write_all_at(descriptor, kind(b"third"), 14)
+    assert content(descriptor) == b"first.second\0\0third"
+
+
+def test_a_view_of_larger_items_is_written_as_bytes(descriptor):
+    write_all_at(descriptor, memoryview(b"12345678").cast("I"), 0)
+    assert content(descriptor) == b"12345678"
+
+
+def test_writes_that_take_less_than_given_are_continued(descriptor, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:3]))
+    if hasattr(os, "pwrite"):
+        pwrite = os.pwrite
+        monkeypatch.setattr(os, "pwrite", lambda file, data, offset: pwrite(file, data[:3], offset))
+    write_all_at(descriptor, b"0123456789", 2)
+    assert content(descriptor) == b"\0\x000123456789"
+
+
+def test_a_failure_passes_through(tmp_path):
+    (tmp_path / "old").write_bytes(b"old")
+    descriptor = os.open(tmp_path / "old", os.O_RDONLY)
+    try:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            write_all_at(descriptor, b"new", 0)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,610 @@
+"""Entries out of an archive: whole, in part, by name, from threads and processes, and how many reads that takes."""
+
+import os
+import pickle
+import random
+import threading
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from zip_forge import DESCRIPTOR, SENTINEL, UTF8, CountingSource, Member, end_record, extra_field, forge, zip64_extra
+
+from ozx.archive import positional_reading
+from ozx.archive.byte_source import FileSource, MemorySource
+from ozx.archive.reader import ArchiveReader, header_contradiction, overlapping_pairs
+from ozx.archive.records import LocalHeader
+from ozx.archive.writer import ArchiveWriter
+from ozx.errors import OzxError, UsageError
+
+
+def deflate(data):
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+RNG = random.Random(7)
+VALUES = {
+    b"zarr.json": b"{}",
+    b"0/c/0": RNG.randbytes(5_000),
+    b"0/c/1": b"",
+    b"0/c/2": b"long " * 500_000,
+    b"0/c/3": RNG.randbytes(3_000_000),
+}
+# Each value stored and deflated, the latter with a data descriptor.
+MEMBERS = [Member(name, value) for name, value in VALUES.items()] + [
+    Member(
+        b"deflated/" + name,
+        deflate(value),
+        value,
+        method=8,
+        flags=DESCRIPTOR,
+        local={"crc": 0, "compressed": 0, "uncompressed": 0},
+        follow=b"PK\7\x08" + bytes(12),
+    )
+    for name, value in VALUES.items()
+]
+ARCHIVE = forge(MEMBERS, comment=b"note", zip64={})
+EXPECTED = {member.name.decode(): member.data if member.value is None else member.value for member in MEMBERS}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("reader") / "archive.zip"
+    path.write_bytes(ARCHIVE)
+    return str(path)
+
+
+@pytest.fixture(params=["path", "short-reads", "portable", "memory"])
+def reader(request, path, monkeypatch):
+    """The archive through every source."""
+    if request.param == "memory":
+        return ArchiveReader(MemorySource(ARCHIVE))
+    if request.param == "portable":
+        for name in ("pread", "preadv"):
+            monkeypatch.delattr(os, name, raising=False)
+    if request.param == "short-reads" and hasattr(os, "pread"):
+        pread = os.pread
+        monkeypatch.setattr(os, "pread", lambda file, length, offset: pread(file, min(length, 60_000), offset))
+    return ArchiveReader(path)
+
+
+def forged(*members, **options):
+    return ArchiveReader(MemorySource(forge(members, **options), "cells.ozx"))
+
+
+def refusal(action, error=OzxError):
+    with pytest.raises(error) as caught:
+        action()
+    assert str(caught.value).startswith("cells.ozx: ")
+    return caught.value
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def test_every_value_is_read_through_every_source(reader):
+    reader.check()
+    assert len(reader) == 10
+    assert reader.columns.names() == list(EXPECTED)
+    assert [reader.read(index) for index in range(10)] == list(EXPECTED.values())
+    assert [reader.find(name) for name in EXPECTED] == list(range(10))
+    assert reader.find("absent") is None
+    reader.source.check_unchanged()
+
+
+RANGES = [(0, 0), (0, 1), (0, 10), (1, None), (4_990, 100), (5_000, 1), (5_001, None), (1 << 40, 5), (5, 1 << 62)]
+
+
+@pytest.mark.parametrize(("offset", "length"), RANGES)
+def test_parts_are_clamped_to_the_value(reader, offset, length):
+    for index, value in enumerate(EXPECTED.values()):
+        stop = None if length is None else offset + length
+        assert reader.read(index, offset, length) == value[offset:stop]
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, None), (-5, 3), (0, -1), (3, -1)])
+def test_negative_offsets_and_lengths_are_refused(reader, offset, length):
+    # Before the value stands its header, and in the other direction the next entry.
+    for index in (1, 6):
+        with pytest.raises(UsageError, match="at least 0"):
+            reader.read(index, offset, length)
+
+
+def test_values_come_in_blocks(reader):
+    for name in ("0/c/3", "deflated/0/c/2"):
+        blocks = list(reader.iter_blocks(reader.find(name)))
+        assert b"".join(blocks) == EXPECTED[name]
+        assert len(blocks) > 2
+        assert max(map(len, blocks)) <= 1 << 20
+
+
+@given(st.data())
+def test_any_part_of_any_entry(data):
+    reader = ArchiveReader(MemorySource(SMALL))
+    index = data.draw(st.integers(0, 2))
+    offset, length = data.draw(st.integers(0, 40)), data.draw(st.none() | st.integers(0, 40))
+    stop = None if length is None else offset + length
+    assert reader.read(index, offset, length) == b"0123456789abcdefghij"[: (20, 20, 7)[index]][offset:stop]
+
+
+SMALL = forge(
+    [
+        Member(b"a", b"0123456789abcdefghij"),
+        Member(b"b", deflate(b"0123456789abcdefghij"), b"0123456789abcdefghij", method=8),
+        Member(b"c", b"0123456"),
+    ]
+)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def unicode_path(raw, text):
+    return extra_field(0x7075, b"\1" + zlib.crc32(raw).to_bytes(4, "little") + text.encode())
+
+
+def test_names_are_found_as_they_are_spelt():
+    raw = "é".encode()
+    reader = forged(
+        Member(raw, flags=UTF8),
+        Member(b"caf\x82"),
+        Member("ß".encode()),
+        Member("日本".encode(), central_extra=unicode_path("日本".encode(), "other")),
+        Member(b"bad\xff", flags=UTF8),
+        Member(b"twice"),
+        Member(b"twice"),
+        Member(b"\x81", central_extra=unicode_path(b"\x81", "zwölf")),
+        Member("zwölf".encode("cp437")),
+    )
+    names = reader.columns.names()
+    assert names == ["é", "café", "ß", "other", "bad\udcff", "twice", "twice", "zwölf", "zwölf"]
+    assert [reader.find(name) for name in ("é", "café", "ß", "bad\udcff", "twice", "zwölf")] == [0, 1, 2, 4, 6, 8]
+    for absent in ("e", "caf\x82", "日本", "\ud800", "", "twice/", "ü"):
+        if "\ud800" not in absent:
+            assert reader.find(absent) is None
+
+
+# --- how much is read -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zip64", [None, {}], ids=["classic", "zip64"])
+def test_a_small_archive_is_open_after_two_reads_and_a_value_is_one_for_the_header_and_one_for_the_data(zip64):
+    source = CountingSource(forge([Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels")], zip64=zip64))
+    reader = ArchiveReader(source)
+    assert source.reads == []
+    reader.check()
+    assert reader.find("0/c/0") == 1
+    assert len(source.reads) <= 2
+    source.reads.clear()
+    assert reader.read(1) == b"pixels"
+    assert len(source.reads) == 2
+    source.reads.clear()
+    assert reader.read(1, 2, 3) == b"xel"
+    start = reader.data_offset(1)
+    assert source.reads == [(start + 2, 3)]
+    assert reader.read(1) == b"pixels"
+    assert len(source.reads) == 2
+
+
+def test_a_local_header_longer_than_guessed_takes_a_second_read():
+    extra = extra_field(0xD935, b"\1\0" + bytes(4_000))
+    source = CountingSource(forge([Member(b"a", b"value", local_extra=extra), Member(b"b" * 600, b"other")]))
+    reader = ArchiveReader(source)
+    reader.check()
+    for index, (value, offset) in enumerate([(b"value", 30 + 1 + len(extra)), (b"other", 4_042 + 630)]):
+        source.reads.clear()
+        assert reader.data_offset(index) == offset
+        assert len(source.reads) == 2
+        assert reader.read(index) == value
+
+
+def test_an_unknown_entry_number_is_refused():
+    with pytest.raises(IndexError):
+        forged(Member(b"a")).read(1)
+
+
+# --- from everywhere ------------------------------------------------------------------------------
+
+
+def check_parts(reader, seed, times=60):
+    """Whether random parts of random entries are right."""
+    rng = random.Random(seed)
+    values = list(EXPECTED.values())
+    for _ in range(times):
+        index = rng.choice([0, 1, 2, 3, 4, 4, 4, 5, 6, 7])
+        offset = rng.randrange(len(values[index]) + 10)
+        length = rng.choice([None, rng.randrange(5_000)]) if index != 4 else rng.randrange(5_000)
+        stop = None if length is None else offset + length
+        if reader.read(index, offset, length) != values[index][offset:stop]:
+            return False
+    return True
+
+
+def test_eight_threads_read_what_is_there(reader):
+    start = threading.Barrier(8)
+
+    def read(seed):
+        start.wait()
+        return check_parts(reader, seed)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(8)))
+
+
+def test_a_pickled_reader_reads_on(reader):
+    fresh = pickle.loads(pickle.dumps(reader))
+    assert check_parts(reader, 1)
+    used = pickle.loads(pickle.dumps(reader))
+    assert "columns" not in used.__dict__  # a million entries do not travel
+    assert check_parts(fresh, 2)
+    assert check_parts(used, 3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_and_its_parent_read_at_once(reader):
+    assert check_parts(reader, 1, 5)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if check_parts(reader, 2, 150) else 2
+        finally:
+            os._exit(code)
+    here = check_parts(reader, 3, 150)
+    assert os.waitpid(child, 0)[1] == 0
+    assert here
+
+
+def test_the_same_archive_with_and_without_posix_calls(tmp_path, monkeypatch):
+    def copy(target):
+        with open(target, "w+b") as file:
+            writer = ArchiveWriter(file.fileno())
+            source = ArchiveReader(FileSource(str(tmp_path / "source.zip")))
+            for index, name in enumerate(source.columns.names()):
+                size = int(source.columns.uncompressed_sizes[index])
+                writer.add_blocks(name, size, source.iter_blocks(index))
+            writer.finish(source.end.comment)
+        return (tmp_path / target).read_bytes()
+
+    (tmp_path / "source.zip").write_bytes(ARCHIVE)
+    with_calls = copy(tmp_path / "posix.ozx")
+    for name in ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert copy(tmp_path / "portable.ozx") == with_calls
+
+
+# --- when reading fails ---------------------------------------------------------------------------
+
+
+def read_everything(reader):
+    reader.check()
+    return {name: reader.read(reader.find(name)) for name in reader.columns.names()}
+
+
+@pytest.mark.parametrize("zip64", [None, {}], ids=["classic", "zip64"])
+def test_a_failing_read_passes_through_and_the_next_attempt_works(zip64):
+    # The classic one has a directory that begins before the searched end.
+    many = [Member(b"%d" % number, b"value", comment=bytes(900)) for number in range(80)]
+    archive = forge([*MEMBERS[:3], *MEMBERS[5:8], *many[: 80 if zip64 is None else 5]], zip64=zip64, prepended=b"#!")
+    whole = CountingSource(archive)
+    expected = read_everything(ArchiveReader(whole))
+    # Every read up to the first values, then some.
+    total = len(whole.reads)
+    for number in [*range(min(total, 40)), total - 1, total]:
+        source = CountingSource(archive, fail_at=number)
+        reader = ArchiveReader(source)
+        if number == total:
+            assert read_everything(reader) == expected
+            continue
+        with pytest.raises(OSError, match="Input/output error") as caught:
+            read_everything(reader)
+        assert not isinstance(caught.value, OzxError)
+        assert len(source.reads) == number + 1
+        if number < 40:
+            assert read_everything(reader) == expected
+
+
+def test_a_file_that_shrinks_after_it_was_opened_is_refused(tmp_path):
+    path = tmp_path / "cells.ozx"
+    path.write_bytes(ARCHIVE)
+    reader = ArchiveReader(str(path))
+    reader.check()
+    os.truncate(path, 100)
+    for index in range(1, 10):
+        with pytest.raises(OzxError):
+            reader.read(index)
+    os.truncate(path, len(ARCHIVE))
+    with pytest.raises(OzxError):
+        reader.read(4)
+
+
+# --- entries that are refused ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "rule"),
+    [
+        (Member(b"a", flags=1), "zip/encrypted"),
+        (Member(b"a", flags=0x41), "zip/encrypted"),
+        (Member(b"a", central={"flags": 0x40}), "zip/encrypted"),
+        (Member(b"a", method=12), "zip/method"),
+        (Member(b"a", method=99), "zip/method"),
+        (Member(b"../a"), "zip/name"),
+        (Member(b""), "zip/name"),
+        (Member(b"bad\xff", flags=UTF8), "zip/name"),
+        (Member(b"a", b"12345", central={"uncompressed": 6}), "zip/stored-size"),
+        (Member(b"a", b"12345", central={"compressed": 4}), "zip/stored-size"),
+    ],
+)
+def test_archives_with_such_an_entry_are_not_read_as_a_whole(member, rule):
+    assert refusal(forged(Member(b"zarr.json", b"{}"), member).check).rule == rule
+    if rule not in ("zip/name", "zip/stored-size"):
+        reader = forged(Member(b"zarr.json", b"{}"), member)
+        assert reader.read(0) == b"{}"
+        assert refusal(lambda: reader.read(1)).rule == rule
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [b"a", b"a"],
+        [b"a", b"b", b"c", b"b"],
+        ["é".encode(), b"\x82"],  # UTF-8 and code page 437
+        [b"other", b"\x81"],  # the second by its Unicode path
+    ],
+)
+def test_names_that_occur_twice_are_refused(names):
+    members = [Member(name, central_extra=unicode_path(b"\x81", "other") * (name == b"\x81")) for name in names]
+    error = refusal(forged(*members).check)
+    assert error.rule == "zip/duplicate-name"
+    assert "readers differ" in str(error)
+
+
+def test_names_in_many_encodings_that_all_differ_are_accepted():
+    members = [Member("é".encode(), flags=UTF8), Member("ü".encode("cp437")), Member(b"e"), Member("ß".encode())]
+    forged(*members).check()
+
+
+@pytest.mark.parametrize("form", ["offset+size", "offset", "size", "huge-offset", "huge-size", "wrapping"])
+def test_entries_outside_the_file_are_refused_before_anything_is_read(form):
+    changes, extra = {
+        "offset+size": ({"offset": 170}, b""),
+        "offset": ({"offset": 4_000}, b""),
+        "size": ({"compressed": 4_000, "uncompressed": 4_000}, b""),
+        "huge-offset": ({"offset": SENTINEL}, zip64_extra(1 << 63)),
+        "huge-size": ({"compressed": SENTINEL, "uncompressed": SENTINEL}, zip64_extra(1 << 63, 1 << 63)),
+        "wrapping": ({"compressed": SENTINEL, "offset": SENTINEL}, zip64_extra((1 << 64) - 50, 100)),
+    }[form]
+    reader = forged(Member(b"a", bytes(100)), Member(b"b", bytes(80), central=changes, central_extra=extra))
+    assert refusal(reader.check).rule == "zip/bounds"
+
+
+def deflated_member(name, compressed, uncompressed):
+    wide = {"compressed": SENTINEL, "uncompressed": SENTINEL}
+    return Member(name, bytes(compressed), method=8, central=wide, central_extra=zip64_extra(uncompressed, compressed))
+
+
+@pytest.mark.parametrize(
+    ("members", "is_bomb"),
+    [
+        ([deflated_member(b"a", 10, 64 << 20)], False),  # small enough
+        ([deflated_member(b"a", 10, (64 << 20) + 1)], True),
+        ([deflated_member(b"a", 335_545, (64 << 20) + 200)], False),  # 200 : 1
+        ([deflated_member(b"a", 335_544, (64 << 20) + 200)], True),
+        ([deflated_member(b"a", 10, (1 << 64) - 1)], True),
+        ([deflated_member(b"a", 10, 1 << 55), deflated_member(b"b", 10, 5)], True),
+        ([deflated_member(b"%d" % number, 1, 64 << 20) for number in range(1 << 10)], False),
+    ],
+)
+def test_bombs_are_refused_unless_allowed(members, is_bomb):
+    reader = forged(*members)
+    if is_bomb:
+        error = refusal(reader.check)
+        assert error.rule == "zip/bomb"
+        assert "--allow-bombs" in error.hint
+    else:
+        reader.check()
+    reader.check(allow_bombs=True)
+
+
+def test_many_entries_that_inflate_to_more_than_a_tebibyte_are_a_bomb():
+    reader = forged(*[deflated_member(b"%d" % number, 1, 64 << 20) for number in range((1 << 14) + 1)])
+    error = refusal(reader.check)
+    assert error.rule == "zip/bomb"
+    assert "its entries would inflate to 1,099,578,736,640 bytes" in str(error)
+    reader.check(allow_bombs=True)
+
+
+# --- entries that overlap -------------------------------------------------------------------------
+
+
+def test_entries_that_share_bytes_are_refused():
+    inner = Member(b"inner", b"value")
+    outer = Member(b"outer", inner.local_record())
+    body = outer.local_record()
+    directory = outer.central_record(0) + inner.central_record(35)
+    source = MemorySource(body + directory + end_record(2, len(directory), len(body)), "cells.ozx")
+    reader = ArchiveReader(source)
+    error = refusal(reader.check)
+    assert error.rule == "zip/overlap"
+    assert "'outer' and 'inner'" in str(error)
+    assert refusal(lambda: reader.read(0)).rule == "zip/overlap"
+    assert reader.read(1) == b"value"
+
+
+def test_one_header_for_two_entries_is_an_overlap():
+    reader = forged(Member(b"a", b"value"), Member(b"a", b"value", central={"offset": 0}))
+    assert refusal(reader.check).rule == "zip/duplicate-name"
+    assert overlapping_pairs(reader.columns) == [(0, 1)]
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+def test_an_extra_field_that_pushes_a_value_into_what_follows_is_refused(is_last):
+    # The directory cannot tell: how long the local extra field is, only the local header says.
+    follow = b"" if is_last else Member(b"b", b"xyz").local_record()
+    member = Member(b"a", b"xyz")
+    record = bytearray(member.local_record())
+    record[28:30] = (20).to_bytes(2, "little")  # the extra field reaches over the value and further
+    body = bytes(record) + follow
+    directory = member.central_record(0) + (b"" if is_last else Member(b"b", b"xyz").central_record(34))
+    data = body + directory + end_record(1 if is_last else 2, len(directory), len(body))
+    reader = ArchiveReader(MemorySource(data, "cells.ozx"))
+    reader.check()
+    error = refusal(lambda: reader.read(0))
+    assert error.rule == "zip/overlap"
+    assert ("the central directory" if is_last else "the entry at 34") in str(error)
+
+
+def test_a_hundred_overlaps_are_enough():
+    members = [Member(b"%03d" % number, central={"offset": 0}) for number in range(300)]
+    reader = forged(*members)
+    assert len(overlapping_pairs(reader.columns)) == 100
+    assert overlapping_pairs(forged().columns) == []
+
+
+# --- the local header as witness ------------------------------------------------------------------
+
+WIDE = {"compressed": SENTINEL, "uncompressed": SENTINEL}
+STREAMED = {"crc": 0, "compressed": 0, "uncompressed": 0}
+
+
+@pytest.mark.parametrize(
+    ("member", "says"),
+    [
+        (Member(b"a", b"value", local={"name": b"b"}), "the local header names it 'b'"),
+        (Member(b"a", b"value", local={"name": b"ab"}), "the local header names it 'ab'"),
+        (Member(b"a", b"value", local={"name": b"\xff"}), "the local header names it '\ufffd'"),
+        (Member("é".encode(), b"value", local={"flags": UTF8}), "different encodings"),
+        (Member("é".encode(), b"value", central={"flags": UTF8}), "different encodings"),
+        (Member(b"a", b"value", local={"method": 8}), "says deflated, the central directory stored"),
+        (Member(b"a", b"value", method=8, local={"method": 0}), "says stored, the central directory deflated"),
+        (Member(b"a", b"value", local={"flags": 1}), "disagree on encryption"),
+        (Member(b"a", b"value", local={"crc": 5}), "CRC-32 5"),
+        (Member(b"a", b"value", local={"crc": 0}), "CRC-32 0"),
+        (Member(b"a", b"value", local={"compressed": 4}), "stored size 4, the central directory 5"),
+        (Member(b"a", b"value", local={"compressed": 0}), "stored size 0"),
+        (Member(b"a", b"value", local={"uncompressed": 4}), "original size 4, the central directory 5"),
+        (Member(b"a", b"value", local=WIDE), "found no ZIP64 extra field"),
+        (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(5)), "found a ZIP64 extra field of 8 bytes"),
+        (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(5, 6)), "stored size 6"),
+        (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(6, 5)), "original size 6"),
+        (Member(b"a", b"value", local=WIDE, local_extra=zip64_extra((1 << 64) - 1, 5)), "original size 18,446,744"),
+        # Bit 3 allows zeros, and nothing else.
+        (Member(b"a", b"value", flags=DESCRIPTOR, local={"crc": 5}), "CRC-32 5"),
+        (Member(b"a", b"value", flags=DESCRIPTOR, local={"compressed": 4}), "stored size 4"),
+        (Member(b"a", b"value", central={"flags": DESCRIPTOR}, local=STREAMED), "CRC-32 0"),
+    ],
+)
+def test_a_local_header_that_contradicts_the_directory_is_refused(member, says):
+    reader = forged(member, Member(b"other", b"fine"))
+    reader.check()
+    for read in (lambda: reader.read(0), lambda: reader.read(0, 1, 2), lambda: reader.data_offset(0)):
+        error = refusal(read)
+        assert error.rule == "zip/local-header"
+        assert says in str(error)
+    assert reader.read(1) == b"fine"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        Member(b"a", b"value", local={"version": 63, "time": 7, "date": 99}, central={"made_by": 0x0314}),
+        Member(b"a", b"value", flags=DESCRIPTOR, local=STREAMED, follow=bytes(12)),
+        Member(b"a", b"value", flags=DESCRIPTOR, local={"crc": 0}),
+        Member(b"a", b"value", flags=DESCRIPTOR),
+        Member(b"a", b"value", local=STREAMED | {"flags": DESCRIPTOR}),
+        Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(5, 5)),
+        Member(b"a", b"value", local=WIDE, local_extra=extra_field(0xCAFE, b"x") + zip64_extra(5, 5)),
+        Member(b"a", b"value", local=WIDE | {"crc": 0}, flags=DESCRIPTOR, local_extra=zip64_extra(0, 0)),
+        Member(b"a", b"value", central=WIDE, central_extra=zip64_extra(5, 5)),
+        Member(b"a", b"value", central={"offset": SENTINEL}, central_extra=zip64_extra(0)),
+        Member(b"a", b"value", local={"flags": UTF8}),  # an ASCII name reads the same
+        Member(b"a", b"value", local={"flags": 6}, central={"flags": 0}),
+        Member(b"a", b"value", local_extra=b"\1"),
+    ],
+)
+def test_a_local_header_may_differ_where_that_is_legal(member):
+    reader = forged(member)
+    reader.check()
+    assert reader.read(0) == b"value"
+    assert reader.read(0, 1, 3) == b"alu"
+    assert header_contradiction(reader.columns, 0, reader.local_header(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("member", "rule"),
+    [
+        (Member(b"a", b"value", local={"signature": 0x02014B50}), "zip/local-header"),
+        (Member(b"a", b"value", local={"signature": 0}), "zip/local-header"),
+        (Member(b"a", b"value", central={"offset": 1}), "zip/local-header"),
+        (Member(b"a", b"value", local={"extra_length": 0xFFFF}), "zip/truncated"),
+        (Member(b"a", b"value", local={"name_length": 0xFFFF}), "zip/truncated"),
+    ],
+)
+def test_what_is_no_local_header_is_refused(member, rule):
+    reader = forged(member)
+    error = refusal(lambda: reader.read(0))
+    assert error.rule == rule
+    assert "entry 'a', local file header at" in str(error)
+
+
+def test_a_local_header_at_the_very_end_of_the_file_is_refused():
+    reader = forged(comment=b"")
+    assert reader.columns.names() == []
+    member = Member(b"", b"", central={"offset": 0})
+    directory = member.central_record(0)
+    reader = ArchiveReader(MemorySource(directory + end_record(1, 46, 0), "cells.ozx"))
+    assert refusal(lambda: reader.local_header(0)).rule == "zip/local-header"
+
+
+def test_the_local_header_is_given_as_it_stands():
+    local = forged(Member(b"a", b"value", local={"version": 63})).local_header(0)
+    assert local == LocalHeader(63, 0, 0, zlib.crc32(b"value"), 5, 5, b"a", b"")
+
+
+# --- damaged values -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "rule"),
+    [
+        (Member(b"a", b"valuE", central={"crc": zlib.crc32(b"value")}, local={"crc": zlib.crc32(b"value")}), "zip/crc"),
+        (Member(b"a", deflate(b"valuE"), b"value", method=8), "zip/crc"),
+        (Member(b"a", deflate(b"value")[:-1], b"value", method=8), "zip/inflate"),
+        (Member(b"a", deflate(b"value!"), b"value", method=8), "zip/inflate"),
+        (Member(b"a", b"\xff\xff", b"value", method=8), "zip/inflate"),
+        (Member(b"a", b"\xff\xff", b"value", method=9), "zip/inflate"),
+        # What is wrong with the header is not blamed on the data.
+        (Member(b"a", deflate(b"value"), b"value", method=8, local={"crc": 5}), "zip/local-header"),
+        (Member(b"a", deflate(b"value"), b"value", method=8, local={"extra_length": 30}), "zip/overlap"),
+    ],
+)
+def test_damage_is_found_and_named(member, rule):
+    reader = forged(member)
+    reader.check()
+    error = refusal(lambda: reader.read(0))
+    assert error.rule == rule
+    assert "entry 'a'" in str(error)
+    error = refusal(lambda: list(reader.iter_blocks(0)))
+    assert error.rule == rule
+
+
+def test_other_methods_are_refused_where_they_are_read():
+    error = refusal(lambda: forged(Member(b"a", b"value", method=93)).read(0, 1, 2))
+    assert error.rule == "zip/method"
+    assert "entry 'a': expected a stored, deflated or Deflate64 entry; found zstd" in str(error)
+
+
+def test_no_descriptor_is_left_open(path):
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("the system has no /proc")
+    before = len(os.listdir("/proc/self/fd"))
+    reader = ArchiveReader(path)
+    read_everything(reader)
+    del reader
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert positional_reading.READ_FLAGS

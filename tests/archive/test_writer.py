@@ -1,0 +1,314 @@
+"""What is written, byte by byte after APPNOTE's tables, and read back by readers of other hands."""
+
+import os
+import struct
+import zipfile
+import zlib
+from io import BytesIO
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.directory import read_end
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, DirectoryBuilder, local_header, pack_local_header
+from ozx.errors import FormatError, UsageError
+
+EDGE = 0xFFFFFFFF
+UTF8 = 0x800
+
+
+@pytest.fixture
+def descriptor(tmp_path):
+    descriptor = os.open(tmp_path / "new.ozx", os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+    yield descriptor
+    os.close(descriptor)
+
+
+def content(descriptor):
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        return file.read()
+
+
+def write(descriptor, values, comment=b"", **options):
+    writer = ArchiveWriter(descriptor)
+    for name, value in values.items():
+        writer.add(name, value, **options)
+    size = writer.finish(comment)
+    data = content(descriptor)
+    assert len(data) == size
+    return data
+
+
+def by_ours(data):
+    reader = ArchiveReader(MemorySource(data))
+    reader.check()
+    return {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
+
+
+def by_zipfile(data):
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def expected_local(name, flags, checksum, size, padding=b""):
+    """4.3.7: the ZIP64 field (4.5.3) first, both sizes in it, whatever their size."""
+    extra = struct.pack("<HHQQ", 1, 16, size, size) + padding
+    fixed = (0x04034B50, 45, flags, 0, 0, 33, checksum, EDGE, EDGE, len(name), len(extra))
+    return struct.pack("<IHHHHHIIIHH", *fixed) + name + extra
+
+
+def expected_central(name, flags, checksum, size, offset, extra=b""):
+    """4.3.12: Unix, version 4.5, 1980-01-01 00:00, a regular file that everybody may read."""
+    fixed = (0x02014B50, 3 * 256 + 45, 45, flags, 0, 0, 33, checksum, size, size, len(name), len(extra), 0, 0, 0)
+    return struct.pack("<IHHHHHHIIIHHHHHII", *fixed, 0o100644 << 16, offset) + name + extra
+
+
+def expected_end(entries, size, offset, comment=b"", *, short=None):
+    """4.3.14 to 4.3.16; `short` are the three values of the classic record where they differ."""
+    wide = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 813, 45, 0, 0, entries, entries, size, offset)
+    locator = struct.pack("<IIQI", 0x07064B50, 0, offset + size, 1)
+    short_entries, short_size, short_offset = short or (entries, size, offset)
+    classic = (0x06054B50, 0, 0, short_entries, short_entries, short_size, short_offset, len(comment))
+    return wide + locator + struct.pack("<IHHHHIIH", *classic) + comment
+
+
+# --- byte by byte ---------------------------------------------------------------------------------
+
+
+def test_an_archive_is_written_byte_by_byte_as_appnote_says(descriptor):
+    first, second = b'{"zarr_format": 3}', b"pixels"
+    data = write(descriptor, {"zarr.json": first, "é/0": second}, b"a comment")
+    name, crc1, crc2 = "é/0".encode(), zlib.crc32(first), zlib.crc32(second)
+    body = expected_local(b"zarr.json", 0, crc1, 18) + first
+    offset = len(body)
+    body += expected_local(name, UTF8, crc2, 6) + second
+    directory = expected_central(b"zarr.json", 0, crc1, 18, 0) + expected_central(name, UTF8, crc2, 6, offset)
+    assert data == body + directory + expected_end(2, len(directory), len(body), b"a comment")
+
+
+def test_an_empty_archive_has_its_end_records(descriptor):
+    data = write(descriptor, {})
+    assert data == expected_end(0, 0, 0)
+    assert by_ours(data) == by_zipfile(data) == {}
+
+
+@pytest.mark.parametrize("size", [0, 1, EDGE - 1, EDGE, EDGE + 1, (1 << 64) - 1])
+def test_local_headers_have_one_form_for_every_size(size):
+    assert local_header(b"0/c/0", 0, 0xDEADBEEF, size) == expected_local(b"0/c/0", 0, 0xDEADBEEF, size)
+
+
+def test_a_local_header_is_packed_into_a_buffer_and_touches_nothing_else():
+    for kind in (lambda buffer: buffer, memoryview):
+        buffer = bytearray(b"x" * 100)
+        pack_local_header(kind(buffer), 10, b"0/c", UTF8, 5, 6)
+        end = 10 + LOCAL_OVERHEAD + 3
+        assert buffer == b"x" * 10 + expected_local(b"0/c", UTF8, 5, 6) + b"x" * (100 - end)
+
+
+@pytest.mark.parametrize("padding", [6, 7, 4_096, 65_515])
+def test_padding_is_an_extra_field_behind_the_zip64_one(padding):
+    # As Android's zipalign writes it: id 0xD935, the rest's length, two bytes of alignment, zeros.
+    field = struct.pack("<HHH", 0xD935, padding - 4, 1) + bytes(padding - 6)
+    assert local_header(b"a", 0, 1, 2, padding) == expected_local(b"a", 0, 1, 2, field)
+    assert len(local_header(b"a", 0, 1, 2, padding)) == LOCAL_OVERHEAD + 1 + padding
+
+
+@pytest.mark.parametrize("padding", [-1, 1, 5, 65_516])
+def test_a_padding_that_no_extra_field_can_have_is_refused(padding):
+    with pytest.raises(UsageError, match=f"0 or 6 to 65,515; got {padding:,}"):
+        local_header(b"a", 0, 1, 2, padding)
+
+
+@pytest.mark.parametrize("padding", [0, 6, 1_000, 65_515])
+def test_padded_values_are_read_and_stand_where_they_were_to(descriptor, padding):
+    values = {"a": b"first", "b": b"second"}
+    data = write(descriptor, values, padding=padding)
+    assert by_ours(data) == by_zipfile(data) == values
+    reader = ArchiveReader(MemorySource(data))
+    assert reader.data_offset(0) == LOCAL_OVERHEAD + 1 + padding
+    assert data[reader.data_offset(1) :].startswith(b"second")
+
+
+# --- where 32 and 16 bits end ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "wide", "short"),
+    [
+        (EDGE - 1, EDGE - 1, [], (EDGE - 1, EDGE - 1)),
+        (EDGE, EDGE - 1, [EDGE, EDGE], (EDGE, EDGE - 1)),
+        (EDGE + 1, 0, [EDGE + 1, EDGE + 1], (EDGE, 0)),
+        (EDGE - 1, EDGE, [EDGE], (EDGE - 1, EDGE)),
+        (0, EDGE + 1, [EDGE + 1], (0, EDGE)),
+        (EDGE, EDGE, [EDGE, EDGE, EDGE], (EDGE, EDGE)),
+        (1 << 63, 1 << 62, [1 << 63, 1 << 63, 1 << 62], (EDGE, EDGE)),
+    ],
+)
+def test_sentinels_stand_in_the_directory_only_where_they_must(size, offset, wide, short):
+    builder = DirectoryBuilder()
+    builder.add(b"a", 0, 7, size, offset)
+    extra = struct.pack(f"<HH{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
+    directory = expected_central(b"a", 0, 7, *short, extra)
+    assert builder.finish(offset, b"")[: len(directory)] == directory
+
+
+@pytest.mark.parametrize("entries", [65_534, 65_535, 65_536])
+def test_the_number_of_entries_where_16_bits_end(entries):
+    builder = DirectoryBuilder()
+    for number in range(entries):
+        builder.add(b"%05d" % number, 0, 0, 0, 55 * number)
+    assert builder.entries == entries
+    data = bytes(builder.finish(55 * entries, b""))
+    short = (min(entries, 0xFFFF), 51 * entries, 55 * entries)
+    assert data[51 * entries :] == expected_end(entries, 51 * entries, 55 * entries, short=short)
+    # As a file: the directory where it says it is, after nothing.
+    body = b"".join(expected_local(b"%05d" % number, 0, 0, 0) for number in range(entries))
+    reader = ArchiveReader(MemorySource(body + data))
+    reader.check()
+    assert len(reader) == entries
+    assert reader.read(entries - 1) == b""
+    with zipfile.ZipFile(BytesIO(body + data)) as archive:
+        assert len(archive.namelist()) == entries
+
+
+@pytest.mark.parametrize("offset", [EDGE - 1, EDGE, EDGE + 1])
+def test_the_directory_where_32_bits_end(offset):
+    builder = DirectoryBuilder()
+    builder.add(b"a", 0, 0, 0, 0)
+    data = bytes(builder.finish(offset, b""))
+    assert data[47:] == expected_end(1, 47, offset, short=(1, 47, min(offset, EDGE)))
+
+
+@pytest.mark.parametrize("header_offset", [EDGE - 1, EDGE, EDGE + 1])
+def test_entries_on_both_sides_of_4_gib_are_read_from_a_sparse_file(descriptor, tmp_path, header_offset):
+    writer = ArchiveWriter(descriptor)
+    writer.add("before", b"first")
+    writer.flush()
+    writer.skip_to(header_offset)
+    writer.add("behind", b"second")
+    assert writer.offset == header_offset + LOCAL_OVERHEAD + 6 + 6
+    size = writer.finish(b"note")
+    assert os.fstat(descriptor).st_size == size
+    path = str(tmp_path / "new.ozx")
+    reader = ArchiveReader(path)
+    reader.check()
+    assert reader.end.directory_offset == header_offset + LOCAL_OVERHEAD + 12
+    assert [reader.read(index) for index in range(2)] == [b"first", b"second"]
+    with zipfile.ZipFile(path) as archive:
+        assert archive.getinfo("behind").header_offset == header_offset
+        assert archive.read("behind") == b"second"
+        assert archive.comment == b"note"
+
+
+def test_the_longest_comment_fits_and_a_longer_one_is_refused(descriptor):
+    comment = b"c" * 65_535
+    data = write(descriptor, {"a": b"b"}, comment)
+    assert read_end(MemorySource(data)).comment == comment
+    with pytest.raises(UsageError, match="at most 65,535 bytes; got 65,536"):
+        DirectoryBuilder().finish(0, comment + b"c")
+
+
+# --- values in blocks -----------------------------------------------------------------------------
+
+BLOCKS = {
+    "none": [],
+    "empty": [b"", b""],
+    "small": [b"one", b"", b"two", memoryview(b"three")],
+    "buffer-filling": [b"x" * 600_000] * 4,
+    "larger-than-the-buffer": [b"y" * 3_000_000, b"z", b"y" * 1_048_576],
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("padding", [0, 500])
+@pytest.mark.parametrize("lead", [0, 1_000, 1_048_500])
+def test_blocks_are_written_as_their_whole_is(tmp_path, name, padding, lead):
+    results = []
+    value = b"".join(BLOCKS[name])
+    for way in ("whole", "blocks"):
+        with (tmp_path / way).open("w+b") as file:
+            writer = ArchiveWriter(file.fileno())
+            writer.add("lead", b"l" * lead)
+            if way == "whole":
+                writer.add("value", value, padding=padding)
+            else:
+                writer.add_blocks("value", len(value), iter(BLOCKS[name]), padding=padding)
+            writer.add("last", b"end")
+            writer.finish()
+            results.append(content(file.fileno()))
+    assert results[0] == results[1]
+    assert by_ours(results[0]) == by_zipfile(results[0]) == {"lead": b"l" * lead, "value": value, "last": b"end"}
+
+
+@pytest.mark.parametrize("size", [4, 6, 0])
+def test_blocks_of_another_length_than_announced_are_refused(descriptor, size):
+    writer = ArchiveWriter(descriptor)
+    with pytest.raises(FormatError, match=f"'value': expected {size} bytes, got 5") as caught:
+        writer.add_blocks("value", size, [b"12", b"345"])
+    assert caught.value.rule == "zip/changed"
+
+
+def test_offsets_count_what_is_not_yet_written(descriptor):
+    writer = ArchiveWriter(descriptor)
+    writer.add("a", b"value")
+    assert writer.offset == LOCAL_OVERHEAD + 6
+    assert content(descriptor) == b""
+    assert writer.flush() == writer.offset == len(content(descriptor))
+    assert writer.flush() == writer.offset
+
+
+def test_whoever_writes_meanwhile_goes_on_where_it_says(descriptor):
+    writer = ArchiveWriter(descriptor)
+    writer.add("a", b"first")
+    start = writer.flush()
+    header = local_header(b"b", 0, zlib.crc32(b"second"), 6)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    os.write(descriptor, header + b"second")
+    writer.directory.add(b"b", 0, zlib.crc32(b"second"), 6, start)
+    writer.skip_to(start + len(header) + 6)
+    writer.add("c", b"third")
+    writer.finish()
+    data = content(descriptor)
+    assert by_ours(data) == by_zipfile(data) == {"a": b"first", "b": b"second", "c": b"third"}
+
+
+# --- the same input, the same bytes ---------------------------------------------------------------
+
+
+def test_the_same_bytes_each_time_and_without_posix_calls(tmp_path, monkeypatch):
+    values = {"zarr.json": b"{}", "0/c/0": b"x" * 2_000_000, "0/c/1": b"y", "é": b""}
+    results = []
+    for way in ("first", "second", "portable"):
+        if way == "portable":
+            monkeypatch.delattr(os, "pwrite", raising=False)
+        with (tmp_path / way).open("w+b") as file:
+            writer = ArchiveWriter(file.fileno())
+            for name, value in values.items():
+                writer.add_blocks(name, len(value), [value[:7], value[7:]])
+            writer.finish(b"{}")
+            results.append(content(file.fileno()))
+    assert results[0] == results[1] == results[2]
+
+
+_names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\\/:"), min_size=1, max_size=8).filter(
+    lambda name: name not in (".", "..")
+)
+_keys = st.lists(_names, min_size=1, max_size=3).map("/".join)
+
+
+@given(st.dictionaries(_keys, st.binary(max_size=300), max_size=8), st.binary(max_size=50), st.sampled_from([0, 6, 77]))
+@settings(max_examples=60)
+def test_whatever_is_written_is_read_by_ours_and_by_zipfile(tmp_path_factory, values, comment, padding):
+    path = tmp_path_factory.getbasetemp() / "property.ozx"
+    with path.open("w+b") as file:
+        data = write(file.fileno(), values, comment, padding=padding)
+    if b"PK\5\6" not in comment:  # which would make it two archives
+        assert by_ours(data) == values
+        assert list(by_ours(data)) == list(values)
+        assert by_zipfile(data) == values
+        assert read_end(MemorySource(data)).comment == comment
