@@ -1,0 +1,28 @@
+"""The file beside an archive by which ``sha256sum -c`` checks it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from ozx.atomic import replacing_file
+
+__all__ = ["sha256_of", "write_checksum_file"]
+
+
+def sha256_of(path: str) -> str:
+    """Return a file's SHA-256 in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
+    """Write ``PATH.sha256`` with the line that ``sha256sum`` prints in the file's own folder.
+
+    A name with a backslash or a line break is escaped as `sha256sum` does, a backslash in front of the line says so.
+    """
+    name = os.path.basename(path)
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    line = ("\\" if escaped != name else "") + f"{digest}  {escaped}\n"
+    with replacing_file(path + ".sha256", force=True, sync=sync) as new:
+        os.write(new.descriptor, os.fsencode(line))

@@ -1,0 +1,99 @@
+"""Entries out of a directory, and the checks that need a look at the bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.records import LOCAL_SIGNATURE
+from ozx.errors import FormatError
+from ozx.flow.entry import BytesPart, Entry, FilePart, changed, status_of
+from ozx.flow.listing import Folder, Listing
+
+__all__ = ["MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
+
+
+class MetadataFiles(Mapping[str, bytes]):
+    """The ``zarr.json`` files of a directory by key, read when asked for rather than kept.
+
+    Parameters
+    ----------
+    listing
+        What the directory holds.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._checksums: dict[str, int] = {}
+
+    def __getitem__(self, key: str) -> bytes:
+        data = read_file(self._listing.path(key))
+        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
+            raise changed(self._listing.path(key))
+        return data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listing.metadata)
+
+    def __len__(self) -> int:
+        return len(self._listing.metadata)
+
+    def iter_entries(self) -> Iterator[Entry]:
+        """Yield them as entries; `FormatError` when one is not what it was at the first look."""
+        for key in self:
+            yield Entry(key, (BytesPart(self[key]),))
+
+
+def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]:
+    """Yield the files of `folders` as entries; each is opened when its bytes are asked for."""
+    for folder in folders:
+        for name in folder.names:
+            key = folder.prefix + name
+            path = listing.path(key)
+            descriptor = open_for_reading(path)
+            try:
+                size, _ = status_of(descriptor, path)
+                if size >= len(LOCAL_SIGNATURE) and os.read(descriptor, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
+                    check_not_embedded(descriptor, path, size)
+            finally:
+                os.close(descriptor)
+            yield Entry(key, (FilePart(path, size),))
+
+
+def read_file(path: str) -> bytes:
+    """Return a whole file's bytes; `FormatError` (``zip/changed``) when it changed meanwhile."""
+    descriptor = open_for_reading(path)
+    try:
+        before = status_of(descriptor, path)
+        pieces = []
+        while data := os.read(descriptor, 1 << 20):
+            pieces.append(data)
+        content = b"".join(pieces)
+        if len(content) != before[0] or before != status_of(descriptor, path):
+            raise changed(path)
+    finally:
+        os.close(descriptor)
+    return content
+
+
+def check_not_embedded(descriptor: int, path: str, size: int) -> None:
+    """Raise `FormatError` when a file that begins like an archive also ends like one.
+
+    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
+    begin with the four bytes of a local file header by chance; it does not end in an end record as well.
+    """
+    length = min(size, END_SEARCH_LENGTH)
+    os.lseek(descriptor, size - length, os.SEEK_SET)
+    tail = b""
+    while len(tail) < length and (data := os.read(descriptor, length - len(tail))):
+        tail += data
+    if ends_archive(tail):
+        raise FormatError(
+            "this file is a ZIP archive inside the hierarchy, whatever its name; RFC-9 allows none",
+            path=path,
+            rule="rfc9/not-embedded",
+            hint="Move it out of the directory, then pack again.",
+        )

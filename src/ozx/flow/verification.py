@@ -1,0 +1,95 @@
+"""Comparing an archive with the directory it was made from, value by value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.positional_reading import forget_cache, open_for_reading
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import OzxError, ResourceError
+from ozx.flow.entry import FilePart
+from ozx.flow.listing import Listing
+from ozx.progress import Progress
+
+__all__ = ["check_same_values", "has_same_keys"]
+
+
+def has_same_keys(archive: str, listing: Listing) -> bool:
+    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `listing`."""
+    try:
+        reader = ArchiveReader(archive)
+        reader.check()
+        sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
+    except OzxError:
+        return False
+    if len(sizes) != len(listing):
+        return False
+    return all(sizes.get(key) == os.stat(listing.path(key)).st_size for key in listing.iter_keys())
+
+
+def check_same_values(archive: str, listing: Listing, progress: Progress) -> None:
+    """Read the file at `archive` back, from the disk where the system can be asked to, and compare every value.
+
+    Raises
+    ------
+    ResourceError
+        A key is missing or a value differs: memory, disk or network damaged it.
+    """
+    descriptor = open_for_reading(archive)
+    try:
+        forget_cache(descriptor)
+    finally:
+        os.close(descriptor)
+    source = FileSource(archive)
+    reader = ArchiveReader(source)
+    reader.check()
+    names = reader.columns.names()
+    indices = {name: index for index, name in enumerate(names)} if names != list(listing.iter_keys()) else None
+    if len(names) != len(listing):
+        raise _differs(archive, f"it has {len(names):,} entries, the source {len(listing):,}")
+    for position, key in enumerate(listing.iter_keys()):
+        index = position if indices is None else indices.get(key)
+        if index is None:
+            raise _differs(archive, f"{key!r} is missing")
+        path = listing.path(key)
+        part = FilePart(path, os.stat(path).st_size)
+        if not _is_same(reader.iter_blocks(index), part.iter_blocks()):
+            raise _differs(archive, f"the value of {key!r} is another one")
+        progress.advance(part.length)
+    source.close()
+
+
+def _differs(archive: str, found: str) -> ResourceError:
+    return ResourceError(
+        f"read back, the archive differs from its source: {found}",
+        path=archive,
+        hint="Disk, memory or network damaged it; the source is untouched. Try again, elsewhere if it happens again.",
+    )
+
+
+def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
+    """Tell whether two streams of blocks hold the same bytes, wherever their blocks end."""
+    left, right = _Stream(first), _Stream(second)
+    while True:
+        length = min(left.fill(), right.fill())
+        if length == 0:
+            return left.fill() == right.fill()
+        if left.take(length) != right.take(length):
+            return False
+
+
+class _Stream:
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks: Iterator[bytes] = iter(blocks)
+        self._rest = memoryview(b"")
+
+    def fill(self) -> int:
+        while not self._rest and (block := next(self._blocks, None)) is not None:
+            self._rest = memoryview(block)
+        return len(self._rest)
+
+    def take(self, length: int) -> memoryview:
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken

@@ -1,0 +1,39 @@
+"""JSON bytes to a metadata document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ozx.errors import FormatError
+
+__all__ = ["parse_document"]
+
+Document = dict[str, Any]
+
+
+def parse_document(data: bytes, key: str) -> Document:
+    """Return the JSON object that the value of the metadata key `key` holds.
+
+    Raises
+    ------
+    FormatError
+        It is not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
+
+    Examples
+    --------
+    >>> parse_document(b'{"zarr_format": 3}', "zarr.json")
+    {'zarr_format': 3}
+    """
+    try:
+        document = json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{key}: expected JSON in UTF-8; byte {error.start} is not UTF-8", rule="zarr/json") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(f"{key}: expected JSON; {error.msg} ({where})", rule="zarr/json") from None
+    except (RecursionError, ValueError) as error:  # nested too deep; a number of too many digits
+        raise FormatError(f"{key}: expected JSON of sane depth and numbers; {error}", rule="zarr/json") from None
+    if not isinstance(document, dict):
+        raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
+    return document

@@ -1,0 +1,176 @@
+"""The images of a hierarchy: OME-Zarr metadata joined with the arrays it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ozx.hierarchy.array import ArrayMetadata
+from ozx.hierarchy.keys import component_order
+from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.ome import Axis, Channel, Dataset, Multiscale
+
+__all__ = [
+    "Image",
+    "Level",
+    "Well",
+    "count_multiscales",
+    "describe_images",
+    "describe_level",
+    "image_paths",
+    "label_paths",
+    "plate_wells",
+]
+
+_LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
+_OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
+# Each level halves the image, so that a dozen is many; a list a million long is an attack.
+_MOST_LEVELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One resolution level: an array as `ArrayMetadata` describes it, and where its pixels lie.
+
+    All but the path (below the image) are None where the array is missing or does not say; `scale` and `translation`
+    have one value per axis, in the axes' units.
+    """
+
+    path: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    chunks: tuple[int, ...] | None
+    shards: tuple[int, ...] | None
+    codecs: tuple[str, ...] | None
+    scale: tuple[float, ...] | None = None
+    translation: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image or label image: `path` is that of its group, the root's is empty."""
+
+    path: str
+    name: str | None
+    axes: tuple[Axis, ...]
+    channels: tuple[Channel, ...]
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Well:
+    """A well that a plate lists, and how many fields it lists itself; None where the well is missing."""
+
+    path: str
+    fields: int | None
+
+
+def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
+    """Yield the paths of the images that the root leads to, in its order, whether they exist or not.
+
+    From a plate they are the fields of all wells, from a series those it lists, from a labels group its labels; from
+    a root that is none of these, all groups with multiscales, label images only where there is nothing else.
+    """
+    root = nodes.get("")
+    ome = None if root is None else root.ome
+    if ome is not None and ome.plate is not None:
+        for well in ome.plate.wells:
+            yield from _fields(nodes, join_path("", well))
+    elif ome is not None and ome.multiscales:
+        yield ""
+    elif ome is not None and ome.kind == "series":
+        yield from _series(nodes)
+    elif ome is not None and ome.labels is not None:
+        yield from (join_path("", label) for label in ome.labels)
+    elif ome is not None and ome.fields is not None:
+        yield from _fields(nodes, "")
+    else:
+        found = {path: node.ome for path, node in nodes.items() if node.ome is not None and node.ome.multiscales}
+        yield from [path for path, ome in found.items() if not ome.is_label] or found
+
+
+def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
+    """Return the paths of the label images that belong to the image at path `image`."""
+    group = join_path(image, _LABELS)
+    node = nodes.get(group)
+    names = node.ome.labels if node is not None and node.ome is not None else None
+    return [join_path(group, name) for name in names or ()]
+
+
+def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
+    """Return the wells of the plate at the root; none where the root is no plate."""
+    root = nodes.get("")
+    plate = None if root is None or root.ome is None else root.ome.plate
+    wells = []
+    for path in () if plate is None else plate.wells:
+        node = nodes.get(join_path("", path))
+        fields = None if node is None or node.ome is None else node.ome.fields
+        wells.append(Well(path, None if fields is None else len(fields)))
+    return tuple(wells)
+
+
+def count_multiscales(nodes: Mapping[str, Node], path: str) -> int:
+    """Return how many images the group at `path` holds."""
+    node = nodes.get(path)
+    return 0 if node is None or node.ome is None else len(node.ome.multiscales)
+
+
+def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
+    """Return the images of the group at `path`, nearly always one; what is missing is told in `notes`."""
+    node = nodes.get(path)
+    if node is None or node.ome is None or not node.ome.multiscales:
+        what = "there is no node" if node is None else "the node has no multiscales"
+        notes.append(f"{path or 'the root'}: an image is listed here, but {what}")
+        return []
+    return [_describe(nodes, path, multiscale, node.ome.channels, notes) for multiscale in node.ome.multiscales]
+
+
+def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
+    """Return what is known of one array, seen as a level."""
+    scale, translation = (None, None) if dataset is None else (dataset.scale, dataset.translation)
+    if array is None:
+        return Level(path, None, None, None, None, None, scale, translation)
+    return Level(path, array.shape, array.data_type, array.chunks, array.shards, array.codecs, scale, translation)
+
+
+def _describe(
+    nodes: Mapping[str, Node], path: str, multiscale: Multiscale, channels: tuple[Channel, ...], notes: list[str]
+) -> Image:
+    levels = []
+    if len(multiscale.datasets) > _MOST_LEVELS:
+        notes.append(
+            f"{path or 'the root'}: of {len(multiscale.datasets):,} levels the first {_MOST_LEVELS:,} are shown"
+        )
+    for dataset in multiscale.datasets[:_MOST_LEVELS]:
+        if dataset.path is None:
+            continue
+        node = nodes.get(join_path(path, dataset.path))
+        array = None if node is None else node.array
+        level = describe_level(dataset.path, array, dataset)
+        if array is None:
+            notes.append(f"{join_path(path, dataset.path)}: a level is listed here, but there is no array")
+        elif level.shape is not None and multiscale.axes and len(level.shape) != len(multiscale.axes):
+            where, axes = join_path(path, dataset.path), len(multiscale.axes)
+            notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")
+        levels.append(level)
+    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels))
+
+
+def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
+    node = nodes.get(well)
+    fields = None if node is None or node.ome is None else node.ome.fields
+    yield from (join_path(well, field) for field in fields or ())
+
+
+def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
+    """Yield the images in the order of the list in ``OME`` or, where there is none, the groups ``0``, ``1``, ….
+
+    OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
+    groups starting with 0.
+    """
+    for lister in (nodes.get(_OME), nodes.get("")):
+        if lister is not None and lister.ome is not None and lister.ome.series is not None:
+            yield from (join_path("", path) for path in lister.ome.series)
+            return
+    groups = [path for path, node in nodes.items() if path.isascii() and path.isdigit() and node.node_type == "group"]
+    yield from sorted(groups, key=component_order)

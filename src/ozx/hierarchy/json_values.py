@@ -1,0 +1,80 @@
+"""Values out of parsed JSON, of the type that is expected or not at all.
+
+Metadata comes from anywhere. These functions return None for what is of another type, so that a reader of a
+document says what is missing instead of failing on it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["as_lengths", "as_list", "as_numbers", "as_object", "as_text", "as_texts"]
+
+# Zarr core 3.1 bounds no length; 64-bit signed integers are what implementations hold one in.
+_LONGEST = (1 << 63) - 1
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object, or an empty one for anything else.
+
+    Examples
+    --------
+    >>> as_object({"a": 1}), as_object([1])
+    ({'a': 1}, {})
+    """
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a JSON array, or an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Any) -> str | None:
+    """Return a string that is not empty, or None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def as_texts(value: Any) -> tuple[str, ...] | None:
+    """Return an array of strings, or None for anything else."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return None
+    return tuple(value)
+
+
+def as_lengths(value: Any) -> tuple[int, ...] | None:
+    """Return an array of lengths (integers from 0 to 2**63 - 1), or None for anything else.
+
+    Examples
+    --------
+    >>> as_lengths([2, 256]), as_lengths([True]), as_lengths([-1]), as_lengths("256")
+    ((2, 256), None, None, None)
+    """
+    if not isinstance(value, list) or not all(type(item) is int and 0 <= item <= _LONGEST for item in value):
+        return None
+    return tuple(value)
+
+
+def as_numbers(value: Any) -> tuple[float, ...] | None:
+    """Return an array of finite numbers, or None for anything else.
+
+    Examples
+    --------
+    >>> as_numbers([1, 0.5]), as_numbers([float("nan")]), as_numbers([10**400])
+    ((1.0, 0.5), None, None)
+    """
+    if not isinstance(value, list):
+        return None
+    numbers = []
+    for item in value:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            return None
+        try:
+            number = float(item)
+        except OverflowError:
+            return None
+        if not math.isfinite(number):
+            return None
+        numbers.append(number)
+    return tuple(numbers)

@@ -1,0 +1,94 @@
+"""Store keys: which are metadata, which node they belong to, and the order an archive is written in."""
+
+from __future__ import annotations
+
+__all__ = [
+    "LEGACY_METADATA",
+    "METADATA",
+    "ROOT_METADATA",
+    "breadth_first",
+    "component_order",
+    "hierarchy_order",
+    "is_legacy_metadata_key",
+    "is_metadata_key",
+    "node_of",
+]
+
+#: The last component of the key of every Zarr v3 node's metadata.
+METADATA = "zarr.json"
+#: The key of the root node's metadata.
+ROOT_METADATA = METADATA
+#: The last components that Zarr v2 uses instead.
+LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
+
+
+def is_metadata_key(key: str) -> bool:
+    """Tell whether `key` is a node's metadata: its last component is ``zarr.json``.
+
+    Examples
+    --------
+    >>> [is_metadata_key(key) for key in ("zarr.json", "0/zarr.json", "foozarr.json", "0/c/0")]
+    [True, True, False, False]
+    """
+    return key == METADATA or key.endswith("/" + METADATA)
+
+
+def is_legacy_metadata_key(key: str) -> bool:
+    """Tell whether `key` is metadata of Zarr v2.
+
+    Examples
+    --------
+    >>> is_legacy_metadata_key("0/.zarray"), is_legacy_metadata_key("0/zarr.json")
+    (True, False)
+    """
+    return key.rpartition("/")[2] in LEGACY_METADATA
+
+
+def node_of(key: str) -> str:
+    """Return the path of the node that a metadata key describes; the root's is empty.
+
+    Examples
+    --------
+    >>> node_of("labels/cells/zarr.json"), node_of("zarr.json")
+    ('labels/cells', '')
+    """
+    return key.rpartition("/")[0]
+
+
+def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
+    """Return the sort key of metadata entries: depth first of all, then component by component.
+
+    RFC-9 (R2): the other ``zarr.json`` follow the root's "in breadth-first order". Within one depth, components are
+    compared one by one: as whole strings ``a-b/x`` would sort before ``a/x`` though ``a`` sorts before ``a-b``.
+
+    Examples
+    --------
+    >>> sorted(["a/x/zarr.json", "a-b/zarr.json", "zarr.json", "a/zarr.json"], key=breadth_first)
+    ['zarr.json', 'a/zarr.json', 'a-b/zarr.json', 'a/x/zarr.json']
+    """
+    parts = tuple(key.split("/"))
+    return len(parts), parts
+
+
+def component_order(component: str) -> tuple[int, str]:
+    """Return the sort key of one key component: numbers by value and before names, as chunk grids count.
+
+    Examples
+    --------
+    >>> sorted(["10", "c", "9", "0.1"], key=component_order)
+    ['9', '10', '0.1', 'c']
+    """
+    # Decimal digits of equal length compare like numbers; 0x10000 is longer than any key.
+    return (len(component) if component.isascii() and component.isdigit() else 0x10000), component
+
+
+def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the sort key of data entries: node by node, the values of a folder before its sub-folders.
+
+    Examples
+    --------
+    >>> sorted(["0/c/10", "1/c/0", "0/c/9", "OME/METADATA.ome.xml", "0/x"], key=hierarchy_order)
+    ['0/x', '0/c/9', '0/c/10', '1/c/0', 'OME/METADATA.ome.xml']
+    """
+    *folders, last = key.split("/")
+    return (*((1, *component_order(folder)) for folder in folders), (0, *component_order(last)))

@@ -1,0 +1,138 @@
+"""The nodes of a hierarchy, put together from their metadata documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.errors import FormatError
+from ozx.hierarchy.array import ArrayMetadata, parse_array
+from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.group import GroupMetadata, parse_group
+from ozx.hierarchy.keys import METADATA, breadth_first, node_of
+from ozx.hierarchy.ome import OmeMetadata, parse_ome
+from ozx.hierarchy.zarr_v2 import parse_v2_array, parse_v2_group
+
+__all__ = ["Node", "NodeCollector", "join_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a hierarchy.
+
+    Attributes
+    ----------
+    path
+        Where it stands; the root's path is empty.
+    node_type
+        ``group``, ``array``, or None where the metadata does not tell.
+    zarr_format
+        2 or 3.
+    array
+        The metadata of an array.
+    ome
+        The OME-Zarr metadata of a group that has some.
+    problems
+        What is wrong with the metadata, one phrase each.
+    """
+
+    path: str
+    node_type: str | None
+    zarr_format: int
+    array: ArrayMetadata | None = None
+    ome: OmeMetadata | None = None
+    problems: tuple[str, ...] = ()
+
+
+class NodeCollector:
+    """Takes metadata documents in any order and gives out nodes.
+
+    Examples
+    --------
+    >>> collector = NodeCollector()
+    >>> collector.add("0/.zarray", b'{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u2"}')
+    >>> collector.add("zarr.json", b'{"zarr_format": 3, "node_type": "group"}')
+    >>> [(path, node.node_type) for path, node in collector.nodes().items()]
+    [('', 'group'), ('0', 'array')]
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        # Node path to the documents of Zarr v2 found for it, by the key's last component.
+        self._legacy: dict[str, dict[str, dict[str, Any]]] = {}
+        self._problems: dict[str, list[str]] = {}
+
+    def add(self, key: str, value: bytes) -> None:
+        """Take the value of a metadata key; a later one of the same key replaces it."""
+        try:
+            document = parse_document(value, key)
+        except FormatError as error:
+            self.add_problem(key, error.message.removeprefix(f"{key}: "))
+            return
+        path, name = node_of(key), key.rpartition("/")[2]
+        if name == METADATA:
+            self._nodes[path] = _parse_node(path, document)
+        elif name != ".zmetadata":  # copies of documents that stand beside it
+            self._legacy.setdefault(path, {})[name] = document
+
+    def add_problem(self, key: str, problem: str) -> None:
+        """Remember that the value of a metadata key cannot be had; its node has no type then."""
+        self._problems.setdefault(node_of(key), []).append(f"{key.rpartition('/')[2]}: {problem}")
+
+    def nodes(self) -> dict[str, Node]:
+        """Return the nodes by path, breadth-first; where a node has metadata of both versions, v3 counts."""
+        found = {path: _parse_legacy_node(path, documents) for path, documents in self._legacy.items()}
+        for path, node in self._nodes.items():
+            both = [f"it has Zarr v2 metadata beside zarr.json: {name}" for name in sorted(self._legacy.get(path, ()))]
+            found[path] = _with_problems(node, both)
+        for path, problems in self._problems.items():
+            node = found.get(path, Node(path, None, 3))
+            found[path] = _with_problems(node, problems)
+        return {path: found[path] for path in sorted(found, key=_order)}
+
+
+def join_path(parent: str, path: str) -> str:
+    """Return the path of a node that metadata names relative to its parent.
+
+    Examples
+    --------
+    >>> join_path("", "0"), join_path("A/1", "0/"), join_path("A/1", "./0")
+    ('0', 'A/1/0', 'A/1/0')
+    """
+    parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
+    return "/".join(parts)
+
+
+def _order(path: str) -> tuple[int, tuple[str, ...]]:
+    return breadth_first(path) if path else (0, ())
+
+
+def _with_problems(node: Node, problems: list[str]) -> Node:
+    return Node(node.path, node.node_type, node.zarr_format, node.array, node.ome, (*node.problems, *problems))
+
+
+def _parse_node(path: str, document: dict[str, Any]) -> Node:
+    # Zarr core 3.1, "Metadata documents": zarr_format is 3, node_type "array" or "group".
+    problems = [] if document.get("zarr_format") == 3 else ["zarr_format is not 3"]
+    node_type = document.get("node_type")
+    if node_type == "array":
+        array = parse_array(document)
+        return Node(path, "array", 3, array=array, problems=(*problems, *array.problems))
+    if node_type == "group":
+        return _group_node(path, 3, parse_group(document), problems)
+    return Node(path, None, 3, problems=(*problems, "node_type is neither array nor group"))
+
+
+def _parse_legacy_node(path: str, documents: dict[str, dict[str, Any]]) -> Node:
+    attributes = documents.get(".zattrs")
+    if ".zarray" in documents:
+        array = parse_v2_array(documents[".zarray"], attributes)
+        return Node(path, "array", 2, array=array, problems=array.problems)
+    problems = [] if ".zgroup" in documents else ["it has neither .zgroup nor .zarray"]
+    return _group_node(path, 2, parse_v2_group(attributes), problems)
+
+
+def _group_node(path: str, zarr_format: int, group: GroupMetadata, problems: list[str]) -> Node:
+    ome = parse_ome(group.attributes, zarr_format)
+    found = () if ome is None else ome.problems
+    return Node(path, "group", zarr_format, ome=ome, problems=(*problems, *group.problems, *found))

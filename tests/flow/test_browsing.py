@@ -1,0 +1,152 @@
+"""Looking into archives and directories."""
+
+import os
+import zipfile
+
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+
+from ozx.archive.byte_source import FileSource, MemorySource
+from ozx.errors import FormatError
+from ozx.flow import browsing
+from ozx.flow.browsing import ArchiveView, DirectoryView, open_view
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.keys import is_metadata_key
+
+
+class CountingSource(MemorySource):
+    def __init__(self, data):
+        super().__init__(data)
+        self.reads = self.bytes = 0
+
+    def read_at(self, offset, length):
+        data = super().read_at(offset, length)
+        self.reads, self.bytes = self.reads + 1, self.bytes + len(data)
+        return data
+
+
+def image_with_chunks(tmp_path, chunks, comment=PROMISE):
+    values = {key: value for key, value in tree(FIXTURES / "image.ome.zarr").items() if is_metadata_key(key)}
+    values |= {f"0/c/{number}": b"x" * 40 for number in range(chunks)}
+    return write_archive(tmp_path / f"{chunks}.ozx", sort_values(values), comment)
+
+
+def read_all_metadata(path):
+    source = CountingSource(path.read_bytes())
+    view = ArchiveView(source)
+    documents = {item.key: view.read_document(item) for item in view.iter_items(metadata_only=True)}
+    return documents, source
+
+
+def test_with_the_promise_reads_do_not_depend_on_the_number_of_entries(tmp_path):
+    few, small = read_all_metadata(image_with_chunks(tmp_path, 10))
+    many, big = read_all_metadata(image_with_chunks(tmp_path, 60_000))
+    assert (
+        few == many == {key: value for key, value in tree(FIXTURES / "image.ome.zarr").items() if is_metadata_key(key)}
+    )
+    assert big.reads == 3  # the end records, the beginning of the directory, the values
+    assert small.reads <= big.reads
+    assert big.bytes < 300_000  # of an archive of 9 MB
+
+
+@pytest.mark.parametrize("comment", [b"", make_comment("0.5", json_first=False), b"{broken"])
+def test_without_the_promise_the_whole_directory_is_read(tmp_path, comment):
+    values = sort_values(tree(FIXTURES / "image.ome.zarr"))
+    backwards = dict(reversed(values.items()))
+    view = ArchiveView(FileSource(str(write_archive(tmp_path / "a.ozx", backwards, comment))))
+    assert not view.is_metadata_first
+    assert {item.key for item in view.iter_items(metadata_only=True)} == {key for key in values if is_metadata_key(key)}
+
+
+def test_a_promise_that_is_broken_at_once_is_not_believed(tmp_path):
+    backwards = dict(reversed(sort_values(tree(FIXTURES / "image.ome.zarr")).items()))
+    view = ArchiveView(FileSource(str(write_archive(tmp_path / "a.ozx", backwards, PROMISE))))
+    assert not view.is_metadata_first
+    assert view.find("zarr.json") is not None
+
+
+@pytest.mark.parametrize("many", [0, 1 << 30])
+@pytest.mark.parametrize("deflated", [False, True])
+def test_both_ways_of_reading_the_directory_agree_with_zipfile(tmp_path, monkeypatch, many, deflated):
+    monkeypatch.setattr(browsing, "_MANY_ENTRIES", many)
+    values = {**tree(FIXTURES / "series.ome.zarr"), "µ.xml": b"name", "empty": b""}
+    path = zip_values(tmp_path / "a.zip", values, deflated=deflated)
+    path.write_bytes(b"prepended" + path.read_bytes())
+    view = open_view(str(path))
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+        found = list(view.iter_items())
+        assert [(item.key, item.size, item.header.crc32) for item in found] == [
+            (info.filename, info.file_size, info.CRC) for info in infos
+        ]
+        assert all(item.header.header_offset == info.header_offset for item, info in zip(found, infos, strict=True))
+    assert {item.key: b"".join(view.iter_value(item)) for item in found} == values
+
+
+def test_names_in_old_code_pages(tmp_path, monkeypatch):
+    data = bytearray(zip_values(tmp_path / "a.zip", {"caf.": b"1"}).read_bytes())
+    data = bytes(data).replace(b"caf.", b"caf\x82")
+    for many in (0, 10):
+        monkeypatch.setattr(browsing, "_MANY_ENTRIES", many)
+        view = ArchiveView(MemorySource(data))
+        assert [item.key for item in view.iter_items()] == ["café"]
+        assert b"".join(view.iter_value(view.find("café"))) == b"1"
+
+
+def test_of_entries_of_one_name_the_last_counts(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("key", b"old")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("key", b"new")
+    view = open_view(str(tmp_path / "a.zip"))
+    assert b"".join(view.iter_value(view.find("key"))) == b"new"
+
+
+def test_a_directory_is_listed_folder_by_folder(tmp_path):
+    for key in ("b/2", "b/10", "b/x/1", "a", "zarr.json", "10/c", "9/c"):
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(key.encode())
+    view = DirectoryView(str(tmp_path))
+    assert [item.key for item in view.iter_items()] == ["a", "zarr.json", "9/c", "10/c", "b/2", "b/10", "b/x/1"]
+    assert [item.key for item in view.iter_items(metadata_only=True)] == ["zarr.json"]
+    assert all(b"".join(view.iter_value(item)) == item.key.encode() for item in view.iter_items())
+
+
+def test_the_fixtures_as_directories(hierarchy):
+    view = open_view(str(hierarchy))
+    assert {item.key: b"".join(view.iter_value(item)) for item in view.iter_items()} == tree(hierarchy)
+    assert view.find("nothing") is None
+    assert view.find("0") is None  # a folder
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_links_are_followed_but_not_in_circles(tmp_path):
+    (tmp_path / "h" / "a").mkdir(parents=True)
+    (tmp_path / "h" / "a" / "file").write_bytes(b"1")
+    (tmp_path / "h" / "again").symlink_to("a")
+    (tmp_path / "h" / "a" / "up").symlink_to("..")
+    (tmp_path / "h" / "nowhere").symlink_to("gone")
+    items = {item.key: item.size for item in DirectoryView(str(tmp_path / "h")).iter_items()}
+    assert items == {"a/file": 1, "again/file": 1, "nowhere": 0}
+
+
+def test_metadata_of_absurd_length_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(browsing, "_LONGEST_DOCUMENT", 100)
+    path = write_archive(tmp_path / "a.ozx", {"zarr.json": bytes(101)})
+    (tmp_path / "h").mkdir()
+    (tmp_path / "h" / "zarr.json").write_bytes(bytes(101))
+    for view in (open_view(str(path)), open_view(str(tmp_path / "h"))):
+        with pytest.raises(FormatError, match="more than any metadata"):
+            view.read_document(view.find("zarr.json"))
+
+
+def test_nothing_is_an_operating_system_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        open_view(str(tmp_path / "nothing"))
+
+
+def test_a_packed_fixture_keeps_its_promise(tmp_path, hierarchy):
+    view = open_view(str(pack_tree(hierarchy, tmp_path / "a.ozx")))
+    assert view.is_metadata_first
+    assert {item.key for item in view.leading} == {key for key in tree(hierarchy) if is_metadata_key(key)}

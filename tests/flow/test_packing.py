@@ -1,0 +1,209 @@
+"""The plain and the fast way of writing files into an archive: the same bytes, the same refusals."""
+
+import os
+import subprocess
+import zipfile
+
+import pytest
+from hierarchies import tree
+
+from ozx.archive.writer import ArchiveWriter
+from ozx.errors import FormatError
+from ozx.flow import fast_packing
+from ozx.flow.archive_sink import write_entries
+from ozx.flow.directory_source import MetadataFiles, iter_entries, read_file
+from ozx.flow.listing import list_directory
+from ozx.progress import NO_PROGRESS
+
+
+def write_plain(writer, listing):
+    write_entries(writer, iter_entries(listing, listing.folders), NO_PROGRESS)
+
+
+def write_fast(writer, listing):
+    fast_packing.write_files(writer, listing.root, listing.folders, NO_PROGRESS)
+
+
+WAYS = [pytest.param(write_plain, id="plain"), pytest.param(write_fast, id="fast")]
+NAMES_OF_POSIX_CALLS = ("pread", "preadv", "readv", "pwrite")
+
+
+def archive_of(root, path, write):
+    listing = list_directory(str(root))
+    with open(path, "w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        write_entries(writer, MetadataFiles(listing).iter_entries(), NO_PROGRESS)
+        write(writer, listing)
+        writer.finish(b"comment")
+    return path.read_bytes()
+
+
+def make_sizes(root, *sizes):
+    root.mkdir()
+    for number, size in enumerate(sizes):
+        (root / str(number)).write_bytes(os.urandom(size))
+    (root / "zarr.json").write_bytes(b"{}")
+    return root
+
+
+BUFFER = 1 << 20
+EDGES = [BUFFER - 60, BUFFER - 51, BUFFER - 52, BUFFER - 50, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "sizes", [[0], [1], [5] * 300, [80_000] * 40, *([size, 7, size] for size in EDGES)], ids=lambda sizes: str(sizes[0])
+)
+def test_both_ways_give_the_same_sound_archive(tmp_path, sizes):
+    root = make_sizes(tmp_path / "h", *sizes)
+    plain = archive_of(root, tmp_path / "plain.zip", write_plain)
+    assert archive_of(root, tmp_path / "fast.zip", write_fast) == plain
+    with zipfile.ZipFile(tmp_path / "fast.zip") as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == tree(root)
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_the_fallback_for_systems_without_posix_calls_gives_the_same_bytes(tmp_path, monkeypatch, hierarchy, write):
+    expected = archive_of(hierarchy, tmp_path / "a.zip", write)
+    for name in NAMES_OF_POSIX_CALLS:
+        monkeypatch.delattr(os, name, raising=False)
+    assert not fast_packing.is_available()
+    assert archive_of(hierarchy, tmp_path / "b.zip", write) == expected
+
+
+def touch_while_reading(monkeypatch, path, change):
+    """Call `change` between the two looks at the file."""
+    original, looks = os.fstat, []
+
+    def fstat(descriptor):
+        status = original(descriptor)
+        if os.path.exists(path) and os.path.samestat(status, os.stat(path)):
+            looks.append(status)
+            if len(looks) == fstat.after:
+                change()
+        return status
+
+    fstat.after = 1
+    monkeypatch.setattr(os, "fstat", fstat)
+    return fstat
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("size", [100, 3 << 20])
+@pytest.mark.parametrize("grow", [b"more", b""])
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, write, size, grow):
+    root = make_sizes(tmp_path / "h", size)
+    victim = root / "0"
+
+    def change():
+        with open(victim, "r+b") as file:
+            file.seek(0, os.SEEK_END)
+            file.write(grow)
+            if not grow:
+                file.truncate(size // 2)
+        os.utime(victim, ns=(1, 1))
+
+    touch_while_reading(monkeypatch, victim, change)
+    with pytest.raises(FormatError, match="changed while it was read") as caught:
+        archive_of(root, tmp_path / "a.zip", write)
+    assert caught.value.rule == "zip/changed"
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_a_file_that_vanishes_is_an_error_of_the_world(tmp_path, write):
+    root = make_sizes(tmp_path / "h", 10)
+    listing = list_directory(str(root))
+    (root / "0").unlink()
+    with open(tmp_path / "a.zip", "w+b") as file, pytest.raises(FileNotFoundError):
+        write(ArchiveWriter(file.fileno()), listing)
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_a_pipe_that_takes_a_files_place_does_not_hang(tmp_path, write):
+    root = make_sizes(tmp_path / "h", 10)
+    listing = list_directory(str(root))
+    (root / "0").unlink()
+    os.mkfifo(root / "0")
+    with open(tmp_path / "a.zip", "w+b") as file, pytest.raises((FormatError, OSError)):
+        write(ArchiveWriter(file.fileno()), listing)
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("padding", [0, 5 << 20])
+def test_a_file_that_is_an_archive_is_refused_whatever_its_name(tmp_path, write, padding):
+    root = make_sizes(tmp_path / "h", 10)
+    with zipfile.ZipFile(root / "1", "w") as archive:
+        archive.writestr("zarr.json", b"{}" + bytes(padding))
+        archive.comment = b"a comment"
+    with pytest.raises(FormatError, match="is a ZIP archive inside") as caught:
+        archive_of(root, tmp_path / "a.zip", write)
+    assert caught.value.rule == "rfc9/not-embedded"
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_a_chunk_that_only_begins_like_an_archive_is_kept(tmp_path, write):
+    root = make_sizes(tmp_path / "h", 10)
+    (root / "1").write_bytes(b"PK\x03\x04 by chance")
+    archive_of(root, tmp_path / "a.zip", write)
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert archive.read("1") == b"PK\x03\x04 by chance"
+
+
+def test_metadata_that_changed_since_it_was_checked_is_refused(tmp_path):
+    root = make_sizes(tmp_path / "h", 10)
+    metadata = MetadataFiles(list_directory(str(root)))
+    assert metadata["zarr.json"] == b"{}"
+    (root / "zarr.json").write_bytes(b"[]")
+    with pytest.raises(FormatError, match="changed while it was read"):
+        list(metadata.iter_entries())
+
+
+def test_reading_a_whole_file_notices_changes(tmp_path, monkeypatch):
+    path = tmp_path / "zarr.json"
+    path.write_bytes(b"{}")
+    touch_while_reading(monkeypatch, path, lambda: path.write_bytes(b"[1]"))
+    with pytest.raises(FormatError, match="changed while it was read"):
+        read_file(str(path))
+
+
+def test_a_failing_write_is_raised_where_the_caller_waits(tmp_path, monkeypatch):
+    root = make_sizes(tmp_path / "h", *[80_000] * 100)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    listing = list_directory(str(root))
+    with open(tmp_path / "a.zip", "w+b") as file:
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space left"):
+            write_fast(ArchiveWriter(file.fileno()), listing)
+
+
+def test_progress_counts_about_the_bytes_that_are_read(tmp_path):
+    root = make_sizes(tmp_path / "h", *[80_000] * 30, 3 << 20)
+
+    class Count:
+        done = 0
+
+        def start(self, description, total): ...
+        def stop(self): ...
+        def advance(self, amount):
+            self.done += amount
+
+    listing = list_directory(str(root))
+    for write in (
+        lambda writer, count: write_entries(writer, iter_entries(listing, listing.folders), count),
+        lambda writer, count: fast_packing.write_files(writer, listing.root, listing.folders, count),
+    ):
+        count = Count()
+        with open(tmp_path / "a.zip", "w+b") as file:
+            write(ArchiveWriter(file.fileno()), count)
+        assert count.done == pytest.approx(listing.count_bytes(), rel=0.01)
+
+
+def test_the_archive_is_sound_for_a_program_of_others(tmp_path):
+    root = make_sizes(tmp_path / "h", 10, 100_000, 3 << 20)
+    archive_of(root, tmp_path / "a.zip", write_fast)
+    try:
+        subprocess.run(["unzip", "-tq", str(tmp_path / "a.zip")], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("unzip is not installed")

@@ -1,0 +1,274 @@
+"""The plain and the fast way of writing entries into a directory: the same files, the same refusals."""
+
+import os
+import sys
+import threading
+import zipfile
+
+import pytest
+from hierarchies import tree
+
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, OzxError, ResourceError
+from ozx.flow import directory_sink, fast_unpacking
+from ozx.flow.archive_source import iter_entries
+from ozx.flow.directory_sink import check_keys, folders_of, make_folders, write_entries
+from ozx.operations.unpack import unpack
+from ozx.progress import NO_PROGRESS
+
+
+def write_plain(reader, target):
+    write_entries(target, iter_entries(reader, range(len(reader))), NO_PROGRESS)
+
+
+def write_fast(reader, target):
+    fast_unpacking.write_files(reader, list(range(len(reader))), target, NO_PROGRESS)
+
+
+WAYS = [pytest.param(write_plain, id="plain"), pytest.param(write_fast, id="fast")]
+
+
+def run(path, target, write):
+    reader = ArchiveReader(str(path))
+    target.mkdir()
+    make_folders(str(target), folders_of(reader.columns.names()))
+    write(reader, str(target))
+    return tree(target)
+
+
+def zipped(path, values, **options):
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, data in values.items():
+            archive.writestr(name, data)
+    return path
+
+
+def many(count, size):
+    return {f"0/c/{number // 50}/{number % 50}": os.urandom(size) for number in range(count)}
+
+
+VALUES = {
+    "few": {"zarr.json": b"{}", "0/c/0": b"x" * 100, "labels/é": b"", "empty": b""},
+    "sizes": {
+        str(size): os.urandom(size) for size in (0, 1, 262_143, 262_144, 262_145, 1 << 20, (1 << 20) + 1, 20 << 20)
+    },
+    "many": many(9_000, 11),
+    "blocks": many(300, 30_011),
+}
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_both_ways_give_the_files_that_were_put_in(tmp_path, write, name, compression):
+    if compression and name in ("many", "sizes"):
+        compression = zipfile.ZIP_STORED
+    path = zipped(tmp_path / "a.zip", VALUES[name], compression=compression)
+    assert run(path, tmp_path / "out", write) == VALUES[name]
+
+
+def with_extra(path, values):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in values.items():
+            info = zipfile.ZipInfo(name)
+            info.extra = b"\x99\x99\xff\x7f" + bytes(0x7FFF)
+            archive.writestr(info, data)
+    return path
+
+
+def test_long_extra_fields_are_stepped_over(tmp_path):
+    values = many(100, 5_000)
+    assert run(with_extra(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
+
+
+def damage(path, offset):
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 0xFF
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize(("count", "size"), [(3, 100), (3, 300_000), (2, 20 << 20), (9_000, 20)])
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_a_flipped_byte_is_found_by_its_crc(tmp_path, write, count, size, where):
+    path = zipped(tmp_path / "a.zip", many(count, size))
+    reader = ArchiveReader(str(path))
+    index = 0 if where == "first" else count - 1
+    damage(path, reader.data_offset(index) + size // 2)
+    with pytest.raises(FormatError, match="its bytes are damaged") as caught:
+        run(path, tmp_path / "out", write)
+    assert caught.value.rule == "zip/crc"
+    assert repr(reader.columns.name(index)) in str(caught.value)
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("count", [3, 9_000])
+def test_a_wrong_local_header_is_found(tmp_path, write, count):
+    path = zipped(tmp_path / "a.zip", many(count, 20))
+    damage(path, int(ArchiveReader(str(path)).columns.header_offsets[count - 1]) + 30)
+    with pytest.raises(FormatError, match="local header names it") as caught:
+        run(path, tmp_path / "out", write)
+    assert caught.value.rule == "zip/local-header"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the second process is used on Linux only")
+@pytest.mark.parametrize("with_thread", [False, True])
+def test_a_second_process_helps_only_while_no_thread_runs(tmp_path, monkeypatch, with_thread):
+    forks = []
+    original = os.fork
+    monkeypatch.setattr(os, "fork", lambda: forks.append(1) or original())
+    others = threading.active_count() - 1
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    if with_thread:
+        thread.start()
+    try:
+        values = many(9_000, 3)
+        assert run(zipped(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
+    finally:
+        release.set()
+        if with_thread:
+            thread.join()
+    assert len(forks) == (0 if with_thread or others else 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the second process is used on Linux only")
+@pytest.mark.parametrize("failing", ["parent", "child"])
+def test_an_error_in_either_process_is_raised_and_no_process_stays(tmp_path, monkeypatch, failing):
+    path = zipped(tmp_path / "a.zip", many(9_000, 3))
+    reader, parent = ArchiveReader(str(path)), os.getpid()
+    victim = reader.columns.name(10 if failing == "parent" else 8_990)
+    original = os.open
+
+    def refuse(name, *arguments, **keywords):
+        if os.fsdecode(name) == victim:
+            raise PermissionError(13, "Permission denied", victim)
+        return original(name, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PermissionError):
+        run(path, tmp_path / "out", write_fast)
+    assert os.getpid() == parent
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_fallback_for_systems_without_posix_calls_gives_the_same_files(tmp_path, monkeypatch, hierarchy):
+    values = tree(hierarchy)
+    path = zipped(tmp_path / "a.zip", values)
+    for name in ("pread", "preadv", "readv", "pwrite"):
+        monkeypatch.delattr(os, name, raising=False)
+    result = unpack(path, tmp_path / "out")
+    assert tree(result.path) == values
+
+
+@pytest.mark.parametrize(
+    ("keys", "folders"),
+    [
+        ([], []),
+        (["a"], []),
+        (["a/b/c", "a/x", "d/y"], ["a", "a/b", "d"]),
+        (["a/b/c", "z", "a/b/d"], ["a", "a/b"]),
+    ],
+)
+def test_folders_come_after_their_parents(keys, folders):
+    assert folders_of(keys) == folders
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        (["a", "a/b"], "both a value and a folder"),
+        (["n" * 256], "longer than 255 bytes"),
+        (["é" * 128], "longer than 255 bytes"),
+        (["/".join(["d" * 200] * 30)], "more than a path may have"),
+    ],
+)
+def test_keys_that_cannot_be_files_anywhere_are_refused(tmp_path, keys, fault):
+    with pytest.raises(FormatError, match=fault) as caught:
+        check_keys(keys, folders_of(keys), str(tmp_path))
+    assert caught.value.rule == "zip/name"
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "fault"),
+    [
+        ("labels/CON", "device"),
+        ("con.txt", "device"),
+        ("LPT1", "device"),
+        ("a./b", "dot or a space"),
+        ("a /b", "dot or a space"),
+        ("a:b", "forbids"),
+        ("what?", "forbids"),
+        ("tab\t", "forbids"),
+    ],
+)
+def test_names_that_windows_reserves_are_refused_there_only(tmp_path, key, fault):
+    check_keys([key], folders_of([key]), str(tmp_path), windows=False)
+    with pytest.raises(FormatError, match=fault):
+        check_keys([key], folders_of([key]), str(tmp_path), windows=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "folding", "is_refused"),
+    [
+        (["a", "A"], str.casefold, True),
+        (["labels/x", "Labels/y"], str.casefold, True),
+        (["a/x", "a/y"], str.casefold, False),
+        (["a", "b"], str.casefold, False),
+        (["a", "A"], None, False),
+    ],
+)
+def test_names_that_the_file_system_takes_for_one_are_refused(tmp_path, monkeypatch, keys, folding, is_refused):
+    monkeypatch.setattr(directory_sink, "_folding", lambda _: folding)
+    if is_refused:
+        with pytest.raises(FormatError, match="the file system here takes it for"):
+            check_keys(keys, folders_of(keys), str(tmp_path))
+    else:
+        check_keys(keys, folders_of(keys), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("folds_case", "folds_forms", "pairs"),
+    [
+        (True, False, [("A", "a")]),
+        (False, True, [("\u00e9", "e\u0301")]),
+        (True, True, [("\u00c9", "e\u0301")]),
+    ],
+)
+def test_what_the_file_system_folds_is_tried_out(tmp_path, monkeypatch, folds_case, folds_forms, pairs):
+    def exists(path):
+        name = os.path.basename(path)
+        return (folds_case and name.isupper()) or (folds_case and "OZX" in name) or (folds_forms and "\u0301" in name)
+
+    monkeypatch.setattr(os.path, "exists", exists)
+    fold = directory_sink._folding(str(tmp_path))
+    for first, second in pairs:
+        assert fold(first) == fold(second)
+
+
+def test_a_file_system_that_folds_nothing_is_seen_as_such(tmp_path):
+    if sys.platform != "linux":
+        pytest.skip("tmp_path may well fold names here")
+    assert directory_sink._folding(str(tmp_path)) is None
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    reader = ArchiveReader(str(zipped(tmp_path / "a.zip", {"x": b"1"})))
+    (tmp_path / "x").write_bytes(b"")
+    with pytest.raises(ResourceError, match="written twice"):
+        write_plain(reader, str(tmp_path))
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_a_file_cut_off_after_it_was_opened_gives_an_error(tmp_path, write):
+    path = zipped(tmp_path / "a.zip", many(3, 300_000))
+    reader = ArchiveReader(str(path))
+    assert len(reader.columns) == 3
+    os.truncate(path, 400_000)
+    target = tmp_path / "out"
+    target.mkdir()
+    make_folders(str(target), folders_of(reader.columns.names()))
+    with pytest.raises(OzxError, match=r"shrank|ends at"):
+        write(reader, str(target))

@@ -1,0 +1,108 @@
+"""Images joined with their arrays."""
+
+import json
+
+import pytest
+from hierarchies import FIXTURES, tree
+
+from ozx.hierarchy.images import Well, describe_images, image_paths, label_paths, plate_wells
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.nodes import NodeCollector
+
+
+def nodes_of(name, **changes):
+    values = {key: value for key, value in tree(FIXTURES / f"{name}.ome.zarr").items() if is_metadata_key(key)}
+    values |= changes
+    collector = NodeCollector()
+    for key, value in values.items():
+        if value is not None:
+            collector.add(key, value)
+    return collector.nodes()
+
+
+def group(**ome):
+    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "paths"),
+    [
+        ("image", [""]),
+        ("sharded", [""]),
+        ("plate", ["A/1/0", "A/1/1", "A/2/0", "B/1/0", "B/2/0", "B/2/1"]),
+        ("series", ["0", "1"]),
+    ],
+)
+def test_the_root_leads_to_all_images(name, paths):
+    nodes = nodes_of(name)
+    notes = []
+    assert list(image_paths(nodes)) == paths
+    images = [image for path in paths for image in describe_images(nodes, path, notes)]
+    assert [image.path for image in images] == paths
+    assert all(level.shape for image in images for level in image.levels)
+    assert notes == []
+
+
+def test_a_series_without_a_list_has_its_numbered_groups():
+    nodes = nodes_of("series", **{"OME/zarr.json": None, "10/zarr.json": group(), "2/zarr.json": group()})
+    assert list(image_paths(nodes)) == ["0", "1", "2", "10"]
+
+
+def test_labels_belong_to_their_image():
+    nodes = nodes_of("image")
+    assert label_paths(nodes, "") == ["labels/cells"]
+    (image,) = describe_images(nodes, "labels/cells", [])
+    assert (image.name, image.levels[0].shape, image.levels[0].dtype) == ("cells", (256, 256), "uint16")
+    assert label_paths(nodes_of("plate"), "A/1/0") == []
+
+
+def test_a_labels_group_leads_to_its_labels():
+    nodes = nodes_of("image", **{"zarr.json": group(labels=["labels/cells"])})
+    assert list(image_paths(nodes)) == ["labels/cells"]
+
+
+def test_a_root_without_ome_leads_to_all_multiscales():
+    multiscale = {"axes": [{"name": "x"}], "datasets": [{"path": "0"}]}
+    changes = {"zarr.json": group(), "a/zarr.json": group(multiscales=[multiscale])}
+    assert list(image_paths(nodes_of("image", **changes))) == ["a"]
+    assert list(image_paths(nodes_of("image", **{"zarr.json": group()}))) == ["labels/cells"]  # nothing else is there
+
+
+def test_a_well_leads_to_its_fields():
+    nodes = nodes_of("image", **{"zarr.json": group(well={"images": [{"path": "labels/cells"}]})})
+    assert list(image_paths(nodes)) == ["labels/cells"]
+
+
+def test_wells_are_counted_and_missing_ones_known():
+    assert plate_wells(nodes_of("plate", **{"B/2/zarr.json": None})) == (
+        Well("A/1", 2),
+        Well("A/2", 1),
+        Well("B/1", 1),
+        Well("B/2", None),
+    )
+    assert plate_wells(nodes_of("image")) == ()
+
+
+def test_a_missing_level_is_noted():
+    notes = []
+    (image,) = describe_images(nodes_of("image", **{"1/zarr.json": None, "2/zarr.json": group()}), "", notes)
+    assert [level.shape for level in image.levels] == [(2, 256, 256), None, None]
+    assert notes == [f"{path}: a level is listed here, but there is no array" for path in "12"]
+
+
+def test_levels_of_other_dimensions_than_axes_are_noted():
+    axes = [{"name": "y"}, {"name": "x"}]
+    notes = []
+    root = group(multiscales=[{"axes": axes, "datasets": [{"path": "0"}]}])
+    describe_images(nodes_of("image", **{"zarr.json": root}), "", notes)
+    assert notes == ["0: the array has 3 dimensions, the image 2 axes"]
+
+
+def test_a_listed_image_that_is_none_is_noted():
+    notes = []
+    nodes = nodes_of("series", **{"0/zarr.json": None})
+    assert describe_images(nodes, "0", notes) == describe_images(nodes, "OME", notes) == []
+    assert notes == [
+        "0: an image is listed here, but there is no node",
+        "OME: an image is listed here, but the node has no multiscales",
+    ]
