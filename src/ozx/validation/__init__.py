@@ -1,0 +1,22 @@
+"""Verdicts: what the documents demand of a file, and where it falls short.
+
+Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a rule only compares them with a clause.
+
+``findings``
+    One finding, and the report on one file or directory.
+``rules``
+    The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it. Its rows
+    stand in ``zip_table`` and ``rfc9_table``, what a row is in ``rule``.
+``node_facts``
+    What the rules need to know of each node, from the ``zarr.json`` documents.
+``zip_rules``
+    The ZIP file: APPNOTE, and what every reader has to be safe from.
+``rfc9_rules``
+    OME-Zarr in a ZIP file: the hierarchy, its nodes, sharding.
+``container_rules``
+    OME-Zarr in a ZIP file: ZIP64, order of the entries, comment, file name.
+``directory``
+    What of this applies to a hierarchy in a directory.
+``validate``
+    All of it, for one file or directory.
+"""

@@ -1,0 +1,89 @@
+"""What of RFC-9 applies to a hierarchy in a directory: its nodes, and archives among its files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.records import LOCAL_SIGNATURE
+from ozx.errors import FormatError
+from ozx.flow.directory_source import MetadataFiles, check_not_embedded
+from ozx.flow.entry import status_of
+from ozx.flow.listing import Folder, Listing, list_directory
+from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.validation.container_rules import check_surroundings
+from ozx.validation.findings import Finding
+from ozx.validation.node_facts import read_nodes
+from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
+from ozx.validation.rules import each, finding_from_error, make_finding
+
+__all__ = ["check_directory"]
+
+_ARCHIVE_ENDINGS = (".ozx", ".zip")
+
+
+def check_directory(path: str) -> Iterator[Finding]:
+    """Yield what keeps the hierarchy at `path` from being packed, and what RFC-9 recommends otherwise.
+
+    Raises
+    ------
+    OSError
+        A folder or file cannot be read.
+    """
+    yield from check_surroundings(path, is_directory=True)
+    refusal = None
+    try:
+        listing = list_directory(path)
+    except FormatError as error:
+        # It stops at the first file that can be no entry; what else is there is looked at all the same.
+        refusal, listing = error, _list_everything(path)
+    archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
+    if refusal is not None and not (archives and refusal.rule == "rfc9/not-embedded"):
+        yield finding_from_error(refusal)
+    yield from each(
+        "rfc9/not-embedded",
+        archives,
+        lambda key: make_finding("rfc9/not-embedded", f"{key} is an archive by its name", entry=key),
+    )
+    yield from _check_contents(listing, set(archives))
+    nodes, faults = read_nodes(MetadataFiles(listing))
+    yield from check_read_faults(faults)
+    yield from check_nodes(nodes, listing.legacy_keys)
+    yield from check_sharding(nodes, listing.iter_keys())
+
+
+def _list_everything(path: str) -> Listing:
+    """Return the plain files of a directory, whatever else is in it; links are not followed."""
+    listing = Listing(path)
+    for folder, _, names in os.walk(path):
+        below = os.path.relpath(folder, path).replace(os.sep, "/")
+        prefix = "" if below == "." else f"{below}/"
+        files = []
+        for name in names:
+            if name.startswith("._") or not os.path.isfile(os.path.join(folder, name)):
+                continue
+            if is_metadata_key(name):
+                listing.metadata.append(prefix + name)
+            else:
+                files.append(name)
+                listing.legacy_keys += [prefix + name] if is_legacy_metadata_key(name) else []
+        listing.folders.append(Folder(prefix, sorted(files)))
+    listing.metadata.sort(key=breadth_first)
+    return listing
+
+
+def _check_contents(listing: Listing, known: set[str]) -> Iterator[Finding]:
+    """Yield a finding for each file that is an archive by its content."""
+    for key in listing.iter_keys():
+        if key in known:
+            continue
+        path = listing.path(key)
+        descriptor = open_for_reading(path)
+        try:
+            if os.read(descriptor, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
+                check_not_embedded(descriptor, path, status_of(descriptor, path)[0])
+        except FormatError as error:
+            yield finding_from_error(error, entry=key)
+        finally:
+            os.close(descriptor)

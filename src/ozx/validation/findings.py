@@ -1,0 +1,126 @@
+"""One finding, and the report on one file or directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["SEVERITIES", "Finding", "Level", "Report", "Severity", "Where"]
+
+Severity = Literal["error", "warning", "note"]
+Level = Literal["archive", "directory"]
+
+#: From the worst on. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place a finding is about.
+
+    Attributes
+    ----------
+    entry
+        Name of the entry, or key of the file in a directory; None for the file as a whole.
+    pointer
+        JSON pointer (RFC 6901) into that entry, where it is a document.
+    offset
+        Position in the file, in bytes.
+
+    Examples
+    --------
+    >>> Where("0/zarr.json", pointer="/codecs/0").to_dict()
+    {'entry': '0/zarr.json', 'pointer': '/codecs/0'}
+    """
+
+    entry: str | None = None
+    pointer: str | None = None
+    offset: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ``{"entry", "pointer"?, "offset"?}``."""
+        place: dict[str, Any] = {"entry": self.entry}
+        if self.pointer is not None:
+            place["pointer"] = self.pointer
+        if self.offset is not None:
+            place["offset"] = self.offset
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule says about a file.
+
+    Attributes
+    ----------
+    id
+        The rule, named after the document that demands it: ``zip/overlap``, ``rfc9/root``.
+    severity
+        ``error``, ``warning`` or ``note``.
+    where
+        What it is about.
+    message
+        What was expected and what was found, for a person.
+    hint
+        What to do about it.
+    """
+
+    id: str
+    severity: Severity
+    where: Where
+    message: str
+    hint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as ``ozx validate --json`` shows it."""
+        return {
+            "id": self.id,
+            "severity": self.severity,
+            "where": self.where.to_dict(),
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All findings about one file or directory, the worst first.
+
+    Attributes
+    ----------
+    path
+        What was checked.
+    level
+        ``archive`` for a file, ``directory`` for a directory, to which the rules about ZIP do not apply.
+    findings
+        The findings.
+    """
+
+    path: str
+    level: Level
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, path: str, level: Level, findings: Iterable[Finding]) -> Report:
+        """Return a report on `findings`, sorted by severity; the same thing said twice counts once."""
+        unique = {(finding.id, finding.where, finding.message): finding for finding in findings}
+        return cls(path, level, tuple(sorted(unique.values(), key=lambda finding: SEVERITIES.index(finding.severity))))
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is no error among the findings."""
+        return self.count("error") == 0
+
+    def count(self, severity: Severity) -> int:
+        """Return the number of findings of one severity."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``files`` in ``ozx validate --json``."""
+        return {
+            "path": self.path,
+            "level": self.level,
+            "valid": self.valid,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }

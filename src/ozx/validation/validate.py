@@ -1,0 +1,155 @@
+"""All findings about one file or directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from ozx.archive.audit import ArchiveFacts, audit
+from ozx.archive.byte_source import FileSource
+from ozx.archive.entry_reading import ReadAhead, iter_value
+from ozx.archive.name_audit import iter_names
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.validation.container_rules import (
+    EntryRoles,
+    check_comment,
+    check_container,
+    check_file_name,
+    check_order,
+    check_surroundings,
+    read_comment,
+)
+from ozx.validation.directory import check_directory
+from ozx.validation.findings import Finding, Report
+from ozx.validation.node_facts import read_nodes
+from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
+from ozx.validation.rules import finding_from_error
+from ozx.validation.zip_rules import check_zip
+
+__all__ = ["PROFILES", "check_archive", "validate"]
+
+#: ``strict`` also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.
+PROFILES = ("rfc9", "strict")
+
+# A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
+_LONGEST_DOCUMENT = 64 << 20
+
+
+def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
+    """Return everything that is wrong with an OME-Zarr zip file, or with an OME-Zarr directory as one to be packed.
+
+    Every fault of format becomes a finding; none is raised.
+
+    Parameters
+    ----------
+    path
+        A file or a directory. Of a directory only what can apply is checked.
+    profile
+        ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
+        comments other than RFC-9's.
+
+    Raises
+    ------
+    OSError
+        It does not exist or cannot be read.
+    UsageError
+        There is no such profile.
+
+    Examples
+    --------
+    >>> validate("cells.ozx").valid
+    True
+    """
+    if profile not in PROFILES:
+        raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
+    where = os.fspath(path)
+    if os.path.isdir(where):
+        return Report.of(where, "directory", check_directory(where))
+    source = FileSource(where)
+    try:
+        findings = [*check_file_name(where), *check_surroundings(where)]
+        findings += check_archive(ArchiveReader(source), strict=profile == "strict")
+    finally:
+        source.close()
+    return Report.of(where, "archive", findings)
+
+
+def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Finding]:
+    """Yield everything that is wrong with an archive, its name and its place apart.
+
+    Parameters
+    ----------
+    reader
+        The archive.
+    strict
+        Whether the profile is ``strict``.
+    """
+    try:
+        facts = audit(reader)
+    except (FormatError, UnsupportedError) as error:
+        # Without a directory there are no entries to speak of.
+        yield finding_from_error(error)
+    else:
+        yield from check_zip(facts, strict=strict)
+        yield from check_container(facts, strict=strict)
+        yield from _check_hierarchy(reader, facts, strict=strict)
+    try:
+        reader.source.check_unchanged()
+    except FormatError as error:
+        yield finding_from_error(error)
+
+
+def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:
+    roles, comment = EntryRoles.of(facts), read_comment(facts)
+    yield from check_order(facts, roles, comment)
+    values = _MetadataEntries(reader, facts, roles)
+    nodes, faults = read_nodes(values, values.damaged())
+    yield from check_read_faults(faults)
+    yield from check_nodes(nodes, roles.legacy)
+    yield from check_sharding(nodes, _iter_data_keys(facts))
+    root = nodes.get("")
+    version = root.version if root is not None and isinstance(root.version, str) else None
+    yield from check_comment(facts.end.comment, comment, version, strict=strict)
+
+
+def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
+    return (name for name in iter_names(facts.columns) if not name.endswith("/"))
+
+
+class _MetadataEntries(Mapping[str, bytes]):
+    """The ``zarr.json`` of an archive by key, read when asked for; of entries with the same name the last counts."""
+
+    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, roles: EntryRoles) -> None:
+        self._facts = facts
+        self._end = reader.end
+        # Metadata that are read one after the other mostly stand one behind the other.
+        self._source = ReadAhead(reader.source)
+        self._indices = dict(zip(roles.metadata, roles.indices, strict=True))
+
+    def __getitem__(self, key: str) -> bytes:
+        columns, index = self._facts.columns, self._indices[key]
+        header = columns.header(index)._replace(header_offset=int(columns.header_offsets[index]))
+        if header.uncompressed_size > _LONGEST_DOCUMENT:
+            size = f"{header.uncompressed_size:,}"
+            raise FormatError(f"{key}: {size} bytes are more than any metadata has", rule="zarr/json")
+        return b"".join(iter_value(self._source, header, self._end))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def damaged(self) -> set[str]:
+        """Return the keys whose entries have findings already; reading them would say the same again."""
+        facts = self._facts
+        groups = (
+            facts.out_of_bounds,
+            facts.encrypted,
+            facts.unreadable_methods,
+            facts.layout.into_directory,
+            [fault.entry for fault in facts.local.faults],
+        )
+        damaged = {int(index) for group in groups for index in group}
+        return {key for key, index in self._indices.items() if index in damaged}

@@ -1,0 +1,317 @@
+"""The rows of the table for ZIP: APPNOTE, safety, and the limits of today's readers."""
+
+from __future__ import annotations
+
+from ozx.validation.rule import Rule
+
+__all__ = ["ZIP_RULES"]
+
+_APPNOTE = "APPNOTE.TXT"
+_APPNOTE_REVISION = "6.3.10"
+# Where no document speaks, and a reader has to decide.
+_OZX = "ozx, where the documents are silent"
+_OZX_REVISION = "0.1"
+_READERS = "Limits of today's readers"
+_READERS_REVISION = "as of 2026-09"
+
+_COPY_AGAIN = "Copy or download the file again; if it is the only copy, unpack what can be read and pack that."
+_PACK_ANEW = "Unpack it and pack it anew: `ozx unpack FILE`, then `ozx pack`."
+
+ZIP_RULES = (
+    Rule(
+        id="zip/not-a-zip",
+        severity="error",
+        title="The file is no ZIP file",
+        clause="4.3.1: a ZIP file has to contain an end of central directory record.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Neither the first nor the last bytes are those of a ZIP file. It is another format, or empty.",
+        mend="Check that this is the right file.",
+    ),
+    Rule(
+        id="zip/truncated",
+        severity="error",
+        title="The file ends too early",
+        clause="4.3.6 and 4.3.16: after the entries come the central directory and, last, the end record.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="It begins like a ZIP file, but its end is missing, as after a copy or download that was interrupted.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/end-record",
+        severity="error",
+        title="The end records contradict each other",
+        clause="4.3.14 to 4.3.16 and 4.4.1.4: one end record; with ZIP64 a second one, which the locator points to "
+        "and which agrees with every field of the first that is no placeholder.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Two readers would find two different central directories, that is two different sets of entries.",
+        mend="Do not trust the file; get it again from where it was made.",
+    ),
+    Rule(
+        id="zip/directory",
+        severity="error",
+        title="The central directory is damaged",
+        clause="4.3.12 and 4.3.16: as many headers as the end record says, one right after the other, within the "
+        "bytes that it says.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The list of the entries cannot be read, so that no entry can be found.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/zip64-field",
+        severity="error",
+        title="A 64-bit size or offset is missing",
+        clause="4.5.3: a size or offset of 0xFFFFFFFF has its true value in the ZIP64 extra field of the same header.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The place or the size of an entry is unknown. The writer did not handle files beyond 4 GiB.",
+        mend="Write the file again with a program that knows ZIP64, such as `ozx pack`.",
+    ),
+    Rule(
+        id="zip/bounds",
+        severity="error",
+        title="An entry would lie outside the file",
+        clause="4.3.6: the entries stand before the central directory, so that offset plus size never goes beyond it.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The offset or the size that the central directory declares is wrong, or bytes are missing before it.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/encrypted",
+        severity="error",
+        title="An entry is encrypted",
+        clause="4.4.4, bits 0 and 6: the entry is encrypted. No OME-Zarr reader asks for a password.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The image cannot be read.",
+        mend="Unpack it with the password in the program that wrote it, then run `ozx pack` on the folder.",
+    ),
+    Rule(
+        id="zip/method",
+        severity="error",
+        title="An entry is compressed by a method that readers do not know",
+        clause="4.4.5: a method other than stored (0), deflate (8) and Deflate64 (9). RFC-9 recommends to store.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Most programs, this one included, cannot read the entry.",
+        mend="Unpack it with the program that wrote it, then run `ozx pack` on the folder.",
+    ),
+    Rule(
+        id="zip/overlap",
+        severity="error",
+        title="Entries overlap",
+        clause="4.3.6: local header, value and data descriptor of an entry stand before those of the next.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Bytes belong to two entries at once, as in a decompression bomb or a damaged file.",
+        mend="Do not trust the file; get it again from where it was made.",
+    ),
+    Rule(
+        id="zip/local-header",
+        severity="error",
+        title="A local header is missing or contradicts the central directory",
+        clause="4.3.2: each entry has a local header, with a corresponding header in the central directory.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Readers that trust the one see another name, size or method than readers that trust the other.",
+        mend="Do not trust the file; get it again from where it was made.",
+    ),
+    Rule(
+        id="zip/name",
+        severity="error",
+        title="An entry has a name that no store key may have",
+        clause="4.4.17.1: no drive letter, no leading slash, forward slashes only. Beyond that ozx refuses names "
+        "that are empty, no UTF-8, have an empty, '.' or '..' component, a backslash or a NUL, or end in a slash "
+        "though the entry has bytes.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Unpacking could write outside the folder, or programs would take the name for different files.",
+        mend="Rename the entry in the hierarchy it was packed from, and pack that anew.",
+    ),
+    Rule(
+        id="zip/duplicate-name",
+        severity="error",
+        title="Several entries have the same name",
+        clause="APPNOTE does not say which counts; readers differ. RFC-9 maps entries to store keys, which are unique.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Some programs see the first value, others the last. Writers leave them when they rewrite metadata "
+        "or shards in a file that is open.",
+        mend="Unpack it with a program that keeps the right one, mostly the last, and run `ozx pack` on the folder.",
+    ),
+    Rule(
+        id="zip/stored-size",
+        severity="error",
+        title="A stored entry has two sizes",
+        clause="4.4.8 and 4.4.9: the compressed and the uncompressed size, which are the same where nothing is "
+        "compressed.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Readers take different numbers of bytes for the value.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/bomb",
+        severity="error",
+        title="Entries would inflate beyond all measure",
+        clause="An entry above 64 MiB that inflates more than 200 : 1, or entries that inflate to more than 1 TiB "
+        "in all, are refused unless asked for. Chunks are compressed already, so that honest files stay near 1 : 1.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="A small file would fill memory or disk.",
+        mend="If you trust its origin: `ozx unpack --allow-bombs`, then `ozx pack` on the folder.",
+    ),
+    Rule(
+        id="zip/prepended-bytes",
+        severity="error",
+        title="There are bytes before the archive",
+        clause="4.1.9 allows self-extracting files, which begin with a program; an image is none. A ZIP file that "
+        "begins with its first entry is known by its first bytes.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Many readers find no entry, because all offsets are wrong by the length of these bytes.",
+        mend=_PACK_ANEW,
+    ),
+    Rule(
+        id="zip/trailing-bytes",
+        severity="error",
+        title="There are bytes after the archive",
+        clause="4.3.6 and 4.3.16: the end record with the archive comment is the last thing in the file.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Several readers refuse the file, as they look for the end record from the file's end.",
+        mend="Cut the bytes off, or unpack the file and pack it anew.",
+    ),
+    Rule(
+        id="zip/symlink",
+        severity="error",
+        title="An entry is a symbolic link",
+        clause="4.4.15: the external attributes can make an entry a symbolic link; a store key has a value, and no "
+        "type.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Zarr readers see the path it points to as its value; unpacking programs make a link.",
+        mend="Put the file itself in its place and pack the folder with `ozx pack`, which follows links.",
+    ),
+    Rule(
+        id="zip/special-file",
+        severity="error",
+        title="There is something that is neither a file nor a folder",
+        clause="4.4.15: the external attributes can make an entry a device, pipe or socket; a store key has a "
+        "value. In a directory, links that lead out of it or in circles have none either.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="It has no bytes that could be the value of a key.",
+        mend="Remove it, or put a file in its place, and pack the folder anew.",
+    ),
+    Rule(
+        id="zip/directory-entry",
+        severity="note",
+        title="There are entries for folders",
+        clause="4.3.8: an entry without bytes whose name ends in a slash stands for a folder.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="They are no store keys and take up room in the directory. Readers ignore them.",
+        mend="Nothing has to be done; `ozx pack` writes none.",
+    ),
+    Rule(
+        id="zip/name-encoding",
+        severity="warning",
+        title="Names are not declared to be UTF-8",
+        clause="4.4.4, bit 11, and appendix D: without it a name is in code page 437. Zarr keys are Unicode.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Programs show and find the entry under different names.",
+        mend=_PACK_ANEW,
+    ),
+    Rule(
+        id="zip/unreferenced-bytes",
+        severity="note",
+        title="There are bytes that nothing refers to",
+        clause="4.3.6: entries follow one another; bytes between them are reachable by no entry of the central "
+        "directory.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="Entries were deleted or replaced in place, and the old bytes are still in the file. They take up "
+        "room, and may hold what was meant to be deleted.",
+        mend="Unpack it and pack it anew to get rid of them.",
+    ),
+    Rule(
+        id="zip/extra-field",
+        severity="error",
+        title="There are extra fields other than ZIP64 and padding (profile strict only)",
+        clause="Only the profile strict, as asked for in review 3: no extra fields with data that is not Zarr's. "
+        "ZIP64 (0x0001) and padding (0xD935) are allowed.",
+        document="RFC-9, review 3",
+        revision="2026-01-30",
+        meaning="Times, owners and permissions have no meaning in a store, make files bigger and differ between runs.",
+        mend=_PACK_ANEW,
+    ),
+    Rule(
+        id="zip/large-entry",
+        severity="warning",
+        title="Entries are larger than 2 GiB",
+        clause="tensorstore 0.1.86 leaves larger entries out without a word; Java programs cannot hold them.",
+        document=_READERS,
+        revision=_READERS_REVISION,
+        meaning="Parts of the image look empty, or cannot be opened, in some programs.",
+        mend="Write the array with smaller shards.",
+    ),
+    Rule(
+        id="zip/many-entries",
+        severity="warning",
+        title="There are very many entries",
+        clause="neuroglancer fails at 262,144 entries (a warning from there on); from 65,535 on a ZIP file without "
+        "ZIP64 is impossible, and some readers know no ZIP64 (a note).",
+        document=_READERS,
+        revision=_READERS_REVISION,
+        meaning="Every reader loads the list of all entries before it shows the first pixel.",
+        mend="Write the arrays with Zarr's sharding codec, which puts many chunks into one entry.",
+    ),
+    Rule(
+        id="zip/long-comment",
+        severity="warning",
+        title="The archive comment is longer than 4,096 bytes",
+        clause="neuroglancer and tensorstore look for the end record in the last 4,096 bytes when they guess a "
+        "file's format.",
+        document=_READERS,
+        revision=_READERS_REVISION,
+        meaning="They do not notice that the file is a ZIP file.",
+        mend="Keep the comment to the JSON object that RFC-9 asks for; content belongs into the hierarchy.",
+    ),
+    Rule(
+        id="zip/crc",
+        severity="error",
+        title="The bytes of an entry are damaged",
+        clause="4.4.7: the CRC-32 of the value.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The value is not the one that was written. `ozx validate` reads and checks all metadata; `ozx "
+        "unpack` and `ozx cat` check every value that they read.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/inflate",
+        severity="error",
+        title="Compressed bytes cannot be inflated",
+        clause="4.4.5 and 4.4.9: inflating gives exactly as many bytes as the header declares.",
+        document=_APPNOTE,
+        revision=_APPNOTE_REVISION,
+        meaning="The value is damaged or cut off.",
+        mend=_COPY_AGAIN,
+    ),
+    Rule(
+        id="zip/changed",
+        severity="error",
+        title="The file changed while it was read",
+        clause="A file whose size or time of modification changes meanwhile is not judged.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Parts of what was read belong to the old file, others to the new one.",
+        mend="Wait until whatever writes to it has finished, then try again.",
+    ),
+)

@@ -1,0 +1,329 @@
+"""`validate` on files and directories: everything becomes a finding, nothing is raised for a fault of format."""
+
+import json
+import os
+import random
+import struct
+import zipfile
+
+import pytest
+from builders import COMMENT, ArchiveBuilder, array, group, write_tree
+from hierarchies import FIXTURES, HIERARCHIES, tree
+from packed import pack_tree, zip_values
+
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import OzxError, UsageError
+from ozx.validation import zip_rules
+from ozx.validation.findings import Finding, Report, Where
+from ozx.validation.validate import check_archive, validate
+
+
+def ids(report):
+    return [finding.id for finding in report.findings]
+
+
+def check(archive, *, strict=False):
+    data = archive.build() if isinstance(archive, ArchiveBuilder) else archive
+    return list(check_archive(ArchiveReader(MemorySource(data)), strict=strict))
+
+
+@pytest.mark.parametrize("profile", ["rfc9", "strict"])
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_what_ozx_writes_is_valid(name, profile, tmp_path):
+    report = validate(pack_tree(FIXTURES / f"{name}.ome.zarr", tmp_path / "out.ozx"), profile=profile)
+    assert report.level == "archive"
+    assert report.valid
+    assert set(ids(report)) <= {"rfc9/sharding"}
+    assert report.count("warning") == 0
+    assert (name == "sharded") == (report.findings == ())
+
+
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_directories_are_held_to_the_rules_about_hierarchies(name):
+    report = validate(FIXTURES / f"{name}.ome.zarr")
+    assert report.level == "directory"
+    assert report.valid
+    assert set(ids(report)) <= {"rfc9/sharding"}
+
+
+def test_an_old_hierarchy_is_not_valid_in_either_form(tmp_path):
+    source = FIXTURES / "legacy.ome.zarr"
+    for path in (source, pack_tree(source, tmp_path / "out.ozx")):
+        report = validate(path)
+        assert ids(report) == ["rfc9/root"]
+        assert "OME-Zarr 0.4 (Zarr v2)" in report.findings[0].message
+        assert not report.valid
+
+
+def test_a_folder_zipped_by_another_program(tmp_path):
+    values = {f"image.ome.zarr/{key}": value for key, value in tree(FIXTURES / "image.ome.zarr").items()}
+    report = validate(zip_values(tmp_path / "image.zip", values, deflated=True))
+    found = {"rfc9/root", "rfc9/comment", "rfc9/file-name", "rfc9/stored", "rfc9/zip64", "rfc9/sharding"}
+    assert set(ids(report)) == found
+    assert "in the folder 'image.ome.zarr' instead" in report.findings[0].message
+    assert [finding.severity for finding in report.findings] == ["error", *["warning"] * 4, "note"]
+
+
+def test_the_standard_library_as_producer(tmp_path):
+    values = tree(FIXTURES / "sharded.ome.zarr")
+    path = zip_values(tmp_path / "a.ozx", dict(sorted(values.items())), COMMENT)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("zarr.json", values["zarr.json"])
+    report = validate(path)
+    assert ids(report) == [
+        "zip/duplicate-name",
+        "rfc9/json-first",
+        "rfc9/zip64",
+        "rfc9/root-first",
+        "rfc9/breadth-first",
+    ]
+
+
+def test_strict_turns_recommendations_into_errors():
+    builder = ArchiveBuilder.valid().deflate("0/c/0").with_(comment=b"by hand")
+    assert {(finding.id, finding.severity) for finding in check(builder)} == {
+        ("rfc9/stored", "warning"),
+        ("rfc9/comment", "warning"),
+    }
+    assert {(finding.id, finding.severity) for finding in check(builder, strict=True)} == {
+        ("rfc9/stored", "error"),
+        ("rfc9/comment", "error"),
+    }
+    assert [finding.severity for finding in check(builder.with_(comment=b""), strict=True)] == ["error", "warning"]
+
+
+def test_an_unknown_profile():
+    with pytest.raises(UsageError, match="expected a profile of rfc9 or strict; got 'loose'"):
+        validate("anything", profile="loose")
+
+
+def test_what_is_not_there_is_raised(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        validate(tmp_path / "missing.ozx")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX only")
+def test_what_is_no_file_is_a_finding(tmp_path):
+    os.mkfifo(tmp_path / "a.ozx")
+    assert ids(validate(tmp_path / "a.ozx")) == ["zip/special-file"]
+
+
+def test_a_truncated_file_is_a_finding_wherever_it_ends():
+    data = ArchiveBuilder.valid().build()
+    for length in range(len(data)):
+        found = check(data[:length])
+        assert found, length
+        assert any(finding.severity == "error" for finding in found), length
+    assert check(data) == []
+
+
+def break_somewhere(data, generator):
+    """Return `data` with a few bytes replaced, removed or added."""
+    broken = bytearray(data)
+    for _ in range(generator.randint(1, 4)):
+        position, kind = generator.randrange(len(broken)), generator.random()
+        if kind < 0.7:
+            broken[position] = generator.choice((0, 1, 0xFF, 0x80, generator.randrange(256)))
+        elif kind < 0.8:
+            broken[position : position + 4] = generator.choice((b"\xff" * 4, b"PK\x03\x04", b"PK\x05\x06", b"\xff" * 8))
+        elif kind < 0.9:
+            del broken[position : position + generator.randint(1, 9)]
+        else:
+            broken[position:position] = generator.randbytes(generator.randint(1, 9))
+    return bytes(broken)
+
+
+def refusal(data):
+    """Return the rule for which the reader refuses an archive or one of its values; None when it reads them all."""
+    try:
+        reader = ArchiveReader(MemorySource(data))
+        reader.check()
+        for index, name in enumerate(reader.columns.names()):
+            try:
+                reader.read(index)
+            except OzxError as error:
+                # The bytes of chunks are not read by validation.
+                if name.endswith("zarr.json") or error.rule not in ("zip/crc", "zip/inflate"):
+                    raise
+    except OzxError as error:
+        return error.rule
+    return None
+
+
+def test_damage_anywhere_is_no_other_exception_and_what_the_reader_refuses_is_an_error():
+    generator = random.Random(41)
+    forms = [
+        ArchiveBuilder.valid(),
+        ArchiveBuilder.valid().classic().stream("0/c/0"),
+        ArchiveBuilder.valid().deflate("zarr.json").deflate("0/zarr.json").with_(prefix=b"xx"),
+        ArchiveBuilder.valid().add("é", b"x").add("ü".encode(), b"y", flags=0),
+    ]
+    archives = [form.build() for form in forms]
+    refused = 0
+    for _ in range(2500):
+        data = break_somewhere(generator.choice(archives), generator)
+        errors = {finding.id for finding in check(data) if finding.severity == "error"}
+        rule = refusal(data)
+        refused += rule is not None
+        # A header that is none may claim to be longer than the file.
+        assert rule is None or rule in errors or (rule == "zip/truncated" and "zip/local-header" in errors)
+    assert refused > 500
+
+
+def test_damage_in_the_records_is_no_other_exception():
+    """Fields of the directory and of the end records, replaced by the values that break arithmetic."""
+    data = ArchiveBuilder.valid().add("x", b"").build()
+    start = data.index(b"PK\x01\x02")
+    for position in range(start, len(data) - 4):
+        for value in (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xfe\xff\xff\xff", b"\xff\xff\xff\x7f"):
+            check(data[:position] + value + data[position + 4 :])
+        if position < len(data) - 8:
+            check(data[:position] + b"\xff" * 8 + data[position + 8 :])
+
+
+def test_a_directory_that_lies_about_sizes_takes_no_memory():
+    huge = struct.pack("<2H2Q", 1, 16, 1 << 62, 1 << 62)
+    sentinel = {"compressed": 0xFFFFFFFF, "uncompressed": 0xFFFFFFFF, "extra": huge}
+    found = check(ArchiveBuilder.valid().set("zarr.json", central=sentinel))
+    assert {finding.id for finding in found} == {"zip/bounds", "zip/large-entry"}
+
+
+def test_a_document_beyond_measure_is_not_read():
+    size = 65 << 20
+    builder = ArchiveBuilder.valid().deflate("zarr.json")
+    builder.set("zarr.json", local={"uncompressed": size}, central={"uncompressed": size})
+    assert {finding.id for finding in check(builder)} == {"zip/bomb", "zarr/json", "rfc9/stored"}
+
+
+def test_a_damaged_entry_hides_no_finding_about_others():
+    builder = ArchiveBuilder.valid().set("0/c/0", central={"offset": 1 << 30}).add("../x").with_(comment=b"")
+    builder.value("0/zarr.json", b"{")
+    assert {finding.id for finding in check(builder)} == {"zip/bounds", "zip/name", "zarr/json", "rfc9/comment"}
+
+
+def test_an_unreadable_root_is_said_once():
+    found = check(ArchiveBuilder.valid().set("zarr.json", flags=1))
+    assert [(finding.id, finding.where.entry) for finding in found] == [("zip/encrypted", "zarr.json")]
+
+
+def test_many_findings_of_a_kind_are_summed_up():
+    builder = ArchiveBuilder.valid()
+    for number in range(50):
+        builder.add(f"/{number}")
+    found = check(builder)
+    assert len(found) == 21
+    assert found[-1].message == "and 30 more of the same"
+
+
+def test_very_many_entries_are_a_warning(monkeypatch):
+    builder = ArchiveBuilder.valid()
+    monkeypatch.setattr(zip_rules, "MANY_ENTRIES", 3)
+    assert [(finding.id, finding.severity) for finding in check(builder)] == [("zip/many-entries", "note")]
+    monkeypatch.setattr(zip_rules, "TOO_MANY_ENTRIES", 3)
+    assert [(finding.id, finding.severity) for finding in check(builder)] == [("zip/many-entries", "warning")]
+
+
+def test_a_bomb_of_many_small_entries(monkeypatch):
+    builder = ArchiveBuilder.valid().deflate("0/c/0")
+    monkeypatch.setattr(zip_rules, "BOMB_TOTAL", 3)
+    assert {finding.id for finding in check(builder)} == {"zip/bomb", "rfc9/stored"}
+
+
+def test_findings_point_at_bytes():
+    builder = ArchiveBuilder.valid()
+    builder["0/c/0"].before = b"left over"
+    data = builder.build()
+    (finding,) = check(data)
+    offset = finding.where.offset
+    assert data[offset : offset + 9] == b"left over"
+
+
+def test_which_zip64_structures_are_used_is_said():
+    (finding,) = check(ArchiveBuilder.valid().with_(zip64_end=False))
+    assert finding.severity == "note"
+    assert finding.message == (
+        "ZIP64 fields are used in 3 local headers and 0 headers of the central directory, "
+        "but there is no ZIP64 end record"
+    )
+
+
+def test_a_file_inside_a_hierarchy(tmp_path):
+    write_tree(tmp_path / "a.zarr", {".zgroup": b"{}"})
+    path = ArchiveBuilder.valid().write(tmp_path / "a.zarr" / "cells.ozx")
+    report = validate(path)
+    assert ids(report) == ["rfc9/not-embedded"]
+    assert not report.valid
+
+
+def test_a_directory_inside_a_hierarchy_is_a_note():
+    report = validate(FIXTURES / "plate.ome.zarr" / "A" / "1")
+    assert report.valid
+    assert report.findings[0].id == "rfc9/not-embedded"
+    assert report.findings[0].severity == "note"
+
+
+def test_archives_in_a_directory_are_all_named(tmp_path):
+    values = {
+        "zarr.json": group(),
+        "a.zip": b"",
+        "b/c.ozx": b"",
+        "d": ArchiveBuilder.valid().build(),
+        "e": b"PK\x03\x04",
+    }
+    report = validate(write_tree(tmp_path / "cells.zarr", values))
+    assert [(finding.id, finding.where.entry) for finding in report.findings] == [
+        ("rfc9/not-embedded", "a.zip"),
+        ("rfc9/not-embedded", "b/c.ozx"),
+        ("rfc9/not-embedded", "d"),
+    ]
+
+
+def test_a_directory_with_a_link_that_leads_out(tmp_path):
+    values = {"zarr.json": group(None), "0/zarr.json": array([4], [2]), "._x.zip": b"litter"}
+    root = write_tree(tmp_path / "cells.zarr", values)
+    try:
+        (root / "link").symlink_to(tmp_path)
+    except OSError:
+        pytest.skip("this system lets nobody make links")
+    assert ids(validate(root)) == ["zip/special-file", "rfc9/one-hierarchy"]
+
+
+def test_an_empty_directory(tmp_path):
+    (report,) = validate(tmp_path).findings
+    assert report.message == "expected a zarr.json at the root; found no metadata of Zarr at all"
+
+
+def test_reports_are_sorted_and_say_things_once():
+    note = Finding("zip/directory-entry", "note", Where(), "m", "h")
+    error = Finding("zip/name", "error", Where("x"), "m", "h")
+    report = Report.of("p", "archive", [note, error, note])
+    assert report.findings == (error, note)
+    assert not report.valid
+    assert report.to_dict()["findings"][1]["where"] == {"entry": None}
+    assert json.dumps(report.to_dict())
+
+
+def test_every_read_may_fail(tmp_path):
+    """An error of the disk is no finding: it is raised as it is."""
+
+    class Failing(MemorySource):
+        left = 0
+
+        def read_at(self, offset, length):
+            Failing.left -= 1
+            if Failing.left < 0:
+                raise OSError(5, "Input/output error")
+            return super().read_at(offset, length)
+
+    data = ArchiveBuilder.valid().stream("0/c/0").build()
+    for reads in range(50):
+        Failing.left = reads
+        try:
+            found = list(check_archive(ArchiveReader(Failing(data))))
+        except OSError as error:
+            assert not isinstance(error, OzxError)  # noqa: PT017
+        else:
+            assert found == []
+            return
+    pytest.fail("it reads more than 50 times")
