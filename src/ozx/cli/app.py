@@ -1,0 +1,123 @@
+"""The `ozx` command: finds the sub-command, and turns every error into a message and an exit code in one place."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from ozx.cli.output import report_error
+from ozx.errors import OzxError, ResourceError, UsageError
+
+__all__ = ["main", "run"]
+
+#: Every command and the first line of its help: `ozx --help` shows these without loading a command.
+COMMANDS = {
+    "pack": "Turn OME-Zarr directories into .ozx files.",
+    "unpack": "Turn an .ozx file back into a directory.",
+    "info": "Show what is in an .ozx file or an OME-Zarr directory.",
+    "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
+    "cat": "Write one value to standard output, byte for byte.",
+    "validate": "Check .ozx files and OME-Zarr directories against RFC-9.",
+    "rules": "Explain what a finding means and how to mend it.",
+}
+
+DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are used, as each brings imports of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"ozx.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever read our output has enough (`ozx ls big.ozx | head`): click would make that exit code 1, and
+            # Python would complain once more at its exit.
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Each command explains itself: ozx COMMAND --help",
+)
+@click.option("--version", is_flag=True, help="Show the version and exit.")
+@click.option("-v", "--verbose", is_flag=True, help="With --version: name the libraries that do the work.")
+@click.pass_context
+def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
+    """OME-Zarr images as single .ozx files: pack, unpack, inspect, validate."""
+    if version:
+        from ozx.cli.version import version_text  # noqa: PLC0415 (asks installed packages, which takes time)
+
+        click.echo(version_text(verbose=verbose))
+        ctx.exit(DONE)
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        ctx.exit(WRONG_USAGE)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code; never raises for what a user or a file can cause."""
+    try:
+        return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USAGE
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; nothing was left half-written", err=True)
+        return INTERRUPTED
+    except OzxError as error:
+        report_error(error)
+        return exit_code(error)
+    except OSError as error:
+        report_error(error)
+        return WRONG_WORLD
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that stands for `error`."""
+    if isinstance(error, UsageError):
+        return WRONG_USAGE
+    if isinstance(error, OzxError) and not isinstance(error, ResourceError):
+        return WRONG_FILE
+    return WRONG_WORLD
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_on_characters(stream)
+    # Batch systems end jobs by SIGTERM: leave as an interrupt does, so that temporary files go.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    sys.exit(run())
+
+
+def _never_fail_on_characters(stream: Any) -> None:
+    """Have a name that the terminal's encoding lacks shown escaped, rather than ending the program."""
+    with contextlib.suppress(AttributeError, ValueError):
+        stream.reconfigure(errors="backslashreplace")

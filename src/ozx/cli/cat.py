@@ -1,0 +1,52 @@
+"""``ozx cat``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from ozx.cli.output import printable
+from ozx.errors import UsageError
+from ozx.operations.read_value import read_value
+
+__all__ = ["command"]
+
+
+@click.command("cat")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("key", metavar="KEY")
+def command(*, path: str, key: str) -> None:
+    """Write one value to standard output, byte for byte.
+
+    KEY is as ozx ls shows it. Binary values are not written to a terminal.
+
+    \b
+    Examples:
+      ozx cat cells.ozx zarr.json
+      ozx cat cells.ozx 0/c/0/0/0 > chunk.bin
+    """
+    blocks = read_value(path, key)
+    if sys.stdout.isatty():
+        _show(blocks, key)
+        return
+    for block in blocks:
+        click.echo(block, nl=False)
+
+
+def _show(blocks: Iterator[bytes], key: str) -> None:
+    """Write text to a terminal, whose control characters it must not use; refuse what is no text."""
+    value = next(blocks, b"")
+    if b"\0" not in value:  # else a gigabyte need not be read to be refused
+        value += b"".join(blocks)
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise UsageError(
+            f"the value of {key!r} is binary, and standard output is a terminal",
+            hint="Write it to a file (> value.bin) or into another program (| xxd | less).",
+        )
+    click.echo(printable(text), nl=not text.endswith("\n"))

@@ -1,0 +1,32 @@
+"""``ozx info``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.info_text import describe
+from ozx.cli.output import print_json
+from ozx.operations.inspect import inspect
+
+__all__ = ["command"]
+
+
+@click.command("info")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def command(*, path: str, as_json: bool) -> None:
+    """Show what is in an .ozx file or an OME-Zarr directory.
+
+    One screen: what it is called, axes and sizes with units, channels, resolution levels, labels, how it is stored,
+    and what is missing or malformed. No pixels are read.
+
+    \b
+    Examples:
+      ozx info cells.ozx
+      ozx info cells.ome.zarr --json
+    """
+    inspection = inspect(path)
+    if as_json:
+        print_json(inspection.to_dict())
+    else:
+        click.echo(describe(inspection))

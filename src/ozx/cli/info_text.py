@@ -1,0 +1,227 @@
+"""The one screen that ``ozx info`` prints, from an `Inspection`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from ozx.cli.info_tree import draw_tree
+from ozx.cli.output import format_bytes, one_line
+from ozx.hierarchy.comment import parse_comment
+from ozx.hierarchy.images import Image, Level
+from ozx.hierarchy.ome import Axis
+from ozx.operations.inspect import Container, Inspection, PlateSummary
+
+__all__ = ["describe"]
+
+_WIDTH = 80
+_LABEL = 11
+_MOST_ROWS = 12
+_MOST_NOTES = 8
+
+_TIMES = "×"
+_NOTHING = "–"
+_MORE = "…"
+
+# OME-Zarr 0.5, "axes": units SHOULD be one of these, spelled out.
+_UNITS = {
+    "angstrom": "Å",
+    "picometer": "pm",
+    "nanometer": "nm",
+    "micrometer": "µm",
+    "millimeter": "mm",
+    "centimeter": "cm",
+    "meter": "m",
+    "nanosecond": "ns",
+    "microsecond": "µs",
+    "millisecond": "ms",
+    "second": "s",
+    "minute": "min",
+    "hour": "h",
+    "day": "d",
+}
+
+
+def describe(inspection: Inspection) -> str:
+    """Return what `inspection` found, at most 80 columns wide where names allow it."""
+    images = inspection.images
+    lines = _head(inspection)
+    if inspection.plate is not None:
+        lines += _row("plate", _plate(inspection.plate))
+    if inspection.image_count > 1:
+        # The fields of a plate are much alike; the images of a series are not.
+        is_big_plate = inspection.plate is not None and inspection.image_count > _MOST_ROWS
+        shown = [_summary(image) for image in images[: 3 if is_big_plate else _MOST_ROWS]]
+        lines += ["", f"{inspection.image_count:,} images", *_table(shown), *_more(inspection.image_count - len(shown))]
+    if images:
+        lines += _image(images[0], is_only=inspection.image_count == 1)
+    elif inspection.arrays:
+        lines += ["", "arrays", *_levels(inspection.arrays, ())]
+    if inspection.labels:
+        lines += ["", "labels"]
+        lines += _table([_summary(image) for image in inspection.labels[:_MOST_ROWS]])
+        lines += _more(len(inspection.labels) - _MOST_ROWS)
+    tree = draw_tree(inspection.nodes, _WIDTH - 2)
+    if tree:
+        lines += ["", "hierarchy", *(f"  {line}" for line in tree)]
+    if inspection.notes:
+        lines += ["", "notes"]
+        for note in inspection.notes[:_MOST_NOTES]:
+            lines += textwrap.wrap(one_line(note), _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += _more(len(inspection.notes) - _MOST_NOTES)
+    return "\n".join(lines)
+
+
+def _head(inspection: Inspection) -> list[str]:
+    version = "" if inspection.ome_version is None else f", OME-Zarr {inspection.ome_version}"
+    if inspection.zarr_format is not None:
+        version += f", Zarr v{inspection.zarr_format}"
+    what = "files" if inspection.container.format == "directory" else "entries"
+    decoded = f"{format_bytes(inspection.decoded_bytes)} ({inspection.decoded_bytes:,} bytes)"
+    if inspection.bytes:
+        decoded += f", {inspection.decoded_bytes / inspection.bytes:.1f} : 1"
+    return [
+        *_row("name", inspection.name),
+        *_row("kind", inspection.kind + version),
+        *_row("container", _container(inspection.container)),
+        *_row(
+            "size", f"{format_bytes(inspection.bytes)} ({inspection.bytes:,} bytes) in {inspection.entries:,} {what}"
+        ),
+        *_row("decoded", decoded),
+    ]
+
+
+def _container(container: Container) -> str:
+    if container.format == "directory":
+        return "directory"
+    comment = parse_comment((container.comment or "").encode("utf-8", "replace"))
+    if comment.version is not None:
+        says = f"comment says OME-Zarr {comment.version}"
+    elif container.comment:
+        says = f"comment {container.comment!r}"
+    else:
+        says = "no comment"
+    order = "metadata first" if container.json_first else "order of metadata not promised"
+    return f"{'ZIP64' if container.zip64 else 'ZIP without ZIP64'}, {order}, {says}"
+
+
+def _plate(plate: PlateSummary) -> str:
+    fields = [well.fields for well in plate.wells if well.fields is not None]
+    low, high = (min(fields), max(fields)) if fields else (0, 0)
+    each = f"{low:,} each" if low == high else f"{low:,} to {high:,} each"
+    return (
+        f"{len(plate.rows):,} rows {_TIMES} {len(plate.columns):,} columns; "
+        f"{len(plate.wells):,} wells, {sum(fields):,} fields, {each}"
+    )
+
+
+def _image(image: Image, *, is_only: bool) -> list[str]:
+    lines = []
+    if not is_only:
+        lines += ["", f"image {one_line(image.path or '.')}" + (f": {one_line(image.name)}" if image.name else "")]
+    lines += ["", "axes", *_axes(image)]
+    if image.channels:
+        rows = [
+            [str(number), channel.label or "?", _color(channel.color)] for number, channel in enumerate(image.channels)
+        ]
+        lines += ["", "channels", *_table(rows[:_MOST_ROWS], "><<"), *_more(len(rows) - _MOST_ROWS)]
+    return [*lines, "", "levels", *_levels(image.levels, image.axes)]
+
+
+def _axes(image: Image) -> list[str]:
+    """Return a line per axis: its length, and the size of a pixel and of the whole in its unit."""
+    level = image.levels[0] if image.levels else None
+    lengths = level.shape if level is not None else None
+    scales = level.scale if level is not None else None
+    rows = []
+    for number, axis in enumerate(image.axes):
+        length = lengths[number] if lengths is not None and number < len(lengths) else None
+        scale = scales[number] if scales is not None and number < len(scales) else None
+        unit = "" if axis.unit is None else _UNITS.get(axis.unit, axis.unit)
+        row = [axis.name or "?", "?" if length is None else f"{length:,}", *[""] * 7]
+        if scale is not None and (unit or scale != 1):
+            row[2:6] = ["px" if axis.type == "space" else "", _TIMES, f"{scale:,.6g}", unit]
+            row[6:] = ["", "", ""] if length is None else ["=", f"{length * scale:,.6g}", unit]
+        rows.append(row)
+    return _table(rows, "<><<><<><", gap=1)
+
+
+def _levels(levels: Sequence[Level], axes: tuple[Axis, ...]) -> list[str]:
+    shown = list(levels[:_MOST_ROWS])
+    # One column per axis, so that the lengths of all levels stand below each other, if all have the same number.
+    dimensions = {len(level.shape) for level in shown if level.shape is not None}
+    count = dimensions.pop() if len(dimensions) == 1 else 0
+    names = [axis.name or "?" for axis in axes] if len(axes) == count else [f"[{number}]" for number in range(count)]
+    if not 0 < count <= 6:
+        count, names = 1, ["shape"]
+    header = ["path", *names, "type", "chunks", "shards", "codecs"]
+    rows = [[level.path or ".", *_lengths(level, count), *_storage(level)] for level in shown]
+    align = "<" + ">" * count + "<<<<"
+    lines = _table([header, *rows], align)
+    if max(map(len, lines)) > _WIDTH and len({(row[-4], row[-1]) for row in rows}) == 1:
+        lines = _table([[*row[:-4], *row[-3:-1]] for row in [header, *rows]], align[:-2])
+        lines.append(f"  all levels: {one_line(rows[0][-4])}; {one_line(rows[0][-1])}")
+    return [*lines, *_more(len(levels) - len(shown))]
+
+
+def _lengths(level: Level, count: int) -> list[str]:
+    if level.shape is None or count != len(level.shape):
+        return [_product(level.shape), *[""] * (count - 1)] if count == 1 else ["?"] * count
+    return [f"{length:,}" for length in level.shape]
+
+
+def _storage(level: Level) -> list[str]:
+    if level.codecs is None:
+        return ["missing", "", "", ""]
+    # That there are shards, their own column says.
+    codecs = [codec for codec in level.codecs if codec != "sharding_indexed"]
+    shards = _NOTHING if level.shards is None else _product(level.shards)
+    return [level.dtype or "?", _product(level.chunks), shards, ", ".join(codecs) or _NOTHING]
+
+
+def _summary(image: Image) -> list[str]:
+    """Return an image as one row: path, name, lengths, type, number of levels."""
+    level = image.levels[0] if image.levels else None
+    shape = None if level is None else level.shape
+    if shape is not None and len(shape) == len(image.axes):
+        size = f"{''.join(axis.name or '?' for axis in image.axes)} {_product(shape)}"
+    else:
+        size = _product(shape)
+    levels = f"{len(image.levels):,} level{'s' if len(image.levels) != 1 else ''}"
+    return [image.path or ".", image.name or "", size, (level.dtype if level else None) or "?", levels]
+
+
+def _color(color: str | None) -> str:
+    return "" if color is None else f"#{color}"
+
+
+def _product(lengths: tuple[int, ...] | None) -> str:
+    if lengths is None:
+        return "?"
+    return _TIMES.join(f"{length:,}" for length in lengths) or "scalar"
+
+
+def _row(label: str, text: str) -> list[str]:
+    return [f"{label:<{_LABEL}}{_short(one_line(text), _WIDTH - _LABEL)}"]
+
+
+def _more(count: int) -> list[str]:
+    return [f"  {_MORE} {count:,} more"] if count > 0 else []
+
+
+def _table(rows: Sequence[Sequence[str]], align: str | None = None, gap: int = 2) -> list[str]:
+    """Return rows as lines with aligned columns; `align` has ``<`` or ``>`` for each column."""
+    if not rows:
+        return []
+    cells = [[_short(one_line(cell), 40) for cell in row] for row in rows]
+    sides = align or "<" * len(cells[0])
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = []
+    for row in cells:
+        parts = [f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True) if width]
+        lines.append(("  " + (" " * gap).join(parts)).rstrip())
+    return lines
+
+
+def _short(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + _MORE

@@ -1,0 +1,64 @@
+"""``ozx ls``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import click
+
+from ozx.cli.output import one_line
+from ozx.operations.list_entries import EntryListing, list_entries
+
+__all__ = ["command"]
+
+_LINES = 4096
+
+
+@click.command("ls")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.option("--nodes", is_flag=True, help="List the metadata of nodes only (zarr.json).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
+def command(*, path: str, nodes: bool, as_json: bool) -> None:
+    """List the entries of an .ozx file, or the files of an OME-Zarr directory.
+
+    One line each, in the order of the archive: size in bytes, how it is stored, and the key.
+
+    \b
+    Examples:
+      ozx ls cells.ozx
+      ozx ls cells.ozx --nodes
+      ozx ls cells.ozx | sort -n | tail
+    """
+    listing = list_entries(path, nodes=nodes)
+    lines = _iter_json(listing) if as_json else _iter_lines(listing)
+    while block := list(islice(lines, _LINES)):
+        click.echo("\n".join(block))
+
+
+def _iter_lines(listing: EntryListing) -> Iterator[str]:
+    for entry in listing:
+        yield f"{entry.size:>14}  {entry.method or 'file':<9} {one_line(entry.key)}"
+
+
+def _iter_json(listing: EntryListing) -> Iterator[str]:
+    """Yield the JSON of `EntryListing.to_dict` with one entry a line, so that a million need not be in memory."""
+    yield "{"
+    yield '  "schema": 1,'
+    yield f'  "path": {json.dumps(listing.path, ensure_ascii=False)},'
+    yield '  "entries": ['
+    yield from _separate(f"    {json.dumps(entry.to_dict(), ensure_ascii=False)}" for entry in listing)
+    yield "  ]"
+    yield "}"
+
+
+def _separate(items: Iterable[str]) -> Iterator[str]:
+    """Yield `items` with a comma after each but the last."""
+    previous = None
+    for item in items:
+        if previous is not None:
+            yield previous + ","
+        previous = item
+    if previous is not None:
+        yield previous

@@ -1,0 +1,94 @@
+"""How the command line speaks: answers on stdout, the story on stderr, progress bars on a terminal only."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ozx.errors import OzxError
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["format_bytes", "one_line", "print_json", "printable", "progress_bar", "report_error", "say"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """Write one JSON document to stdout."""
+    click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Tell the story on stderr."""
+    if not quiet:
+        click.echo(printable(text), err=True)
+
+
+def report_error(error: OSError | OzxError) -> None:
+    """Show an error, the rule it belongs to and the way out, without a traceback."""
+    if isinstance(error, OzxError):
+        rule = f" [{error.rule}]" if error.rule else ""
+        click.echo(printable(f"error: {error}{rule}"), err=True)
+        if error.hint:
+            click.echo(printable(f"hint: {error.hint}"), err=True)
+        return
+    where = f"{error.filename}: " if error.filename is not None else ""
+    click.echo(printable(f"error: {where}{error.strerror or error}"), err=True)
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with control characters escaped: a name in a file must not steer the terminal.
+
+    Examples
+    --------
+    >>> printable("0/\x1b[2J")
+    '0/\\x1b[2J'
+    """
+    return _CONTROL.sub(
+        lambda match: match[0] if match[0] in "\n\t" else match[0].encode("unicode_escape").decode(), text
+    )
+
+
+def one_line(text: str) -> str:
+    r"""Return `text` with every control character escaped, line ends too: one name stays on one line.
+
+    Examples
+    --------
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def format_bytes(count: int) -> str:
+    """Return a size as people read it.
+
+    Examples
+    --------
+    >>> format_bytes(812), format_bytes(204_764), format_bytes(5 << 30)
+    ('812 B', '200.0 KiB', '5.0 GiB')
+    """
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress]:
+    """Give a progress bar on stderr where that is a terminal, else silence."""
+    if quiet or not sys.stderr.isatty():
+        yield NO_PROGRESS
+        return
+    from ozx.cli.rich_progress import RichProgress  # noqa: PLC0415 (rich is heavy, and most runs have no terminal)
+
+    with RichProgress() as progress:
+        yield progress

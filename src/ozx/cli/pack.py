@@ -1,0 +1,120 @@
+"""``ozx pack``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
+from ozx.errors import UsageError
+from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
+
+__all__ = ["command"]
+
+
+@click.command("pack")
+@click.argument("arguments", metavar="SOURCE... [OUT]", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside SOURCE."
+)
+@click.option("--force", is_flag=True, help="Replace files that exist; each old one stays until the new one is whole.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
+)
+@click.option("--verify", is_flag=True, help="Read each file back from the disk and compare every value.")
+@click.option("--remove-source", is_flag=True, help="Delete each source after its file was verified.")
+@click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
+@click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *,
+    arguments: tuple[str, ...],
+    out_dir: str | None,
+    force: bool,
+    jobs: int,
+    verify: bool,
+    remove_source: bool,
+    checksum: str | None,
+    resume: bool,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Turn OME-Zarr directories into .ozx files.
+
+    SOURCE is a directory with a zarr.json in it; cells.ome.zarr becomes cells.ozx beside it. Two arguments are
+    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist; otherwise all are sources.
+
+    Values are copied byte for byte. The file appears under its name only when it is complete.
+
+    \b
+    Examples:
+      ozx pack cells.ome.zarr
+      ozx pack cells.ome.zarr /data/cells.ozx --verify
+      ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
+    """
+    sources, out = _split_arguments(arguments, out_dir)
+    options = {
+        "force": force,
+        "verify": verify,
+        "remove_source": remove_source,
+        "checksum": checksum,
+        "resume": resume,
+        "sync": not no_sync,
+    }
+    with progress_bar(quiet=quiet or as_json) as progress:
+        if len(sources) == 1 and out_dir is None:
+            one = pack(sources[0], out, **options, progress=progress)  # type: ignore[arg-type]
+            result = PackManyResult((one,))
+        else:
+            result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)  # type: ignore[arg-type]
+    for packed in result.results:
+        _tell(packed, quiet=quiet, as_json=as_json)
+    if as_json:
+        print_json(result.to_dict())
+    failed = sum(packed.status == "failed" for packed in result.results)
+    if len(sources) > 1:
+        skipped = sum(packed.status == "skipped" for packed in result.results)
+        done = len(sources) - failed - skipped
+        say(f"{done:,} packed, {skipped:,} skipped, {failed:,} failed", quiet=quiet)
+    return WITH_LOSS if failed else DONE
+
+
+def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
+    *before, last = arguments
+    names_file = last.lower().endswith((".ozx", ".zip")) and not os.path.isdir(last)
+    if len(arguments) == 2 and (names_file or not os.path.lexists(last)):
+        if out_dir is not None:
+            raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
+        return before, last
+    if len(arguments) > 2 and names_file:
+        raise UsageError(
+            f"{len(before)} sources cannot become one file, {last}: an .ozx file holds exactly one hierarchy",
+            hint="Give --out-dir D to get one file each.",
+        )
+    return list(arguments), None
+
+
+def _tell(packed: PackResult, *, quiet: bool, as_json: bool) -> None:
+    if packed.error is not None:
+        rule = f" [{packed.error['rule']}]" if packed.error["rule"] else ""
+        say(f"error: {packed.error['message']}{rule}")
+        if packed.error["hint"]:
+            say(f"hint: {packed.error['hint']}")
+        return
+    for key in packed.left_out:
+        say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet)
+    for note in packed.notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    if quiet or as_json:
+        return
+    extras = [f"{packed.entries:,} entries", format_bytes(packed.bytes)]
+    extras += ["complete already"] if packed.status == "skipped" else []
+    extras += ["verified"] if packed.verified else []
+    extras += ["source removed"] if packed.source_removed else []
+    extras += [f"sha256 {packed.sha256}"] if packed.sha256 else []
+    click.echo(printable(f"{packed.path}  {', '.join(extras)}"))

@@ -1,0 +1,41 @@
+"""``ozx unpack``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
+from ozx.operations.unpack import unpack
+
+__all__ = ["command"]
+
+
+@click.command("unpack")
+@click.argument("file", type=click.Path())
+@click.argument("out", required=False, type=click.Path())
+@click.option("--force", is_flag=True, help="Replace OUT if it exists; the old one stays until the new one is whole.")
+@click.option("--allow-bombs", is_flag=True, help="Unpack also what looks like a decompression bomb.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *, file: str, out: str | None, force: bool, allow_bombs: bool, no_sync: bool, as_json: bool, quiet: bool
+) -> None:
+    """Turn an .ozx file back into a directory.
+
+    cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked just so. Every
+    value is checked against its CRC-32; the directory appears under its name only when all of them are right.
+
+    \b
+    Examples:
+      ozx unpack cells.ozx
+      ozx unpack cells.ozx /scratch/cells.ome.zarr
+    """
+    with progress_bar(quiet=quiet or as_json) as progress:
+        result = unpack(file, out, force=force, allow_bombs=allow_bombs, sync=not no_sync, progress=progress)
+    for note in result.notes:
+        say(f"note: {note}", quiet=quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(printable(f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"))

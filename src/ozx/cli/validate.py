@@ -1,0 +1,100 @@
+"""``ozx validate``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
+from ozx.cli.output import one_line, print_json, printable, report_error, say
+from ozx.errors import ResourceError
+from ozx.validation.findings import SEVERITIES, Finding, Report
+from ozx.validation.validate import PROFILES, validate
+
+__all__ = ["command"]
+
+
+@click.command("validate")
+@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--strict", is_flag=True, help="Exit with code 3 when there are warnings.")
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    default=PROFILES[0],
+    show_default=True,
+    help="strict also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.",
+)
+def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str) -> int:
+    """Check .ozx files and OME-Zarr directories against RFC-9.
+
+    A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
+    what can apply is checked. The bytes of metadata are checked, those of chunks are not: ozx unpack checks them all.
+
+    The exit code is 0 when all are valid, 1 when one is not, 3 when there are warnings and --strict is given, 4 when
+    one cannot be read.
+
+    \b
+    Examples:
+      ozx validate cells.ozx
+      ozx validate *.ozx --json
+    """
+    reports, codes = [], {DONE}
+    for path in paths:
+        try:
+            report = validate(path, profile=profile)
+        except (OSError, ResourceError) as error:
+            # One file that cannot be read does not keep the others from being checked.
+            report_error(error)
+            codes.add(WRONG_WORLD)
+            continue
+        reports.append(report)
+        if not report.valid:
+            codes.add(WRONG_FILE)
+        elif strict and report.count("warning"):
+            codes.add(WITH_LOSS)
+        if not as_json:
+            click.echo(printable("\n".join(_lines(report))))
+    if as_json:
+        print_json({"schema": 1, "files": [report.to_dict() for report in reports]})
+    else:
+        _sum_up(reports, len(paths))
+    return next(code for code in (WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
+
+
+def _lines(report: Report) -> list[str]:
+    verdict = "valid" if report.valid else "not valid"
+    counts = ", ".join(_count(report.count(severity), severity) for severity in SEVERITIES if report.count(severity))
+    lines = [f"{one_line(report.path)}: {verdict}{': ' if counts else ''}{counts}"]
+    previous = None
+    for finding in report.findings:
+        lines.append(f"  {finding.severity:<7}  {finding.id}{_place(finding)}")
+        lines.append(f"           {one_line(finding.message)}")
+        # A hint is the same for most findings of a rule: once is enough.
+        if (finding.id, finding.hint) != previous:
+            lines.append(f"           hint: {one_line(finding.hint)}")
+        previous = finding.id, finding.hint
+    return lines
+
+
+def _place(finding: Finding) -> str:
+    where = finding.where
+    parts = []
+    if where.entry is not None:
+        pointer = "" if where.pointer is None else f"#{where.pointer}"
+        parts.append(f"in {one_line(where.entry + pointer)}")
+    if where.offset is not None:
+        parts.append(f"at byte {where.offset:,}")
+    return f"  {' '.join(parts)}" if parts else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _sum_up(reports: list[Report], asked: int) -> None:
+    if asked > 1:
+        valid = sum(report.valid for report in reports)
+        unread = f", {asked - len(reports):,} not read" if asked > len(reports) else ""
+        say(f"{asked:,} checked: {valid:,} valid, {len(reports) - valid:,} not valid{unread}")
+    if any(report.findings for report in reports):
+        say("what a finding means: ozx rules ID")

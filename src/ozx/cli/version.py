@@ -1,0 +1,25 @@
+"""What ``ozx --version`` says."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+
+import ozx
+from ozx.archive import crc32
+from ozx.archive.inflate import deflate64_decoder
+
+__all__ = ["version_text"]
+
+
+def version_text(*, verbose: bool) -> str:
+    """Return the version; verbose: also Python, the CRC-32 and Deflate64 code in use, and the libraries."""
+    lines = [f"ozx {ozx.__version__}"]
+    if verbose:
+        lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")
+        lines.append(f"crc-32 by {crc32.crc32.__module__}")
+        lines.append(f"deflate64 by {deflate64_decoder()}")
+        lines += [
+            f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "zarr", "ome-zarr-models", "click")
+        ]
+    return "\n".join(lines)

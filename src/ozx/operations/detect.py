@@ -1,0 +1,140 @@
+"""Is this an OME-Zarr zip file? For programs that choose a reader: two reads at the most, and no heavy imports."""
+
+from __future__ import annotations
+
+import os
+
+from ozx.archive.byte_source import ByteSource, FileSource, MemorySource
+from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
+from ozx.archive.entry_reading import iter_value
+from ozx.archive.records import (
+    FLAG_DATA_DESCRIPTOR,
+    LOCAL_HEADER,
+    MASK_16,
+    STORED,
+    CentralHeader,
+    LocalHeader,
+    resolve_zip64,
+)
+from ozx.errors import FormatError, OzxError
+from ozx.hierarchy.comment import parse_comment
+from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.keys import ROOT_METADATA
+
+__all__ = ["is_ozx"]
+
+# Both ends of a file: the end records with the directory of some thousand entries; the root's metadata.
+_LOOK = 1 << 18
+# A root zarr.json, consolidated metadata included, is shorter.
+_LONGEST_ROOT = 1 << 26
+_ROOT = ROOT_METADATA.encode("ascii")
+
+
+def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
+    r"""Return whether this is an OME-Zarr zip file (RFC-9), judged by content, not by name.
+
+    It is one when it is a ZIP file whose root ``zarr.json`` has ``ome`` attributes, or whose comment names an OME-Zarr
+    version. This is no validation: a file may break rules and still be meant as one.
+
+    Parameters
+    ----------
+    path_or_bytes
+        A file, of which its last and one other part are read; or its bytes: all of them or the first ones, where
+        the answer is about what can be seen: 64 bytes may show no more than that the first entry is ``zarr.json``,
+        as RFC-9 recommends.
+
+    Raises
+    ------
+    OSError
+        The file does not exist or cannot be read. Never for what is in it.
+
+    Examples
+    --------
+    >>> is_ozx(b"II*\0"), is_ozx(b"")
+    (False, False)
+    """
+    if isinstance(path_or_bytes, bytes | bytearray | memoryview):
+        data = bytes(path_or_bytes)
+        return _is_ozx_archive(MemorySource(data)) or _begins_with_root(data)
+    path = os.fspath(path_or_bytes)
+    return not os.path.isdir(path) and _is_ozx_archive(FileSource(path))
+
+
+class _Window:
+    """A source that answers from what was loaded of another, and gives nothing where that is not enough."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._pieces: list[tuple[int, bytes]] = []
+        self.name = source.name
+
+    def load(self, offset: int, length: int) -> bytes:
+        data = self._source.read_at(offset, length)
+        self._pieces.append((offset, data))
+        return data
+
+    def size(self) -> int:
+        return self._source.size()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        for start, data in self._pieces:
+            if start <= offset < start + len(data):
+                return data[offset - start : offset - start + length]
+        return b""
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
+
+
+def _is_ozx_archive(source: ByteSource) -> bool:
+    try:
+        window = _Window(source)
+        tail = max(0, window.size() - _LOOK)
+        window.load(tail, _LOOK)
+        end = read_end(window)
+        claims = parse_comment(end.comment).version is not None
+        if end.directory_offset < tail:
+            return claims or _begins_with_root(window.load(0, _LOOK))
+        header = _find_root(window, end)
+        if header is None or claims:
+            return header is not None
+        return _has_ome(_load_value(window, tail, header, end))
+    except OzxError:  # whatever is wrong with its bytes, nobody can read it as an OME-Zarr zip file
+        return False
+
+
+def _find_root(window: _Window, end: EndOfDirectory) -> CentralHeader | None:
+    return next((header for header in iter_headers(window, end) if header.name == _ROOT), None)
+
+
+def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDirectory) -> bytes:
+    if max(header.compressed_size, header.uncompressed_size) > _LONGEST_ROOT:
+        raise FormatError(f"the root zarr.json declares {header.uncompressed_size:,} bytes", path=window.name)
+    if header.header_offset < tail:
+        # The extra field of the local header may be longer than that of the central one: up to 64 KiB.
+        length = LOCAL_HEADER.size + len(_ROOT) + MASK_16 + header.compressed_size
+        window.load(header.header_offset, length)
+    return b"".join(iter_value(window, header, end))
+
+
+def _begins_with_root(data: bytes) -> bool:
+    """Tell whether the first entry is a ``zarr.json`` that has ``ome`` attributes, as far as `data` shows it."""
+    try:
+        local = LocalHeader.from_bytes(data)
+        size = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)[1]
+    except FormatError:
+        return False
+    if local.name != _ROOT:
+        return False
+    is_whole = local.method == STORED and not local.flags & FLAG_DATA_DESCRIPTOR and local.length + size <= len(data)
+    return not is_whole or _has_ome(data[local.length : local.length + size])
+
+
+def _has_ome(value: bytes) -> bool:
+    # OME-Zarr 0.5, "OME-Zarr Metadata": all of it stands under attributes.ome.
+    try:
+        document = parse_document(value, ROOT_METADATA)
+    except FormatError:
+        return False
+    return isinstance(as_object(document.get("attributes")).get("ome"), dict)

@@ -1,0 +1,299 @@
+"""Looking at an OME-Zarr hierarchy: what it is, how large, and how it is stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import islice
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
+from ozx.hierarchy.images import (
+    Image,
+    Level,
+    Well,
+    count_multiscales,
+    describe_images,
+    describe_level,
+    image_paths,
+    label_paths,
+    plate_wells,
+)
+from ozx.hierarchy.nodes import Node, NodeCollector
+
+__all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
+
+#: So many images are described level by level; of all others an `Inspection` has the nodes and, in a plate, the wells.
+MOST_IMAGES = 100
+
+_ENDINGS = (".ome.zarr", ".zarr", ".ome.ozx", ".ozx", ".zip")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What holds the hierarchy.
+
+    Attributes
+    ----------
+    format
+        ``zip`` or ``directory``; for a directory the rest is None.
+    zip64
+        Whether there is a ZIP64 end record.
+    comment
+        The archive comment.
+    json_first
+        Whether the comment promises that all ``zarr.json`` come first.
+    """
+
+    format: str
+    zip64: bool | None = None
+    comment: str | None = None
+    json_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSummary:
+    """One node: its path, and ``group``, ``array`` or None where its metadata does not tell."""
+
+    path: str
+    node_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlateSummary:
+    """A plate: names of rows and columns, and every well that is listed with the number of its fields."""
+
+    name: str | None
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    wells: tuple[Well, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What `inspect` found; `to_dict()` is what ``ozx info --json`` prints.
+
+    Attributes
+    ----------
+    path
+        What was looked at.
+    kind
+        ``image``, ``plate``, ``series``, ``labels`` or ``other``.
+    name
+        What the image, the plate or else the file is called.
+    ome_version
+        As the root says it; None where it does not.
+    zarr_format
+        2 or 3, that of the root; None where there is no root.
+    entries
+        Entries of the archive, or files of the directory.
+    bytes
+        Size of the archive, or of all files.
+    decoded_bytes
+        Size of all arrays once decoded, as far as their types have a known size.
+    container
+        What holds the hierarchy.
+    images
+        The first `MOST_IMAGES` images, in the order of the metadata.
+    image_count
+        How many images there are in all, those included that are listed, but missing.
+    labels
+        The label images that belong to `images`, the first `MOST_IMAGES`.
+    arrays
+        Of a hierarchy of kind ``other`` without images: its first `MOST_IMAGES` arrays.
+    plate
+        The plate, where it is one.
+    nodes
+        All nodes, breadth-first.
+    notes
+        What is missing, malformed or noteworthy, one sentence each.
+    """
+
+    path: str
+    kind: str
+    name: str
+    ome_version: str | None
+    zarr_format: int | None
+    entries: int
+    bytes: int
+    decoded_bytes: int
+    container: Container
+    images: tuple[Image, ...]
+    image_count: int
+    labels: tuple[Image, ...]
+    arrays: tuple[Level, ...]
+    plate: PlateSummary | None
+    nodes: tuple[NodeSummary, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON answer."""
+        return {"schema": 1, **_plain(self)}
+
+
+def inspect(path: str | os.PathLike[str]) -> Inspection:
+    """Return what an ``.ozx`` file, another ZIP file, or a directory holds.
+
+    Of an archive whose comment promises ``jsonFirst`` only the end records and the leading ``zarr.json`` are read, so
+    that the time does not depend on the number of entries. Malformed metadata is shown as far as it goes, with notes.
+
+    Raises
+    ------
+    FormatError
+        It is no ZIP file, a broken one, or a directory without metadata at its root.
+    UnsupportedError
+        It is one part of a split archive (``rfc9/not-split``).
+    OSError
+        It does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "labels.ozx")
+    ...     with zipfile.ZipFile(path, "w") as archive:
+    ...         attributes = '{"ome": {"version": "0.5", "labels": []}}'
+    ...         group = f'{{"zarr_format": 3, "node_type": "group", "attributes": {attributes}}}'
+    ...         archive.writestr("zarr.json", group)
+    ...     inspection = inspect(path)
+    >>> inspection.name, inspection.kind, inspection.ome_version
+    ('labels', 'labels', '0.5')
+    """
+    name = os.fspath(path)
+    view = open_view(name)
+    if isinstance(view, DirectoryView):
+        _check_root(view)
+    notes: list[str] = []
+    nodes, entries, size = _collect(view)
+    for node in nodes.values():
+        notes += [f"{node.path or 'the root'}: {problem}" for problem in node.problems]
+    paths = list(image_paths(nodes))
+    images = _describe(nodes, paths, notes)
+    labels = dict.fromkeys(label for image in images for label in label_paths(nodes, image.path))
+    root = nodes.get("")
+    kind = "other" if root is None or root.ome is None else root.ome.kind
+    plate = _summarise_plate(nodes)
+    arrays = [] if images else [node for node in nodes.values() if node.array is not None]
+    return Inspection(
+        path=name,
+        kind=kind,
+        name=_name(name, images, plate),
+        ome_version=_version(nodes),
+        zarr_format=None if root is None else root.zarr_format,
+        entries=entries,
+        bytes=size,
+        decoded_bytes=sum(node.array.decoded_bytes or 0 for node in nodes.values() if node.array is not None),
+        container=_describe_container(view),
+        images=tuple(images),
+        image_count=sum(max(1, count_multiscales(nodes, path)) for path in paths),
+        labels=tuple(_describe(nodes, labels, notes)),
+        arrays=tuple(describe_level(node.path, node.array) for node in islice(arrays, MOST_IMAGES)),
+        plate=plate,
+        nodes=tuple(NodeSummary(node.path, node.node_type) for node in nodes.values()),
+        notes=tuple(dict.fromkeys([*_remark(view, nodes), *notes])),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a result as JSON has it: objects and arrays."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _check_root(view: DirectoryView) -> None:
+    """Raise before a walk through all of somebody's files when they are no Zarr hierarchy."""
+    if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
+        return
+    with os.scandir(view.path) as entries:
+        inside = sorted(entry.name for entry in entries if entry.name.endswith((".zarr", ".ozx")))[:3]
+    raise FormatError(
+        "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup nor .zarray",
+        path=view.path,
+        rule="rfc9/root",
+        hint=f"Did you mean one of those in it: {', '.join(inside)}?" if inside else None,
+    )
+
+
+def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, int]:
+    """Return the nodes, the number of entries, and the size of it all in bytes."""
+    collector = NodeCollector()
+    entries = size = 0
+    is_archive = isinstance(view, ArchiveView)
+    for item in view.iter_items(metadata_only=is_archive):
+        entries, size = entries + 1, size + item.size
+        if is_any_metadata_key(item.key):
+            try:
+                collector.add(item.key, view.read_document(item))
+            except (FormatError, UnsupportedError) as error:
+                collector.add_problem(item.key, error.message)
+    if isinstance(view, ArchiveView):
+        entries, size = view.end.entries, view.source.size()
+    return collector.nodes(), entries, size
+
+
+def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str]) -> list[Image]:
+    # A path that is described later than the last image is not looked at: its notes would be about what is not shown.
+    images: list[Image] = []
+    for path in paths:
+        if len(images) >= MOST_IMAGES:
+            break
+        images += describe_images(nodes, path, notes)
+    return images[:MOST_IMAGES]
+
+
+def _summarise_plate(nodes: Mapping[str, Node]) -> PlateSummary | None:
+    root = nodes.get("")
+    plate = None if root is None or root.ome is None else root.ome.plate
+    return None if plate is None else PlateSummary(plate.name, plate.rows, plate.columns, plate_wells(nodes))
+
+
+def _describe_container(view: ArchiveView | DirectoryView) -> Container:
+    if isinstance(view, DirectoryView):
+        return Container("directory")
+    comment = view.end.comment.decode("utf-8", "replace")
+    return Container("zip", view.end.has_zip64_end, comment, view.comment.json_first)
+
+
+def _name(path: str, images: list[Image], plate: PlateSummary | None) -> str:
+    given = plate.name if plate is not None else images[0].name if len(images) == 1 else None
+    if given is not None:
+        return given
+    name = os.path.basename(os.path.abspath(path))
+    ending = next((ending for ending in _ENDINGS if name.lower().endswith(ending) and name.lower() != ending), "")
+    return name[: len(name) - len(ending)]
+
+
+def _version(nodes: Mapping[str, Node]) -> str | None:
+    """Return the root's version; in Zarr v2, where series have none at their root, that of the first node with one."""
+    root = nodes.get("")
+    if root is None or root.ome is None:
+        return None
+    if root.ome.version is not None or root.zarr_format == 3:
+        return root.ome.version
+    versions = (node.ome.version for node in nodes.values() if node.ome is not None)
+    return next((version for version in versions if version is not None), None)
+
+
+def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> list[str]:
+    """Return what a reader should know of the whole before the details."""
+    root, notes = nodes.get(""), []
+    if root is None:
+        where = next((path for path, node in nodes.items() if node.node_type is not None), None)
+        found = "no Zarr metadata at all" if where is None else f"the first is {where}/, a level too deep"
+        notes.append(f"no hierarchy: there is no zarr.json at the root of the archive; {found}")
+    elif root.array is not None:
+        notes.append("a bare Zarr array, no OME-Zarr: OME-Zarr begins with a group that has ome metadata")
+    elif root.ome is None:
+        notes.append("Zarr, but no OME-Zarr: the root has no ome metadata")
+    elif root.ome.version is None and root.zarr_format == 3:
+        notes.append("the root does not say which OME-Zarr version it is (ome.version)")
+    if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:
+        # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
+        notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: unpack it and convert it to 0.5")
+    is_v3 = root is not None and root.zarr_format == 3
+    if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
+        notes.append("the comment promises that zarr.json come first (jsonFirst), but the first entry is another")
+    return notes

@@ -1,0 +1,119 @@
+"""Listing what an archive or a directory holds, without reading values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ozx.archive.records import method_name
+from ozx.flow.browsing import ArchiveView, DirectoryView, Item, open_view
+
+__all__ = ["EntryListing", "ListedEntry", "list_entries"]
+
+
+class ListedEntry(NamedTuple):
+    """One entry as the central directory describes it, or one file.
+
+    Attributes
+    ----------
+    key
+        The store key: the entry's name.
+    size
+        Length of the value in bytes.
+    crc32, method
+        CRC-32 of the value, and how it is stored (``stored``, ``deflated``, …); None for a file of a directory.
+    item, view
+        By these `offset` finds it.
+    """
+
+    key: str
+    size: int
+    crc32: int | None
+    method: str | None
+    item: Item
+    view: ArchiveView | DirectoryView
+
+    @property
+    def offset(self) -> int | None:
+        """Where the stored bytes begin in the archive; reads the local file header.
+
+        None for a file of a directory, and where there is no sound local header (``ozx validate`` tells why).
+        """
+        return self.view.data_offset(self.item)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this entry's part of the JSON answer."""
+        return {
+            "key": self.key,
+            "size": self.size,
+            "offset": self.offset,
+            "crc32": self.crc32,
+            "method": self.method,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EntryListing:
+    """The entries of an archive in the order of its central directory, or the files of a directory.
+
+    Iterating reads them as they are asked for, so that a million cost no memory; it can be done again. `to_dict()`
+    is what ``ozx ls --json`` prints.
+
+    Attributes
+    ----------
+    path
+        What is listed.
+    nodes
+        Whether only metadata keys are listed.
+    """
+
+    path: str
+    nodes: bool
+    _view: ArchiveView | DirectoryView
+
+    def __iter__(self) -> Iterator[ListedEntry]:
+        view = self._view
+        for item in view.iter_items(metadata_only=self.nodes):
+            key, size, header = item
+            if header is None:
+                yield ListedEntry(key, size, None, None, item, view)
+            else:
+                yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON answer; reads every local file header."""
+        return {"schema": 1, "path": self.path, "entries": [entry.to_dict() for entry in self]}
+
+
+def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryListing:
+    """Return the entries of an archive, or the files of a directory.
+
+    Parameters
+    ----------
+    path
+        An ``.ozx`` file, another ZIP file, or a directory.
+    nodes
+        List only metadata: ``zarr.json``, and where there are any the keys of Zarr v2. Of an archive whose comment
+        promises ``jsonFirst`` only the beginning of the central directory is read then.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        It is a file, but no archive that can be read; the central directory is damaged (while iterating).
+    OSError
+        It does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.zip")
+    ...     with zipfile.ZipFile(path, "w") as archive:
+    ...         archive.writestr("zarr.json", "{}")
+    ...     [(entry.key, entry.size, entry.offset) for entry in list_entries(path)]
+    [('zarr.json', 2, 39)]
+    """
+    name = os.fspath(path)
+    return EntryListing(name, nodes, open_view(name))

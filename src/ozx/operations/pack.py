@@ -1,0 +1,380 @@
+"""pack: OME-Zarr directories become .ozx files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from ozx.archive.writer import ArchiveWriter
+from ozx.atomic import check_target, remove_tree, replacing_file
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow import fast_packing
+from ozx.flow.archive_sink import write_entries
+from ozx.flow.checksum import sha256_of, write_checksum_file
+from ozx.flow.directory_source import MetadataFiles, iter_entries
+from ozx.flow.listing import Listing, list_directory
+from ozx.flow.verification import check_same_values, has_same_keys
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA
+from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.validation.rfc9_rules import check_metadata
+
+__all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"]
+
+# SPEC of the readers: neuroglancer fails at 262,144 entries, and every reader loads the whole central directory.
+_MANY_ENTRIES = 10_000
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PackResult:
+    """What became of one source.
+
+    Attributes
+    ----------
+    source, path
+        The directory, and the file made of it.
+    status
+        ``packed``; ``skipped`` when `resume` found the file complete; ``failed``.
+    entries, bytes
+        Number of entries and length of the file; 0 for a failure.
+    left_out
+        What of the directory is no part of the hierarchy: litter, empty directories (these end in a slash).
+    notes
+        Things worth knowing, as sentences.
+    sha256
+        The file's digest in hexadecimal digits, where it was asked for.
+    verified, source_removed
+        Whether the file was read back and compared; whether the source was deleted after that.
+    error
+        For a failure ``{"message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["packed", "skipped", "failed"]
+    entries: int = 0
+    bytes: int = 0
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sha256: str | None = None
+    verified: bool = False
+    source_removed: bool = False
+    error: dict[str, str | None] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx pack --json``."""
+        return {**asdict(self), "left_out": list(self.left_out), "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class PackManyResult:
+    """What became of several sources, in their order."""
+
+    results: tuple[PackResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx pack --json``."""
+        return {"schema": 1, "results": [result.to_dict() for result in self.results]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    force: bool
+    verify: bool
+    remove_source: bool
+    checksum: str | None
+    resume: bool
+    sync: bool
+
+    def check(self) -> None:
+        if self.checksum not in (None, "sha256"):
+            raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
+        if self.remove_source and not self.sync:
+            raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
+
+
+def pack(
+    source: StrPath,
+    out: StrPath | None = None,
+    *,
+    force: bool = False,
+    verify: bool = False,
+    remove_source: bool = False,
+    checksum: str | None = None,
+    resume: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> PackResult:
+    """Make one .ozx file of the OME-Zarr hierarchy in a directory, values byte for byte.
+
+    Parameters
+    ----------
+    source
+        The directory with the root ``zarr.json``.
+    out
+        The file to make; by default ``cells.ome.zarr`` becomes ``cells.ozx`` beside it.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    verify
+        Read the synced file back and compare every value with the source before it gets its name.
+    remove_source
+        Delete the source after that; implies `verify`.
+    checksum
+        ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
+    resume
+        Do nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's.
+    sync
+        Whether to wait until the file is on the disk.
+    progress
+        Told the bytes read.
+
+    Raises
+    ------
+    FormatError
+        The source is no OME-Zarr hierarchy, or holds something an .ozx file must not; `rule` says what.
+    UsageError
+        `out` exists, lies inside the source, or options contradict each other.
+    OSError
+        Reading or writing failed. After any error nothing has the name `out` that had not before.
+
+    Examples
+    --------
+    >>> result = pack("cells.ome.zarr", force=True)
+    >>> result.path, result.entries
+    ('cells.ozx', 71)
+    """
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
+    options.check()
+    root = os.fspath(source).rstrip("/") or "/"
+    target = default_output(root) if out is None else os.fspath(out)
+    return _pack_one(root, target, options, progress)
+
+
+def pack_many(
+    sources: Iterable[StrPath],
+    *,
+    out_dir: StrPath | None = None,
+    jobs: int = 1,
+    force: bool = False,
+    verify: bool = False,
+    remove_source: bool = False,
+    checksum: str | None = None,
+    resume: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> PackManyResult:
+    """Pack several directories, `jobs` at a time; one that fails does not stop the others.
+
+    Parameters
+    ----------
+    sources
+        The directories.
+    out_dir
+        The folder for the files, made when it is missing; by default each file goes beside its source.
+    jobs
+        How many sources are packed at the same time, by threads.
+    force, verify, remove_source, checksum, resume, sync, progress
+        As for `pack`.
+
+    Raises
+    ------
+    UsageError
+        Two sources would become the same file, or options contradict each other; nothing is packed then.
+    """
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
+    options.check()
+    roots = [os.fspath(source).rstrip("/") or "/" for source in sources]
+    targets = [default_output(root, None if out_dir is None else os.fspath(out_dir)) for root in roots]
+    seen: dict[str, str] = {}
+    for root, target in zip(roots, targets, strict=True):
+        other = seen.setdefault(os.path.abspath(target), root)
+        if other is not root:
+            raise UsageError(f"{other} and {root} would both become {target}", hint="Pack them one by one.")
+    if out_dir is not None:
+        os.makedirs(out_dir, exist_ok=True)
+    stoppable = StoppableProgress(progress)
+    progress.start(f"{len(roots):,} hierarchies", None)
+
+    def attempt(pair: tuple[str, str]) -> PackResult:
+        root, target = pair
+        try:
+            return _pack_one(root, target, options, stoppable)
+        except (OzxError, OSError) as error:
+            return _failure(root, target, error)
+
+    pairs = list(zip(roots, targets, strict=True))
+    try:
+        if jobs <= 1 or len(pairs) <= 1:
+            return PackManyResult(tuple(map(attempt, pairs)))
+        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-pack") as pool:
+            try:
+                return PackManyResult(tuple(pool.map(attempt, pairs)))
+            except BaseException:
+                stoppable.stop_all()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    finally:
+        progress.stop()
+
+
+def default_output(source: str, out_dir: str | None = None) -> str:
+    """Return the file that `source` becomes when none is named.
+
+    Examples
+    --------
+    >>> default_output("scans/cells.ome.zarr"), default_output("plate.zarr", "packed")
+    ('scans/cells.ozx', 'packed/plate.ozx')
+    """
+    folder, name = os.path.split(source)
+    if name in ("", ".", ".."):
+        folder, name = os.path.split(os.path.abspath(source))
+    for ending in (".ome.zarr", ".zarr"):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+            break
+    return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
+
+
+def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:
+    _check_source(root, options)
+    _check_place(root, target)
+    listing = list_directory(root)
+    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=_notes(listing, target))
+    if options.resume and os.path.exists(target):
+        if not has_same_keys(target, listing):
+            if not options.force:
+                raise UsageError(
+                    f"{target} exists, but is not the complete copy of {root}",
+                    hint="Give --force (force=True) to replace it.",
+                )
+        elif options.checksum is None or os.path.exists(target + ".sha256"):
+            return _finish_skipped(result, listing, options, progress)
+    check_target(target, force=options.force)
+    metadata = MetadataFiles(listing)
+    version = _check_hierarchy(root, metadata, listing.legacy_keys)
+    result = _write(result, listing, metadata, version, options, progress)
+    if options.remove_source:
+        remove_tree(root)
+        result = replace(result, source_removed=True)
+    return result
+
+
+def _finish_skipped(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
+    """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
+    if options.verify:
+        check_same_values(result.path, listing, progress)
+    if options.remove_source:
+        remove_tree(result.source)
+    return replace(
+        result,
+        status="skipped",
+        entries=len(listing),
+        bytes=os.stat(result.path).st_size,
+        verified=options.verify,
+        source_removed=options.remove_source,
+    )
+
+
+def _write(
+    result: PackResult, listing: Listing, metadata: MetadataFiles, version: str, options: _Options, progress: Progress
+) -> PackResult:
+    total = None if progress is NO_PROGRESS else listing.count_bytes() * (2 if options.verify else 1)
+    progress.start(os.path.basename(result.path), total)
+    digest = None
+    with replacing_file(result.path, force=options.force, sync=options.sync) as new:
+        writer = ArchiveWriter(new.descriptor)
+        write_entries(writer, metadata.iter_entries(), progress)
+        if fast_packing.is_available():
+            fast_packing.write_files(writer, listing.root, listing.folders, progress)
+        else:
+            write_entries(writer, iter_entries(listing, listing.folders), progress)
+        size = writer.finish(make_comment(version, json_first=True))
+        if options.verify:
+            if options.sync:
+                os.fsync(new.descriptor)
+            check_same_values(new.path, listing, progress)
+        if options.checksum:
+            digest = sha256_of(new.path)
+    if digest is not None:
+        write_checksum_file(result.path, digest, sync=options.sync)
+    progress.stop()
+    swept = tuple(f"removed {path}, left by a run that was killed" for path in new.swept)
+    return replace(
+        result,
+        entries=len(listing),
+        bytes=size,
+        notes=result.notes + swept,
+        sha256=digest,
+        verified=options.verify,
+    )
+
+
+def _check_source(root: str, options: _Options) -> None:
+    if not os.path.lexists(root):
+        raise FileNotFoundError(2, "no such directory", root)
+    if not os.path.isdir(root):
+        raise UsageError(
+            f"expected an OME-Zarr directory to pack; {root} is a file",
+            hint="An archive is mended, or packed anew, from its folder: run ozx unpack first.",
+        )
+    if options.remove_source and os.path.islink(root):
+        raise UsageError(f"{root} is a link: name the directory itself to have it removed")
+
+
+def _check_place(root: str, target: str) -> None:
+    """Refuse a target inside a hierarchy: it would be a file of that hierarchy from then on.
+
+    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
+    """
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
+    real_root = os.path.realpath(root)
+    if folder == real_root or folder.startswith(real_root.rstrip(os.sep) + os.sep):
+        raise UsageError(f"{target} lies inside its own source {root}", hint="Choose a place outside of it.")
+    while True:
+        for name in (METADATA, *LEGACY_METADATA):
+            if os.path.exists(os.path.join(folder, name)):
+                raise UsageError(
+                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 allows no .ozx there",
+                    hint="Name an output, or an --out-dir, outside of it.",
+                )
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _check_hierarchy(root: str, metadata: MetadataFiles, legacy_keys: Sequence[str]) -> str:
+    """Return the OME-Zarr version of the root, or raise the first error that the rules find."""
+    for finding in check_metadata(metadata, legacy_keys):
+        if finding.severity == "error":
+            raise FormatError(finding.message, path=root, rule=finding.id, hint=finding.hint)
+    document = parse_document(metadata[ROOT_METADATA], ROOT_METADATA)
+    version: str = document["attributes"]["ome"]["version"]
+    return version
+
+
+def _notes(listing: Listing, target: str) -> tuple[str, ...]:
+    notes = []
+    if not target.lower().endswith(".ozx"):
+        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
+    if len(listing) > _MANY_ENTRIES:
+        notes.append(
+            f"{len(listing):,} entries: every reader loads the list of all of them first. Sharding puts many chunks "
+            "into one entry and keeps opening fast (write the arrays with Zarr's sharding codec)"
+        )
+    return tuple(notes)
+
+
+def _failure(source: str, target: str, error: OzxError | OSError) -> PackResult:
+    if isinstance(error, OzxError):
+        details = {"message": str(error), "rule": error.rule, "hint": error.hint}
+    else:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        details = {"message": message, "rule": None, "hint": None}
+    return PackResult(source, target, "failed", error=details)

@@ -1,0 +1,79 @@
+"""One value, by its key."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+
+from ozx.archive.names import name_fault
+from ozx.errors import UsageError
+from ozx.flow.browsing import ArchiveView, DirectoryView, open_view
+
+__all__ = ["read_value"]
+
+# Comparing a key with so many others takes a tenth of a second.
+_MOST_COMPARED = 2_000
+_SHOWN = 3
+
+
+def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
+    """Return the value of `key`, decompressed where the archive compressed it, in blocks of about 1 MiB.
+
+    Parameters
+    ----------
+    path
+        An ``.ozx`` file, another ZIP file, or a directory.
+    key
+        A store key, as ``ozx ls`` shows it.
+
+    Raises
+    ------
+    UsageError
+        There is no such key; the hint names keys that are like it.
+    FormatError
+        The archive is damaged. That the CRC-32 is wrong (``zip/crc``) is known only after the last block.
+    UnsupportedError
+        The entry is encrypted, or compressed in a way that is not handled.
+    OSError
+        `path` does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile, zipfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.zip")
+    ...     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    ...         archive.writestr("zarr.json", "{}")
+    ...     b"".join(read_value(path, "zarr.json"))
+    b'{}'
+    """
+    name = os.fspath(path)
+    view = open_view(name)
+    fault = name_fault(key) if isinstance(view, DirectoryView) else None
+    if fault is not None:
+        raise UsageError(f"{key!r} is no key: {fault}", path=name)
+    item = view.find(key)
+    if item is None:
+        raise UsageError(f"it has no key {key!r}", path=name, hint=_hint(view, key))
+    return view.iter_value(item)
+
+
+def _hint(view: ArchiveView | DirectoryView, key: str) -> str:
+    """Return what the user may have meant: what lies below the key, or keys that are spelled alike."""
+    below, beside = key.strip("/") + "/", key.rpartition("/")[0] + "/"
+    children: list[str] = []
+    siblings: list[str] = []
+    others: list[str] = []
+    for item in view.iter_items():
+        if item.key.startswith(below):
+            children.append(item.key)
+            if len(children) == _SHOWN:
+                return f"It is no value, but a prefix: of {', '.join(children)}, for instance."
+        found = siblings if item.key.startswith(beside) else others
+        if len(found) < _MOST_COMPARED:
+            found.append(item.key)
+    if children:
+        return f"It is no value, but the prefix of {' and '.join(children)}."
+    alike = difflib.get_close_matches(key, siblings, _SHOWN) or difflib.get_close_matches(key, others, _SHOWN)
+    return f"Did you mean {' or '.join(alike)}?" if alike else "ozx ls lists the keys."

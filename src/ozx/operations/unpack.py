@@ -1,0 +1,157 @@
+"""unpack: an .ozx file becomes a directory again."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.atomic import replacing_directory
+from ozx.errors import OzxError, UsageError
+from ozx.flow import fast_unpacking
+from ozx.flow.archive_source import iter_entries
+from ozx.flow.directory_sink import check_keys, folders_of, make_folders, write_entries
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["UnpackResult", "default_directory", "unpack"]
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackResult:
+    """What was unpacked.
+
+    Attributes
+    ----------
+    source, path
+        The archive, and the directory made of it.
+    entries, bytes
+        Number of files written, and of bytes in them.
+    notes
+        Things worth knowing, as sentences.
+    """
+
+    source: str
+    path: str
+    entries: int
+    bytes: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx unpack --json``."""
+        return {"schema": 1, **asdict(self), "notes": list(self.notes)}
+
+
+def unpack(
+    path: StrPath,
+    out: StrPath | None = None,
+    *,
+    force: bool = False,
+    allow_bombs: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> UnpackResult:
+    """Write every value of an archive as a file of a directory; each CRC-32 is checked.
+
+    Parameters
+    ----------
+    path
+        An .ozx file, or any ZIP file.
+    out
+        The directory to make; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it.
+    force
+        Whether an existing directory may be replaced; the old one stays until the new one is complete.
+    allow_bombs
+        Unpack also what looks like a decompression bomb.
+    sync
+        Whether to wait until the files are on the disk.
+    progress
+        Told the bytes read.
+
+    Raises
+    ------
+    FormatError
+        The archive is damaged, contradicts itself, or has names that cannot be files here; `rule` says what.
+    UnsupportedError
+        It is split, encrypted, or compressed by an unknown method.
+    UsageError
+        `out` exists.
+    OSError
+        Reading or writing failed. After any error `out` is as it was before.
+
+    Examples
+    --------
+    >>> unpack("cells.ozx", force=True).path
+    'cells.ome.zarr'
+    """
+    archive = os.fspath(path)
+    target = (default_directory(archive) if out is None else os.fspath(out)).rstrip("/") or "/"
+    source = FileSource(archive)
+    reader = ArchiveReader(source)
+    source.size()
+    if os.path.lexists(target) and not force:
+        raise UsageError(f"{target} exists already", hint="Give --force (force=True) to replace it, or another name.")
+    if os.path.isdir(target) and _is_inside(archive, target):
+        raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
+    reader.check(allow_bombs=allow_bombs)
+    columns = reader.columns
+    indices = _value_indices(reader)
+    size = int(columns.uncompressed_sizes.sum())
+    progress.start(os.path.basename(target), size)
+    try:
+        with replacing_directory(target, force=force, sync=sync) as new:
+            names = columns.names()
+            folders = folders_of(names)
+            check_keys(names if len(indices) == len(names) else [names[index] for index in indices], folders, new.path)
+            del names
+            make_folders(new.path, folders)
+            if fast_unpacking.is_available(reader):
+                fast_unpacking.write_files(reader, indices, new.path, progress)
+            else:
+                write_entries(new.path, iter_entries(reader, indices), progress)
+            source.check_unchanged()
+            notes = [f"finished or removed {left}, left by a run that was killed" for left in new.swept]
+    except OzxError as error:
+        raise error.at(archive) from None
+    finally:
+        source.close()
+    progress.stop()
+    skipped = len(columns) - len(indices)
+    if skipped:
+        notes.append(f"{skipped:,} entries stand for folders and hold no value; a folder is made where a file needs it")
+    return UnpackResult(archive, target, len(indices), size, tuple(notes))
+
+
+def default_directory(path: str) -> str:
+    """Return the directory that the archive at `path` becomes when none is named.
+
+    Examples
+    --------
+    >>> default_directory("scans/cells.ozx"), default_directory("cells.ome.zarr.zip")
+    ('scans/cells.ome.zarr', 'cells.ome.zarr')
+    """
+    stem = path
+    for ending in (".ozx", ".zip"):
+        if path.lower().endswith(ending):
+            stem = path[: -len(ending)]
+    for ending in (".ome.zarr", ".zarr"):
+        if stem.lower().endswith(ending):
+            stem = stem[: -len(ending)]
+            break
+    return stem + ".ome.zarr"
+
+
+def _value_indices(reader: ArchiveReader) -> list[int]:
+    """Return the entries that hold values: those whose name ends in a slash only make folders known to unzip."""
+    columns = reader.columns
+    last = np.frombuffer(columns.buffer, np.uint8)[columns.starts + 45 + columns.name_lengths]
+    return [int(index) for index in np.flatnonzero(last != ord("/"))]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep)

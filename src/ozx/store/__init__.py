@@ -1,0 +1,1 @@
+"""The hierarchy inside an archive as zarr-python sees it."""

@@ -1,0 +1,199 @@
+"""`ozx info` as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, sort_values, write_archive, zip_values
+
+from ozx.cli.app import run
+from ozx.operations.inspect import inspect
+
+NAMES = ("image", "plate", "series", "sharded", "legacy")
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/info.json").read_bytes())
+
+
+def info(capsys, *arguments):
+    code = run(["info", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def fixture(name):
+    return FIXTURES / f"{name}.ome.zarr"
+
+
+def group(**ome):
+    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
+
+
+IMAGE_SCREEN = """\
+name       Synthetic cells
+kind       image, OME-Zarr 0.5, Zarr v3
+container  ZIP64, metadata first, comment says OME-Zarr 0.5
+size       {size} in 71 entries
+decoded    504.0 KiB (516,096 bytes), {ratio} : 1
+
+axes
+  c   2
+  y 256 px × 0.325 µm = 83.2 µm
+  x 256 px × 0.325 µm = 83.2 µm
+
+channels
+  0  Nuclei     #3A7BFF
+  1  Cytoplasm  #FFB000
+
+levels
+  path  c    y    x  type    chunks   shards  codecs
+  0     2  256  256  uint16  1×64×64  –       bytes, blosc
+  1     2  128  128  uint16  1×64×64  –       bytes, blosc
+  2     2   64   64  uint16  1×64×64  –       bytes, blosc
+
+labels
+  labels/cells  cells  yx 256×256  uint16  3 levels
+
+hierarchy
+  0  1  2
+  labels/
+    cells/
+      0  1  2
+"""
+
+
+def test_the_screen_of_an_image(tmp_path, capsys):
+    path = pack_tree(fixture("image"), tmp_path / "cells.ozx")
+    size = path.stat().st_size
+    code, out, err = info(capsys, path)
+    expected = IMAGE_SCREEN.format(size=f"{size / 1024:.1f} KiB ({size:,} bytes)", ratio=f"{516_096 / size:.1f}")
+    assert (code, out, err) == (0, expected, "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_every_fixture_fits_one_screen(tmp_path, capsys, name, is_packed):
+    path = pack_tree(fixture(name), tmp_path / "cells.ozx") if is_packed else fixture(name)
+    code, out, _ = info(capsys, path)
+    assert code == 0
+    assert len(out.splitlines()) <= 42
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_json_is_the_library_s_answer_and_fits_its_schema(tmp_path, capsys, name, is_packed):
+    path = pack_tree(fixture(name), tmp_path / "cells.ozx") if is_packed else fixture(name)
+    code, out, _ = info(capsys, path, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer == inspect(path).to_dict()
+    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_malformed_answers_fit_the_schema_too(tmp_path, capsys):
+    values = {**tree(fixture("image")), "0/zarr.json": b"[]", "labels/zarr.json": b"{}"}
+    for path in (
+        write_archive(tmp_path / "a.ozx", sort_values(values)),
+        zip_values(tmp_path / "b.zip", {"a.txt": b""}),
+        zip_values(tmp_path / "c.zip", {"zarr.json": group(version="0.5", plate={"wells": [{"path": "A/1"}]})}),
+        zip_values(tmp_path / "d.zip", {"zarr.json": values["1/zarr.json"]}),
+    ):
+        _, out, _ = info(capsys, path, "--json")
+        jsonschema.validate(json.loads(out), SCHEMA, jsonschema.Draft202012Validator)
+
+
+def test_a_plate_says_how_many_and_shows_the_first(capsys):
+    _, out, _ = info(capsys, fixture("plate"))
+    assert "2 rows × 2 columns; 4 wells, 6 fields, 1 to 2 each" in out
+    assert "\nimage A/1/0: Well A1, field 1\n" in out
+    assert "  … 1 more group\n" in out
+
+
+def test_what_is_missing_is_said(tmp_path, capsys):
+    values = tree(fixture("image"))
+    del values["1/zarr.json"]
+    code, out, _ = info(capsys, write_archive(tmp_path / "a.ozx", sort_values(values)))
+    assert code == 0
+    assert "  1     ?    ?    ?  missing" in out
+    assert "notes\n  1: a level is listed here, but there is no array" in out
+
+
+def test_arrays_of_other_zarr_are_shown(tmp_path, capsys):
+    values = {**tree(fixture("image")), "zarr.json": group()}
+    del values["labels/cells/zarr.json"]
+    _, out, _ = info(capsys, write_archive(tmp_path / "a.ozx", sort_values(values)))
+    assert "\narrays\n  path" in out
+    assert "no OME-Zarr: the root has no ome metadata" in out
+    assert "    cells/  (no metadata)\n" in out
+
+
+def test_wide_levels_name_type_and_codecs_once(tmp_path, capsys):
+    document = json.loads(tree(fixture("sharded"))["0/zarr.json"])
+    document["shape"] = [1000, 3, 120, 20480, 20480]
+    document["codecs"][0]["configuration"]["codecs"] += [{"name": "numcodecs.something_long"}, {"name": "crc32c"}]
+    values = {**tree(fixture("sharded")), "0/zarr.json": json.dumps(document).encode()}
+    del values["1/zarr.json"], values["2/zarr.json"]
+    root = json.loads(values["zarr.json"])
+    del root["attributes"]["ome"]["multiscales"][0]["datasets"][1:]
+    values["zarr.json"] = json.dumps(root).encode()
+    _, out, _ = info(capsys, write_archive(tmp_path / "a.ozx", sort_values(values)))
+    assert "  0     1,000  3  120  20,480  20,480  1×1×2×32×32  1×2×4×64×64\n" in out
+    assert "  all levels: uint16; bytes, zstd, numcodecs.something_long, crc32c\n" in out
+    assert "x 20,480 px × 0.325 µm =  6,656 µm\n" in out
+
+
+def test_names_cannot_steer_the_terminal(tmp_path, capsys):
+    multiscale = {"name": "\x1b[2Jgone\nline", "axes": [{"name": "\x07"}], "datasets": [{"path": "\x1b]0;x"}]}
+    path = zip_values(tmp_path / "a.zip", {"zarr.json": group(version="0.5\x1b", multiscales=[multiscale])})
+    _, out, _ = info(capsys, path)
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\\x1b[2Jgone\\nline" in out
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "message"),
+    [
+        (lambda path: path.write_bytes(b""), 1, "expected a ZIP file"),
+        (lambda path: path.write_bytes(b"PK\3\4 cut off"), 1, "hint: The file is incomplete"),
+        (lambda path: path.mkdir(), 1, "expected an OME-Zarr hierarchy"),
+        (lambda path: None, 4, "No such file"),
+    ],
+    ids=["empty", "truncated", "directory", "missing"],
+)
+def test_errors_have_their_exit_codes(tmp_path, capsys, make, code, message):
+    path = tmp_path / "a.ozx"
+    make(path)
+    found, out, err = info(capsys, path)
+    assert (found, out) == (code, "")
+    assert err.startswith(f"error: {path}: ")
+    assert message in err
+
+
+@pytest.mark.parametrize("command", ["info", "info --json", "ls --nodes", "ls --nodes --json", "cat"])
+def test_looking_at_metadata_imports_nothing_heavy(tmp_path, command):
+    path = pack_tree(fixture("image"), tmp_path / "cells.ozx")
+    name, *options = command.split()
+    arguments = [name, str(path), *(["zarr.json"] if name == "cat" else options)]
+    code = (
+        "import sys; from ozx.cli.app import run; assert run(sys.argv[1:]) == 0;"
+        "heavy = {'numpy', 'zarr', 'pydantic', 'dask', 'rich', 'asyncio', 'zipfile', 'importlib.metadata'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert result.stderr == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["info", "ls", "cat"])
+def test_help_shows_examples(capsys, command):
+    assert run([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Examples:\n" in out
+    assert f"  ozx {command} cells.ozx" in out

@@ -1,0 +1,79 @@
+"""`ozx ls` as a user meets it."""
+
+import json
+import zipfile
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, sort_values, write_archive, zip_values
+
+from ozx.cli.app import run
+from ozx.operations.list_entries import list_entries
+
+IMAGE = FIXTURES / "image.ome.zarr"
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/ls.json").read_bytes())
+
+
+def ls(capsys, *arguments):
+    code = run(["ls", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def test_a_line_is_size_method_key(tmp_path, capsys):
+    path = zip_values(tmp_path / "a.zip", tree(IMAGE), deflated=True)
+    code, out, _ = ls(capsys, path)
+    assert code == 0
+    rows = [line.split(maxsplit=2) for line in out.splitlines()]
+    with zipfile.ZipFile(path) as archive:
+        assert rows == [[str(entry.file_size), "deflated", entry.filename] for entry in archive.infolist()]
+
+
+def test_files_of_a_directory(capsys):
+    _, out, _ = ls(capsys, IMAGE)
+    rows = [line.split(maxsplit=2) for line in out.splitlines()]
+    assert {key: (int(size), kind) for size, kind, key in rows} == {
+        key: (len(value), "file") for key, value in tree(IMAGE).items()
+    }
+
+
+def test_nodes(tmp_path, capsys):
+    _, out, _ = ls(capsys, pack_tree(IMAGE, tmp_path / "a.ozx"), "--nodes")
+    keys = [line.split()[2] for line in out.splitlines()]
+    assert keys == [key for key in sort_values(tree(IMAGE)) if key.endswith("zarr.json")]
+
+
+@pytest.mark.parametrize("options", [(), ("--nodes",)])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_json_is_the_library_s_answer_and_fits_its_schema(tmp_path, capsys, options, is_packed):
+    path = pack_tree(IMAGE, tmp_path / "a.ozx") if is_packed else IMAGE
+    _, out, _ = ls(capsys, path, "--json", *options)
+    answer = json.loads(out)
+    assert answer == list_entries(path, nodes=bool(options)).to_dict()
+    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
+
+
+def test_the_json_of_nothing_is_json(tmp_path, capsys):
+    _, out, _ = ls(capsys, zip_values(tmp_path / "a.zip", {}), "--json")
+    assert json.loads(out)["entries"] == []
+    assert ls(capsys, tmp_path / "a.zip") == (0, "", "")
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_entry_is_one_line(tmp_path, capsys):
+    values = {"a\nb": b"", "tab\tkey": b"", "\x1b[2J": b"", "µ": b""}
+    _, out, _ = ls(capsys, write_archive(tmp_path / "a.ozx", values, b""))
+    assert [line.split(maxsplit=2)[2] for line in out.splitlines()] == ["a\\nb", "tab\\tkey", "\\x1b[2J", "µ"]
+
+
+def test_errors_have_their_exit_codes(tmp_path, capsys):
+    assert ls(capsys, tmp_path / "nothing.ozx")[0] == 4
+    (tmp_path / "a.ozx").write_bytes(b"text")
+    code, out, err = ls(capsys, tmp_path / "a.ozx")
+    assert (code, out) == (1, "")
+    assert "[zip/not-a-zip]" in err

@@ -1,0 +1,205 @@
+"""`ozx pack` and `ozx unpack` as a user meets them: arguments, words, exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES, make_image, tree
+
+from ozx.cli.app import run
+
+
+def ozx(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def schema(name):
+    path = FIXTURES.parent / "src" / "ozx" / "schemas" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cells(here):
+    return make_image(here / "cells.ome.zarr")
+
+
+@pytest.mark.usefixtures("cells")
+def test_one_source(capsys, here):
+    assert ozx(capsys, "pack", "cells.ome.zarr")[0] == 0
+    code, out, err = ozx(capsys, "unpack", "cells.ozx", "back")
+    assert (code, err) == (0, "")
+    assert out.startswith("back  3 files, ")
+    assert tree(here / "back") == tree(here / "cells.ome.zarr")
+
+
+@pytest.mark.usefixtures("cells")
+def test_source_and_out(capsys, here):
+    code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "other.ozx")
+    assert code == 0
+    assert out.startswith("other.ozx  3 entries, ")
+    assert ozx(capsys, "pack", "cells.ome.zarr", "new-name")[0] == 0
+    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "new-name", "other.ozx"]
+
+
+def test_two_sources(capsys, here, cells):
+    make_image(here / "b.zarr")
+    code, out, err = ozx(capsys, "pack", cells, "b.zarr")
+    assert code == 0
+    assert [line.split("  ")[0] for line in out.splitlines()] == [str(here / "cells.ozx"), "b.ozx"]
+    assert "2 packed, 0 skipped, 0 failed" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument"),
+        (["cells.ome.zarr", "b.zarr", "out.ozx"], "exactly one hierarchy"),
+        (["cells.ome.zarr", "out.ozx", "--out-dir", "d"], "both an output"),
+        (["cells.ome.zarr", "--jobs", "0"], "--jobs"),
+        (["cells.ome.zarr", "--checksum", "md5"], "--checksum"),
+        (["cells.ome.zarr", "--remove-source", "--no-sync"], "on the disk"),
+        (["cells.ome.zarr", "exists.ozx"], "exists already"),
+        (["exists.ozx", "new.ozx"], "is a file"),
+        (["cells.ome.zarr", "cells.ome.zarr/in.ozx"], "inside its own source"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+@pytest.mark.usefixtures("cells")
+def test_a_wrong_command_line_gives_2(capsys, here, arguments, message):
+    make_image(here / "b.zarr")
+    (here / "exists.ozx").write_bytes(b"")
+    before = sorted(os.listdir(here))
+    code, out, err = ozx(capsys, "pack", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert sorted(os.listdir(here)) == before
+
+
+def test_a_wrong_source_gives_1_with_rule_and_hint(capsys, here):
+    (here / "empty").mkdir()
+    code, out, err = ozx(capsys, "pack", "empty", "a.ozx")
+    assert (code, out) == (1, "")
+    assert "[rfc9/root]" in err
+    assert "\nhint: " in err
+
+
+def test_a_missing_source_gives_4(capsys):
+    code, _, err = ozx(capsys, "pack", "nowhere.ome.zarr", "a.ozx")
+    assert code == 4
+    assert "nowhere.ome.zarr: no such directory" in err
+
+
+def test_some_failures_give_3_and_a_summary(capsys, here, cells):
+    (here / "bad.zarr").mkdir()
+    code, out, err = ozx(capsys, "pack", "bad.zarr", cells, "--out-dir", "packed", "--jobs", 2)
+    assert code == 3
+    assert "packed/cells.ozx" in out
+    assert "[rfc9/root]" in err
+    assert "1 packed, 0 skipped, 1 failed" in err
+
+
+@pytest.mark.usefixtures("cells")
+def test_json_answers_match_their_schemas_and_stand_alone(capsys, here):
+    (here / "cells.ome.zarr" / ".DS_Store").write_bytes(b"")
+    (here / "bad.zarr").mkdir()
+    code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "bad.zarr", "--out-dir", "d", "--json", "--checksum", "sha256")
+    answer = json.loads(out)
+    jsonschema.validate(answer, schema("pack"))
+    assert code == 3
+    assert [one["status"] for one in answer["results"]] == ["packed", "failed"]
+    assert answer["results"][0]["left_out"] == [".DS_Store"]
+    code, out, _ = ozx(capsys, "unpack", "d/cells.ozx", "--json")
+    jsonschema.validate(json.loads(out), schema("unpack"))
+    assert json.loads(out)["path"] == "d/cells.ome.zarr"
+
+
+@pytest.mark.usefixtures("cells")
+def test_quiet_says_nothing_but_errors(capsys, here):
+    (here / "cells.ome.zarr" / ".DS_Store").write_bytes(b"")
+    assert ozx(capsys, "pack", "cells.ome.zarr", "-q") == (0, "", "")
+    assert ozx(capsys, "unpack", "cells.ozx", "x", "-q") == (0, "", "")
+    assert ozx(capsys, "pack", "cells.ome.zarr", "-q")[0] == 2
+
+
+@pytest.mark.usefixtures("cells")
+def test_the_story_is_told_on_stderr(capsys, here):
+    (here / "cells.ome.zarr" / ".DS_Store").write_bytes(b"")
+    (here / "cells.ome.zarr" / "nothing").mkdir()
+    _, out, err = ozx(capsys, "pack", "cells.ome.zarr", "cells.zip")
+    assert "left out: .DS_Store\n" in err
+    assert "left out: nothing/ (empty)\n" in err
+    assert "warning: cells.zip does not end in .ozx" in err
+    assert out.count("\n") == 1
+
+
+def test_resume_and_verify_are_told(capsys, cells):
+    ozx(capsys, "pack", cells)
+    _, out, _ = ozx(capsys, "pack", cells, "--resume", "--verify")
+    assert "complete already, verified" in out
+    _, out, _ = ozx(capsys, "pack", cells, "--resume", "--remove-source")
+    assert "source removed" in out
+    assert not cells.exists()
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(capsys, here):
+    root = make_image(here / "h")
+    (root / "\x1b[2J~").write_bytes(b"")
+    _, _, err = ozx(capsys, "pack", root)
+    assert "\x1b" not in err
+    assert r"\x1b[2J~" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing(here, number):
+    root = make_image(here / "h", {f"0/c/{n}": b"x" * 1000 for n in range(5_000)})
+    for n in range(5_000):
+        (root / "0" / "c" / f"b{n}").write_bytes(b"")
+    slow = "import os, time; o = os.open\ndef slow(*a, **k): time.sleep(0.001); return o(*a, **k)\nos.open = slow\n"
+    code = slow + "import sys; from ozx.cli.app import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "pack", str(root)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    deadline = time.monotonic() + 20
+    while not any(name.endswith(".ozx-tmp") for name in os.listdir(here)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == (130 if number == signal.SIGINT else 143)
+    assert "Traceback" not in err
+    assert os.listdir(here) == ["h"]
+
+
+def test_a_reader_that_has_enough_is_no_error(here):
+    make_image(here / "h", {f"0/c/{n}": b"" for n in range(3_000)})
+    code = "import sys; from ozx.cli.app import main; main()"
+    subprocess.run([sys.executable, "-c", code, "pack", "h", "-q"], check=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "ls", "h.ozx"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=20), err) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+@pytest.mark.parametrize("command", ["pack", "unpack"])
+def test_help_explains_with_examples(capsys, command, option):
+    code, out, _ = ozx(capsys, command, option)
+    assert code == 0
+    assert f"ozx {command} cells." in out

@@ -1,0 +1,57 @@
+"""`ozx rules` as a user meets it."""
+
+import json
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES
+
+from ozx.cli.app import run
+from ozx.validation.rules import RULES
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/rules.json").read_bytes())
+
+
+def rules(capsys, *arguments):
+    code = run(["rules", *arguments])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def test_every_rule_is_a_line(capsys):
+    code, out, err = rules(capsys)
+    assert (code, err) == (0, "")
+    rows = [line.split(maxsplit=2) for line in out.splitlines()]
+    assert rows == [[rule.id, rule.severity, rule.title] for rule in RULES.values()]
+    assert max(map(len, out.splitlines())) <= 110
+
+
+@pytest.mark.parametrize("identifier", RULES)
+def test_every_rule_is_explained(identifier, capsys):
+    code, out, _ = rules(capsys, identifier)
+    assert code == 0
+    rule = RULES[identifier]
+    words = " ".join(out.split())
+    assert words.startswith(f"{rule.id} ({rule.severity}): {rule.title}")
+    for text in (rule.clause, rule.meaning, rule.mend, f"({rule.document}, {rule.revision})"):
+        assert text in words
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_an_unknown_rule_is_a_wrong_command_line_with_a_way_out(capsys):
+    code, out, err = rules(capsys, "rfc9/rot")
+    assert (code, out) == (2, "")
+    assert "there is no rule 'rfc9/rot'" in err
+    assert "Did you mean rfc9/root" in err
+    assert "ozx rules lists all rules" in rules(capsys, "@")[2]
+
+
+@pytest.mark.parametrize("arguments", [(), ("zip/overlap",)])
+def test_json_fits_its_schema(arguments, capsys):
+    code, out, err = rules(capsys, *arguments, "--json")
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
+    assert (code, err) == (0, "")
+    expected = RULES.values() if not arguments else [RULES[arguments[0]]]
+    assert answer == {"schema": 1, "rules": [rule.to_dict() for rule in expected]}

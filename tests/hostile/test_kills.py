@@ -1,0 +1,213 @@
+"""SIGKILL at any moment, and a full disk: the old or the new file, whole, and never a source without its copy."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+import warnings
+
+import pytest
+from hierarchies import make_image, tree
+
+import ozx
+from ozx import atomic
+from ozx.operations import pack as pack_module
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+
+KILLS = int(os.environ.get("OZX_KILLS", "60"))
+
+
+def in_child(function):
+    """Run `function` in a forked process that can be killed; returns its process id."""
+    atomic._swept.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            function()
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def wait(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_after(function, seconds):
+    child = in_child(function)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return wait(child)
+
+
+def duration(function):
+    start = time.perf_counter()
+    assert wait(in_child(function)) == 0
+    return time.perf_counter() - start
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Two hierarchies, so that the old file and the new one can be told apart, and their archives."""
+    folder = tmp_path_factory.mktemp("sources")
+    for name, seed in (("old", 1), ("new", 2)):
+        content = random.Random(seed)
+        chunks = {f"0/c/{n // 100}/{n % 100}": content.randbytes(2_000) for n in range(4_500)}
+        chunks["0/c/large"] = content.randbytes(12 << 20)
+        ozx.pack(make_image(folder / name, chunks), folder / f"{name}.ozx", sync=False)
+    return folder
+
+
+def assert_no_more_than(folder, *names):
+    """Only final names, and temporary ones that the next run sweeps."""
+    left = [name for name in os.listdir(folder) if name not in names]
+    assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap")) for name in left), left
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("old", [True, False])
+def test_pack_killed_at_random_moments(tmp_path, sources, old):
+    out = tmp_path / "a.ozx"
+    new, before = (sources / "new.ozx").read_bytes(), (sources / "old.ozx").read_bytes() if old else None
+
+    def work():
+        ozx.pack(sources / "new", out, force=True)
+
+    longest = duration(work)
+    moments = random.Random(3)
+    killed = 0
+    for _ in range(KILLS):
+        out.unlink(missing_ok=True)
+        if before is not None:
+            shutil.copyfile(sources / "old.ozx", out)
+        killed += kill_after(work, moments.uniform(0, longest * 1.1)) == -signal.SIGKILL
+        content = out.read_bytes() if out.exists() else None
+        assert content in (before, new)
+        assert_no_more_than(tmp_path, "a.ozx")
+    assert killed > KILLS // 3
+    work()
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("old", [True, False])
+def test_unpack_killed_at_random_moments(tmp_path, sources, old):
+    out = tmp_path / "a.ome.zarr"
+    new, before = tree(sources / "new"), tree(sources / "old") if old else None
+
+    def work():
+        ozx.unpack(sources / "new.ozx", out, force=True)
+
+    longest = duration(work)
+    moments = random.Random(4)
+    killed = 0
+    for _ in range(KILLS // 2):  # two starts, with and without an old tree: KILLS in all
+        shutil.rmtree(out, ignore_errors=True)
+        if old:
+            ozx.unpack(sources / "old.ozx", out, sync=False)
+        killed += kill_after(work, moments.uniform(0, longest * 1.1)) == -signal.SIGKILL
+        assert (tree(out) if out.exists() else None) in (before, new)
+        assert_no_more_than(tmp_path, "a.ome.zarr")
+    assert killed > KILLS // 6
+    atomic._swept.clear()
+    work()
+    assert os.listdir(tmp_path) == ["a.ome.zarr"]
+
+
+class Steps:
+    """Kills its own process just before the n-th step that changes the disk."""
+
+    NAMES = ((os, "fsync"), (os, "link"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
+
+    def __init__(self, deadly):
+        self.deadly, self.count = deadly, 0
+        for module, name in self.NAMES:
+            setattr(module, name, self.counted(getattr(module, name)))
+        pack_module.check_same_values = self.counted(pack_module.check_same_values)
+        pack_module.remove_tree = self.counted(pack_module.remove_tree)
+
+    def counted(self, function):
+        def step(*arguments, **keywords):
+            if self.count == self.deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.count += 1
+            return function(*arguments, **keywords)
+
+        return step
+
+
+@pytest.mark.parametrize("checksum", [None, "sha256"])
+def test_a_source_never_goes_without_its_verified_copy(tmp_path, image, checksum):
+    values = tree(image)
+    ozx.pack(image, tmp_path / "expected.ozx")
+    expected = (tmp_path / "expected.ozx").read_bytes()
+    for deadly in range(1000):
+        folder = tmp_path / str(deadly)
+        root, out = shutil.copytree(image, folder / "h.ome.zarr"), folder / "h.ozx"
+
+        def work(root=root, deadly=deadly):
+            Steps(deadly)
+            ozx.pack(root, verify=True, remove_source=True, checksum=checksum)
+
+        code = wait(in_child(work))
+        copied = out.exists() and out.read_bytes() == expected
+        assert copied or (root.exists() and tree(root) == values)
+        assert_no_more_than(folder, "h.ome.zarr", "h.ozx", "h.ozx.sha256")
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        atomic._swept.clear()
+        if root.exists():  # the next run goes on where this one was killed
+            ozx.pack(root, remove_source=True, resume=True, force=True, checksum=checksum)
+        assert out.read_bytes() == expected
+        assert not root.exists()
+    assert deadly >= 6
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
+    out = tmp_path / "a.ozx"
+    if old:
+        shutil.copyfile(sources / "old.ozx", out)
+    before = out.read_bytes() if old else None
+    whole = (sources / "new.ozx").stat().st_size
+    for limit in [0, 1, 1000, 1 << 20, whole // 2, whole - 1]:
+
+        def work(limit=limit):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                ozx.pack(sources / "new", out, force=True)
+            except OSError:
+                os._exit(4)
+
+        assert wait(in_child(work)) == 4
+        assert (out.read_bytes() if out.exists() else None) == before
+        assert_no_more_than(tmp_path, "a.ozx")
+        assert len(os.listdir(tmp_path)) == old
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_full_disk_leaves_the_old_directory(tmp_path, sources, old):
+    out = tmp_path / "a"
+    if old:
+        ozx.unpack(sources / "old.ozx", out, sync=False)
+    before = tree(out) if old else None
+    for limit in [0, 1_000, 1 << 20]:
+
+        def work(limit=limit):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                ozx.unpack(sources / "new.ozx", out, force=True)
+            except OSError:
+                os._exit(4)
+
+        assert wait(in_child(work)) == 4
+        assert (tree(out) if out.exists() else None) == before
+        assert len(os.listdir(tmp_path)) == old

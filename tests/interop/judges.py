@@ -1,0 +1,347 @@
+"""Programs this project did not write, which read a zip archive and report what they saw.
+
+`JUDGES` read archives: each gives the SHA-256 of every file it found. `ARRAY_JUDGES` read one Zarr array inside an
+archive. The table says of each what it does not notice, and ``test_judges.py`` holds it to that: a judge that cannot
+fail is no judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+HERE = Path(__file__).parent
+NODE = HERE / "node"
+#: Set to 1 where every judge must be present: an absent one then fails a test instead of skipping it.
+REQUIRE_VARIABLE = "OZX_REQUIRE_JUDGES"
+TIMEOUT_SECONDS = 600
+
+#: Variables in which a user keeps default options for the programs asked here.
+_OPTION_VARIABLES = frozenset(
+    {
+        "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "NODE_OPTIONS",
+        "TAR_READER_OPTIONS",
+        "UNZIP",
+        "UNZIPOPT",
+        "ZIPINFO",
+        "_JAVA_OPTIONS",
+    }
+)
+
+Digests = dict[str, str]
+
+
+class RefusalError(Exception):
+    """A judge did not accept an archive; the message holds its own words."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A reader of zip archives.
+
+    Attributes
+    ----------
+    name
+        Unique; also the test id.
+    missing
+        Gives why the judge cannot be asked here, or None if it can.
+    read
+        Gives key → SHA-256 (hexadecimal) of every file in the archive; directory entries are left out. Raises
+        `RefusalError` where the reader fails, warns, or tells of more files than it delivers.
+    checks_crc
+        False: the reader delivers damaged bytes without a word, so only the digests convict them.
+    streams
+        True: the archive comes through a pipe, so the reader goes by local headers, front to back, and what the central
+        directory says is not examined.
+    sees_duplicates
+        False: of two entries with one key the reader delivers one and tells nobody.
+    small_zip64_refusal
+        Pattern of the complaint about a ZIP64 end record beside a classic one that holds true values, as every small
+        ``.ozx`` has; None for the readers that accept it, which are all but one.
+    """
+
+    name: str
+    missing: Callable[[], str | None]
+    read: Callable[[Path], Digests]
+    checks_crc: bool = True
+    streams: bool = False
+    sees_duplicates: bool = True
+    small_zip64_refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class ArrayJudge:
+    """A reader of Zarr v3 arrays in zip archives.
+
+    Attributes
+    ----------
+    name, missing, checks_crc
+        As in `Judge`.
+    read_array
+        Takes the archive and the array's path in it (``"0"``, or ``""`` for the root); gives the whole array. Raises
+        `RefusalError`.
+    """
+
+    name: str
+    missing: Callable[[], str | None]
+    read_array: Callable[[Path, str], npt.NDArray[Any]]
+    checks_crc: bool = True
+
+
+def require(judge: Judge | ArrayJudge) -> None:
+    """Skip the running test if the judge is missing; fail it if ``OZX_REQUIRE_JUDGES`` is 1."""
+    reason = judge.missing()
+    if reason is None:
+        return
+    if os.environ.get(REQUIRE_VARIABLE) == "1":
+        pytest.fail(f"{reason} ({REQUIRE_VARIABLE} is 1)", pytrace=False)
+    pytest.skip(reason)
+
+
+def digests(contents: Mapping[str, bytes]) -> Digests:
+    """What a judge should see of these files."""
+    return {key: hashlib.sha256(value).hexdigest() for key, value in contents.items()}
+
+
+# --- asking a program -----------------------------------------------------------------------------
+
+
+def _run(command: Sequence[str | Path], folder: Path | None = None, stdin: IO[bytes] | None = None) -> str:
+    """Standard output, then standard error, of a program that ended with 0; `RefusalError` with both if it did not."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        capture_output=True,
+        check=False,
+        env={k: v for k, v in os.environ.items() if k not in _OPTION_VARIABLES} | {"LC_ALL": "C.UTF-8"},
+        timeout=TIMEOUT_SECONDS,
+    )
+    told = (done.stdout + done.stderr).decode("utf-8", errors="replace")
+    if done.returncode != 0:
+        raise RefusalError(f"{command[0]} ended with {done.returncode}:\n{told}")
+    return told
+
+
+def _unique(pairs: Iterable[tuple[str, str]]) -> Digests:
+    """The pairs as a dictionary; `RefusalError` if a key occurs twice."""
+    found: Digests = {}
+    for key, digest in pairs:
+        if key in found:
+            raise RefusalError(f"two entries are named {key!r}")
+        found[key] = digest
+    return found
+
+
+def _absent_programs(*programs: str) -> str | None:
+    absent = [program for program in programs if shutil.which(program) is None]
+    return f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed" if absent else None
+
+
+def _absent_packages(*packages: str) -> str | None:
+    absent = [package for package in packages if importlib.util.find_spec(package) is None]
+    return f"Python package {', '.join(absent)} is not installed" if absent else None
+
+
+# --- programs that extract into a folder ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Extractor:
+    """How to have a program extract, and how to understand what it says.
+
+    ``command`` runs in the empty folder to fill, with ``{archive}`` replaced. ``file_line`` matches one line of its
+    output for every file extracted, so that an entry written over another is noticed. ``complaint`` matches a warning
+    that leaves the exit code 0.
+    """
+
+    command: tuple[str, ...]
+    file_line: str
+    complaint: str | None = None
+    through_pipe: bool = False
+
+    def read(self, archive: Path) -> Digests:
+        with tempfile.TemporaryDirectory(prefix="ozx-judge-") as name:
+            folder = Path(name)
+            told = self._extract(archive.resolve(), folder)
+            if self.complaint is not None and re.search(self.complaint, told, re.MULTILINE):
+                raise RefusalError(f"{self.command[0]} complained:\n{told}")
+            found = _digest_folder(folder)
+        extracted = len(re.findall(self.file_line, told, re.MULTILINE))
+        if extracted != len(found):
+            raise RefusalError(
+                f"{self.command[0]} extracted {extracted} files, of which {len(found)} are there:\n{told}"
+            )
+        return found
+
+    def _extract(self, archive: Path, folder: Path) -> str:
+        command = [str(archive) if word == "{archive}" else word for word in self.command]
+        if not self.through_pipe:
+            return _run(command, folder)
+        # A real pipe: given the file as standard input, bsdtar would seek to the central directory.
+        with subprocess.Popen(["cat", archive], stdout=subprocess.PIPE) as cat:
+            return _run(command, folder, cat.stdout)
+
+
+def _digest_folder(folder: Path) -> Digests:
+    found: Digests = {}
+    for path in folder.rglob("*"):
+        key = path.relative_to(folder).as_posix()
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            continue
+        if not stat.S_ISREG(mode):
+            raise RefusalError(f"{key} came out as something other than a file (mode {mode:o})")
+        # root, under which containers run, could read it all the same.
+        if not mode & stat.S_IRUSR:
+            raise RefusalError(f"{key} came out unreadable for its owner (mode {mode:o}): wrong external attributes")
+        with path.open("rb") as file:
+            found[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+# English whatever the user's language is: file_line reads it.
+_JAR_LANGUAGE = "-J-Duser.language=en"
+_UNZIP = _Extractor(("unzip", "-o", "{archive}"), r"^ *(?:extracting|inflating): ")
+_SEVEN_ZIP = _Extractor(
+    ("7z", "x", "-y", "-bd", "-bb1", "{archive}"), r"^- .*[^/\n]$", complaint=r"^(?:WARNINGS|ERRORS):"
+)
+_BSDTAR = _Extractor(("bsdtar", "-xvf", "{archive}"), r"^x .*[^/\n]$", complaint=r"^bsdtar: ")
+_BSDTAR_STREAM = _Extractor(("bsdtar", "-xvf", "-"), r"^x .*[^/\n]$", complaint=r"^bsdtar: ", through_pipe=True)
+_JAR = _Extractor(("jar", _JAR_LANGUAGE, "-xvf", "{archive}"), r"^ *(?:extracted|inflated): ")
+_JAR_STREAM = _Extractor(("jar", _JAR_LANGUAGE, "-xv"), r"^ *(?:extracted|inflated): ", through_pipe=True)
+
+
+# --- programs that print "sha256  key" lines ------------------------------------------------------
+
+
+def _read_listing(command: tuple[str | Path, ...], archive: Path) -> Digests:
+    # Not splitlines(): a key may hold one of the characters at which that also splits.
+    lines = [line for line in _run((*command, archive.resolve())).split("\n") if line]
+    if odd := [line for line in lines if re.match("[0-9a-f]{64}  ", line) is None]:
+        raise RefusalError(f"{command[0]} said more than its list:\n" + "\n".join(odd))
+    return _unique((line[66:], line[:64]) for line in lines)
+
+
+def _absent_node_module(module: str) -> str | None:
+    if reason := _absent_programs("node"):
+        return reason
+    if not (NODE / "node_modules" / module / "package.json").is_file():
+        return f"node module {module} is not installed: npm ci in tests/interop/node"
+    return None
+
+
+def _node_judge(
+    module: str, *, checks_crc: bool = False, sees_duplicates: bool = True, small_zip64_refusal: str | None = None
+) -> Judge:
+    return Judge(
+        name=module,
+        missing=partial(_absent_node_module, module),
+        read=partial(_read_listing, ("node", NODE / f"{module}.mjs")),
+        checks_crc=checks_crc,
+        sees_duplicates=sees_duplicates,
+        small_zip64_refusal=small_zip64_refusal,
+    )
+
+
+# --- libraries of Python --------------------------------------------------------------------------
+
+
+def _read_zipfile(archive: Path) -> Digests:
+    # One thread, one pass: some CPython 3.12 and 3.13 return wrong bytes when members of a shared ZipFile are read
+    # concurrently. A member read to its end has its CRC checked; that is all testzip() does.
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            files = [info for info in opened.infolist() if not info.is_dir()]
+            return _unique((info.filename, _digest_member(opened, info)) for info in files)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise RefusalError(f"zipfile: {error}") from error
+
+
+def _digest_member(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    digest = hashlib.sha256()
+    with opened.open(info) as member:
+        while block := member.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _read_array_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+    import zarr  # noqa: PLC0415 - may be absent
+    from zarr.storage import ZipStore  # noqa: PLC0415
+
+    try:
+        with ZipStore(archive, mode="r") as store:
+            return np.asarray(zarr.open_array(store, path=node, mode="r", zarr_format=3)[...])
+    except Exception as error:  # whatever a foreign reader raises is its refusal
+        raise RefusalError(f"zarr: {type(error).__name__}: {error}") from error
+
+
+def _read_array_tensorstore(archive: Path, node: str) -> npt.NDArray[Any]:
+    import tensorstore  # noqa: PLC0415 - may be absent
+
+    base = {"driver": "file", "path": str(archive.resolve())}
+    kvstore = {"driver": "zip", "base": base, "path": f"{node}/" if node else ""}
+    try:
+        array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}, open=True, read=True).result()
+        return np.asarray(array.read().result())
+    except Exception as error:  # whatever a foreign reader raises is its refusal
+        raise RefusalError(f"tensorstore: {error}") from error
+
+
+# --- the bench ------------------------------------------------------------------------------------
+
+JUDGES: tuple[Judge, ...] = (
+    Judge("zipfile", _absent_packages, _read_zipfile),
+    Judge("unzip", partial(_absent_programs, "unzip"), _UNZIP.read),
+    Judge("7z", partial(_absent_programs, "7z"), _SEVEN_ZIP.read),
+    Judge("bsdtar", partial(_absent_programs, "bsdtar"), _BSDTAR.read),
+    Judge("bsdtar-stream", partial(_absent_programs, "bsdtar", "cat"), _BSDTAR_STREAM.read, streams=True),
+    # jar reads a named archive with java.util.zip.ZipFile, standard input with java.util.zip.ZipInputStream.
+    Judge("jar", partial(_absent_programs, "jar"), _JAR.read, checks_crc=False),
+    Judge("jar-stream", partial(_absent_programs, "jar", "cat"), _JAR_STREAM.read, streams=True),
+    Judge(
+        "zipfs",
+        partial(_absent_programs, "java", "javac"),
+        partial(_read_listing, ("java", HERE / "java" / "ReadZip.java")),
+        checks_crc=False,
+        sees_duplicates=False,
+    ),
+    _node_judge("yauzl"),
+    _node_judge("fflate"),
+    _node_judge("unzipit"),
+    # Without a sentinel in the classic end record JSZip looks for no ZIP64 end record: it takes the 76 bytes of record
+    # and locator for bytes put before the archive, and adds 76 to every offset.
+    _node_judge(
+        "jszip",
+        checks_crc=True,
+        sees_duplicates=False,
+        small_zip64_refusal=r"expected \d+ records in central dir, got 0",
+    ),
+)
+
+ARRAY_JUDGES: tuple[ArrayJudge, ...] = (
+    ArrayJudge("zarr", partial(_absent_packages, "zarr"), _read_array_zarr),
+    ArrayJudge("tensorstore", partial(_absent_packages, "tensorstore"), _read_array_tensorstore, checks_crc=False),
+)

@@ -1,0 +1,264 @@
+"""The judges are judged: each reads a right archive right, and convicts a wrong one."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import warnings
+import zipfile
+from typing import TYPE_CHECKING, TypeVar
+
+import judges
+import numpy as np
+import pytest
+import zarr
+from judges import ARRAY_JUDGES, JUDGES, NODE, ArrayJudge, Judge, RefusalError, digests, require
+from zarr.storage import ZipStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK_KEY = "0/c/0/0"
+CONTENTS = {
+    "zarr.json": b'{"zarr_format": 3, "node_type": "group"}',
+    "0/zarr.json": b"{}",
+    CHUNK_KEY: bytes(range(256)) * 40,
+    "Köpfe/two  words": b"a key with umlaut and blanks",
+    "empty": b"",
+}
+PIXELS = np.arange(64, dtype="<u2").reshape(8, 8) + 1000
+
+AnyJudge = TypeVar("AnyJudge", Judge, ArrayJudge)
+
+
+@pytest.fixture(params=JUDGES, ids=lambda judge: judge.name)
+def judge(request: pytest.FixtureRequest) -> Judge:
+    asked: Judge = request.param
+    return present(asked)
+
+
+@pytest.fixture(params=ARRAY_JUDGES, ids=lambda judge: judge.name)
+def array_judge(request: pytest.FixtureRequest) -> ArrayJudge:
+    asked: ArrayJudge = request.param
+    return present(asked)
+
+
+def present(judge: AnyJudge) -> AnyJudge:
+    require(judge)
+    return judge
+
+
+def judged(judge: Judge, archive: Path) -> dict[str, str] | None:
+    """What the judge saw, None if it refused."""
+    try:
+        return judge.read(archive)
+    except RefusalError:
+        return None
+
+
+def zip_bytes(entries: list[tuple[str, bytes]], method: int = zipfile.ZIP_STORED, mode: int = 0o600) -> bytes:
+    """An archive as Python writes it, with a comment, and with a ZIP64 extra field in each local header."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Duplicate name")
+        archive.comment = b'{"ome": {"version": "0.5"}}'
+        for key, value in entries:
+            info = zipfile.ZipInfo(key)
+            info.compress_type = method
+            info.external_attr = (0o100000 | mode) << 16
+            with archive.open(info, "w", force_zip64=True) as file:
+                file.write(value)
+    return buffer.getvalue()
+
+
+def with_zip64_end(data: bytes) -> bytes:
+    """The archive with ZIP64 end record and locator, true values in the classic end record: as in a small .ozx."""
+    end = data.rindex(b"PK\5\6")
+    count, size, offset = struct.unpack_from("<HII", data, end + 10)
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, offset)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, end, 1)
+    return data[:end] + record + locator + data[end:]
+
+
+def flipped(data: bytes, offset: int) -> bytes:
+    return data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :]
+
+
+GOOD = zip_bytes(list(CONTENTS.items()))
+CHUNK_OFFSET = GOOD.index(CONTENTS[CHUNK_KEY])
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "an image.ozx"
+    path.write_bytes(data)
+    return path
+
+
+class TestArchives:
+    def test_the_archive_holds_zip64_extras_in_local_headers(self) -> None:
+        size, size_stored, name_length = struct.unpack_from("<IIH", GOOD, 18)
+        extra_id = struct.unpack_from("<H", GOOD, 30 + name_length)[0]
+        assert (size, size_stored, extra_id) == (0xFFFFFFFF, 0xFFFFFFFF, 1)
+
+    def test_contents_are_seen(self, judge: Judge, tmp_path: Path) -> None:
+        assert judge.read(written(tmp_path, GOOD)) == digests(CONTENTS)
+
+    def test_deflated_entries_are_inflated(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, zip_bytes([(CHUNK_KEY, CONTENTS[CHUNK_KEY])], zipfile.ZIP_DEFLATED))
+        assert judge.read(archive) == digests({CHUNK_KEY: CONTENTS[CHUNK_KEY]})
+
+    def test_directory_entries_are_left_out(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, zip_bytes([("0/", b""), ("0/zarr.json", b"{}")], mode=0o700))
+        assert judge.read(archive) == digests({"0/zarr.json": b"{}"})
+
+    def test_zip64_end_record_beside_true_values(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, with_zip64_end(GOOD))
+        if judge.small_zip64_refusal is None:
+            assert judge.read(archive) == digests(CONTENTS)
+        else:
+            with pytest.raises(RefusalError, match=judge.small_zip64_refusal):
+                judge.read(archive)
+
+    def test_one_flipped_bit(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, flipped(GOOD, CHUNK_OFFSET + 100))
+        if judge.checks_crc:
+            with pytest.raises(RefusalError, match=r"(?i)crc"):
+                judge.read(archive)
+        else:
+            seen, truth = judge.read(archive), digests(CONTENTS)
+            assert {key for key in truth if seen[key] != truth[key]} == {CHUNK_KEY}
+
+    def test_truncated_inside_the_data(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, GOOD[: CHUNK_OFFSET + 100])
+        with pytest.raises(RefusalError):
+            judge.read(archive)
+
+    def test_no_archive_at_all(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, b"this is not a zip file\n" * 100)
+        # jar finds no entry in what comes through the pipe, and is content.
+        assert judged(judge, archive) == ({} if judge.name == "jar-stream" else None)
+
+    def test_two_entries_with_one_key(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, zip_bytes([("x", b"1"), ("x", b"2")]))
+        if judge.sees_duplicates:
+            with pytest.raises(RefusalError):
+                judge.read(archive)
+        else:
+            assert judge.read(archive) == digests({"x": b"2"})
+
+    def test_local_name_differs_from_directory(self, judge: Judge, tmp_path: Path) -> None:
+        archive = written(tmp_path, GOOD.replace(b"zarr.json", b"ZARR.JSON", 1))
+        # bsdtar and jszip find entries by the directory, and still take the name from the local header.
+        if judge.streams or judge.name in {"bsdtar", "jszip"}:
+            assert "ZARR.JSON" in judge.read(archive)
+        elif judge.name in {"zipfile", "unzip"}:  # compare the two
+            with pytest.raises(RefusalError, match=r"ZARR\.JSON"):
+                judge.read(archive)
+        else:
+            assert judge.read(archive) == digests(CONTENTS)
+
+    def test_wrong_size_in_the_directory(self, judge: Judge, tmp_path: Path) -> None:
+        first = bytearray(GOOD)
+        stored, size = struct.unpack_from("<II", GOOD, offset := GOOD.index(b"PK\1\2") + 20)
+        struct.pack_into("<II", first, offset, stored - 1, size - 1)
+        archive = written(tmp_path, bytes(first))
+        # Through the pipe the size is told by local headers alone; unzip prefers those with a ZIP64 extra field.
+        assert (judged(judge, archive) == digests(CONTENTS)) == (judge.streams or judge.name == "unzip")
+
+    @pytest.mark.parametrize("name", ["unzip", "7z", "bsdtar"])
+    def test_files_nobody_may_read(self, name: str, tmp_path: Path) -> None:
+        judge = present(next(judge for judge in JUDGES if judge.name == name))
+        with pytest.raises(RefusalError, match="unreadable for its owner"):
+            judge.read(written(tmp_path, zip_bytes([("x", b"1")], mode=0)))
+
+    def test_7z_warnings_count(self, tmp_path: Path) -> None:
+        judge = present(next(judge for judge in JUDGES if judge.name == "7z"))
+        with pytest.raises(RefusalError, match="There are data after the end of archive"):
+            judge.read(written(tmp_path, GOOD + b"and more"))
+
+
+class TestArrays:
+    @pytest.fixture(params=["", "0"], ids=["root", "node"])
+    def node(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    def archive(self, node: str, tmp_path: Path) -> Path:
+        path = tmp_path / "an image.ozx"
+        with ZipStore(path, mode="w") as store:
+            array = zarr.create_array(
+                store, name=node or None, shape=(8, 8), chunks=(4, 4), dtype="<u2", compressors=None, fill_value=0
+            )
+            array[...] = PIXELS
+        return path
+
+    def test_pixels_are_seen(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+        array = array_judge.read_array(archive, node)
+        assert array.dtype == PIXELS.dtype
+        np.testing.assert_array_equal(array, PIXELS)
+
+    def test_zip64_end_record_beside_true_values(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+        archive.write_bytes(with_zip64_end(archive.read_bytes()))
+        np.testing.assert_array_equal(array_judge.read_array(archive, node), PIXELS)
+
+    def test_one_flipped_bit(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+        data = archive.read_bytes()
+        archive.write_bytes(flipped(data, data.index(PIXELS[0, :4].tobytes())))
+        if array_judge.checks_crc:
+            with pytest.raises(RefusalError, match="CRC"):
+                array_judge.read_array(archive, node)
+        else:
+            assert np.argwhere(array_judge.read_array(archive, node) != PIXELS).tolist() == [[0, 0]]
+
+    def test_truncated(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+        archive.write_bytes(archive.read_bytes()[:-30])
+        with pytest.raises(RefusalError):
+            array_judge.read_array(archive, node)
+
+    def test_no_such_node(self, array_judge: ArrayJudge, archive: Path, node: str) -> None:
+        with pytest.raises(RefusalError):
+            array_judge.read_array(archive, f"{node}/7".lstrip("/"))
+
+
+class TestMissing:
+    def test_program(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        reasons = {judge.name: judge.missing() for judge in JUDGES}
+        assert reasons.pop("zipfile") is None
+        assert reasons["unzip"] == "unzip is not installed"
+        assert reasons["zipfs"] == "java and javac are not installed"
+        assert reasons["yauzl"] == "node is not installed"
+        assert None not in reasons.values()
+
+    def test_node_module(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(judges, "NODE", tmp_path)
+        monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
+        judge = next(judge for judge in JUDGES if judge.name == "yauzl")
+        assert judge.missing() == "node module yauzl is not installed: npm ci in tests/interop/node"
+
+    def test_skips_unless_judges_are_required(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        absent = Judge("absent", missing=lambda: "absent is not installed", read=lambda path: {})
+        monkeypatch.delenv(judges.REQUIRE_VARIABLE, raising=False)
+        with pytest.raises(pytest.skip.Exception, match="absent is not installed"):
+            require(absent)
+        monkeypatch.setenv(judges.REQUIRE_VARIABLE, "1")
+        with pytest.raises(pytest.fail.Exception, match="absent is not installed"):
+            require(absent)
+
+
+class TestBench:
+    def test_names_are_unique_and_explained(self) -> None:
+        names = [judge.name for judge in JUDGES] + [judge.name for judge in ARRAY_JUDGES]
+        readme = (judges.HERE / "README.md").read_text(encoding="utf-8")
+        assert re.findall(r"^\| `([^`]+)` \|", readme, re.MULTILINE) == names
+        assert len(set(names)) == len(names)
+
+    def test_node_packages_are_exact_and_from_nowhere_in_particular(self) -> None:
+        package = json.loads((NODE / "package.json").read_text(encoding="utf-8"))
+        lock = json.loads((NODE / "package-lock.json").read_text(encoding="utf-8"))
+        assert lock["packages"].pop("")["dependencies"] == package["dependencies"]
+        for name, version in package["dependencies"].items():
+            assert lock["packages"][f"node_modules/{name}"]["version"] == version
+        assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]

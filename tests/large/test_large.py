@@ -1,0 +1,103 @@
+"""More than 4 GiB, more than 65,535 entries: really written, really read back, by us and by others."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from hierarchies import make_image
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+
+pytestmark = pytest.mark.ci
+
+GIB = 1 << 30
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def judged(path):
+    """Ask the programs that are there whether the archive is sound."""
+    missing = [name for name in ("unzip", "7z", "bsdtar") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    assert "No errors" in run("unzip", "-tq", str(path))
+    assert "Everything is Ok" in run("7z", "t", str(path))
+    return run("bsdtar", "-tf", str(path)).splitlines()
+
+
+def plant_sparse(path, size, marks):
+    """Make a sparse file: zeros, with a few bytes where they would be lost first."""
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for offset, data in marks.items():
+            file.seek(offset)
+            file.write(data)
+
+
+def test_more_than_4_gib(tmp_path):
+    root = make_image(tmp_path / "h")
+    big = {0: b"begin", 4 * GIB - 3: b"across", 4 * GIB + (1 << 20) - 3: b"end"}
+    plant_sparse(root / "0" / "c" / "0" / "1", 4 * GIB + (1 << 20), big)
+    (root / "0" / "c" / "1").mkdir()
+    plant_sparse(root / "0" / "c" / "1" / "0", 1000, {0: b"z"})
+    result = ozx.pack(root, sync=False)
+    assert result.bytes > 4 * GIB
+    names = judged(result.path)
+    assert names == ["zarr.json", "0/zarr.json", "0/c/0/0", "0/c/0/1", "0/c/1/0"]
+    reader = ArchiveReader(result.path)
+    index = reader.find("0/c/0/1")
+    for offset, data in big.items():
+        assert reader.read(index, offset, len(data)) == data
+    last = reader.find("0/c/1/0")
+    assert reader.columns.header_offsets[last] > 4 * GIB
+    assert reader.read(last)[:1] == b"z"
+    with zipfile.ZipFile(result.path) as archive:
+        info = archive.getinfo("0/c/1/0")
+        assert info.header_offset == reader.columns.header_offsets[last]
+        assert archive.read(info)[:1] == b"z"
+    report = ozx.validate(result.path)
+    assert [finding.id for finding in report.findings if finding.severity != "note"] == ["zip/large-entry"]
+    unpacked = ozx.unpack(result.path, tmp_path / "out", sync=False)
+    with open(f"{unpacked.path}/0/c/0/1", "rb") as file:
+        for offset, data in big.items():
+            file.seek(offset)
+            assert file.read(len(data)) == data
+    run("cmp", str(root / "0/c/0/1"), f"{unpacked.path}/0/c/0/1")
+
+
+@pytest.mark.parametrize("entries", [65_534, 65_535, 65_536, 70_000])
+def test_more_than_65535_entries(tmp_path, entries):
+    chunks = {f"0/c/{n // 1000}/{n % 1000}": b"%d" % n for n in range(entries - 2)}
+    root = make_image(tmp_path / "h", chunks)
+    result = ozx.pack(root, sync=False)
+    assert result.entries == entries
+    assert len(judged(result.path)) == entries
+    with zipfile.ZipFile(result.path) as archive:
+        assert len(archive.namelist()) == entries
+        assert archive.read(archive.namelist()[-1]) == b"%d" % (entries - 3)
+    unpacked = ozx.unpack(result.path, tmp_path / "out", sync=False)
+    run("diff", "-rq", str(root), unpacked.path)
+
+
+@pytest.mark.parametrize("entries", [200_000])
+def test_memory_stays_within_100_mib_and_200_bytes_per_entry(tmp_path, entries):
+    root = make_image(tmp_path / "h", {f"0/c/{n // 1000}/{n % 1000}": b"" for n in range(entries)})
+    plant_sparse(root / "0" / "c" / "large", 512 << 20, {})
+    code = (
+        "import sys, ozx; ozx.{verb}({arguments}, sync=False)\n"
+        "status = open('/proc/self/status').read().split('VmHWM:')[1]; print(status.split()[0])"
+    )
+    archive, out = tmp_path / "a.ozx", tmp_path / "out"
+    for verb, arguments in (
+        ("pack", f"{str(root)!r}, {str(archive)!r}"),
+        ("unpack", f"{str(archive)!r}, {str(out)!r}"),
+    ):
+        peak = int(run(sys.executable, "-c", code.format(verb=verb, arguments=arguments))) * 1024
+        assert peak < (100 << 20) + 200 * entries
+    assert os.path.isdir(out)

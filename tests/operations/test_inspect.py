@@ -1,0 +1,352 @@
+"""Inspections: right about every fixture, calm about malformed metadata, quick about large archives."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import zarr
+from hierarchies import FIXTURES, tree
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+
+from ozx.archive.byte_source import FileSource
+from ozx.cli.info_text import describe
+from ozx.errors import FormatError, OzxError
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.images import Well
+from ozx.operations.inspect import MOST_IMAGES, Container, NodeSummary, inspect
+
+KINDS = {"image": "image", "plate": "plate", "series": "series", "sharded": "image", "legacy": "image"}
+
+
+def fixture(name):
+    return FIXTURES / f"{name}.ome.zarr"
+
+
+def group(**ome):
+    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome} if ome else {}}).encode()
+
+
+def changed(tmp_path, name="image", **changes):
+    """Pack a fixture with some values replaced or, where they are None, left out."""
+    values = {**tree(fixture(name)), **changes}
+    values = {key: value for key, value in values.items() if value is not None}
+    return write_archive(tmp_path / f"{name}.ozx", sort_values(values))
+
+
+@pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
+@pytest.mark.parametrize("name", KINDS)
+def test_facts_of_levels_are_those_of_zarr_python(name):
+    inspection = inspect(fixture(name))
+    assert (inspection.kind, inspection.notes) == (KINDS[name], ())
+    root = zarr.open_group(fixture(name), mode="r")
+    assert inspection.images
+    for image in (*inspection.images, *inspection.labels):
+        for level in image.levels:
+            array = root[f"{image.path}/{level.path}".strip("/")]
+            assert (level.shape, level.dtype) == (array.shape, array.dtype.name)
+            assert (level.chunks, level.shards) == (array.chunks, array.shards)
+            assert len(level.scale) == len(level.translation) == len(image.axes) == array.ndim
+    arrays = [node for _, node in root.members(max_depth=None) if isinstance(node, zarr.Array)]
+    assert inspection.decoded_bytes == sum(array.nbytes for array in arrays)
+    assert len(inspection.nodes) == len(root.members(max_depth=None)) + 1
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("comment", [PROMISE, b""])
+def test_an_archive_holds_what_its_directory_held(tmp_path, name, comment):
+    there = inspect(fixture(name)).to_dict()
+    path = pack_tree(fixture(name), tmp_path / "cells.ozx", comment)
+    here = inspect(path).to_dict()
+    for key in ("kind", "ome_version", "zarr_format", "entries", "decoded_bytes", "images", "labels", "plate", "nodes"):
+        assert here[key] == there[key], key
+    assert here["bytes"] == path.stat().st_size
+    assert here["container"] == {
+        "format": "zip",
+        "zip64": True,
+        "comment": comment.decode(),
+        "json_first": comment == PROMISE,
+    }
+    assert there["container"] == {"format": "directory", "zip64": None, "comment": None, "json_first": None}
+    assert there["bytes"] == sum(map(len, tree(fixture(name)).values()))
+
+
+def test_the_image_fixture():
+    inspection = inspect(fixture("image"))
+    assert (inspection.name, inspection.ome_version, inspection.image_count) == ("Synthetic cells", "0.5", 1)
+    (image,) = inspection.images
+    assert [axis.unit for axis in image.axes] == [None, "micrometer", "micrometer"]
+    assert [channel.color for channel in image.channels] == ["3A7BFF", "FFB000"]
+    assert [level.scale for level in image.levels] == [(1.0, 0.325, 0.325), (1.0, 0.65, 0.65), (1.0, 1.3, 1.3)]
+    assert image.levels[0].codecs == ("bytes", "blosc")
+    assert [label.path for label in inspection.labels] == ["labels/cells"]
+    assert inspection.nodes[0] == NodeSummary("", "group")
+
+
+def test_the_plate_fixture():
+    inspection = inspect(fixture("plate"))
+    assert (inspection.name, inspection.image_count) == ("Synthetic plate", 6)
+    assert inspection.plate.wells == (Well("A/1", 2), Well("A/2", 1), Well("B/1", 1), Well("B/2", 2))
+    assert (inspection.plate.rows, inspection.plate.columns) == (("A", "B"), ("1", "2"))
+
+
+def test_the_series_fixture():
+    inspection = inspect(fixture("series"))
+    assert [(image.path, image.name) for image in inspection.images] == [("0", "Stack"), ("1", "Overview")]
+    assert inspection.name == "series"
+
+
+def test_the_sharded_fixture():
+    level = inspect(fixture("sharded")).images[0].levels[0]
+    assert (level.chunks, level.shards) == ((1, 1, 2, 32, 32), (1, 2, 4, 64, 64))
+    assert level.codecs == ("sharding_indexed", "bytes", "zstd")
+
+
+def test_a_zipped_04_image_is_shown_and_said_to_be_no_rfc9(tmp_path):
+    inspection = inspect(zip_values(tmp_path / "a.zip", tree(fixture("legacy"))))
+    assert (inspection.kind, inspection.ome_version, inspection.zarr_format) == ("image", "0.4", 2)
+    assert "is not RFC-9" in inspection.notes[0]
+    assert inspection.container == Container("zip", zip64=False, comment="", json_first=False)
+
+
+def test_06_is_shown(tmp_path):
+    axes = [{"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space"}, {"name": "c"}]
+    step = {"type": "scale", "scale": [1, 2, 3], "input": {"path": "0"}, "output": {"name": "physical"}}
+    multiscale = {
+        "name": "new",
+        "coordinateSystems": [{"name": "physical", "axes": axes}],
+        "datasets": [{"path": "0", "coordinateTransformations": [step]}],
+    }
+    inspection = inspect(changed(tmp_path, **{"zarr.json": group(version="0.6", multiscales=[multiscale])}))
+    assert (inspection.kind, inspection.ome_version, inspection.name) == ("image", "0.6", "new")
+    assert [axis.name for axis in inspection.images[0].axes] == ["y", "x", "c"]
+    assert inspection.images[0].levels[0].scale == (1.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "note"),
+    [
+        ({"1/zarr.json": None}, "image", "1: a level is listed here, but there is no array"),
+        ({"zarr.json": group()}, "other", "no OME-Zarr: the root has no ome metadata"),
+        ({"zarr.json": b"["}, "other", "the root: zarr.json: expected JSON"),
+        ({"0/zarr.json": b"{}"}, "image", "0: node_type is neither array nor group"),
+        ({"zarr.json": group(multiscales=[{}])}, "image", "does not say which OME-Zarr version"),
+        ({"labels/cells/zarr.json": None}, "image", "labels/cells: an image is listed here, but there is no node"),
+        ({"zarr.json": group(version="0.5", plate={"wells": [{"path": "A/1"}]})}, "plate", None),
+        ({"zarr.json": group(version="0.5", series=["7"])}, "series", "7: an image is listed here"),
+    ],
+)
+def test_what_is_missing_is_noted(tmp_path, changes, kind, note):
+    inspection = inspect(changed(tmp_path, **changes))
+    assert inspection.kind == kind
+    assert note is None or any(note in found for found in inspection.notes), inspection.notes
+
+
+def test_a_bare_array(tmp_path):
+    values = {key.removeprefix("0/"): value for key, value in tree(fixture("image")).items() if key.startswith("0/")}
+    inspection = inspect(write_archive(tmp_path / "a.ozx", sort_values(values)))
+    assert (inspection.kind, inspection.images, inspection.name) == ("other", (), "a")
+    assert "a bare Zarr array" in inspection.notes[0]
+    assert [(level.path, level.shape) for level in inspection.arrays] == [("", (2, 256, 256))]
+
+
+def test_a_hierarchy_one_level_too_deep(tmp_path):
+    values = {f"cells.ome.zarr/{key}": value for key, value in tree(fixture("image")).items()}
+    inspection = inspect(zip_values(tmp_path / "a.ozx", values))
+    assert (inspection.kind, inspection.zarr_format) == ("other", None)
+    assert "cells.ome.zarr/, a level too deep" in inspection.notes[0]
+
+
+def test_a_zip_file_of_something_else(tmp_path):
+    inspection = inspect(zip_values(tmp_path / "a.zip", {"a.txt": b"text"}))
+    assert (inspection.kind, inspection.nodes, inspection.images) == ("other", (), ())
+    assert "no Zarr metadata at all" in inspection.notes[0]
+
+
+def test_damaged_values_are_noted(tmp_path):
+    path = pack_tree(fixture("image"), tmp_path / "a.ozx")
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'"node_type": "array"', b'"node_type": "Array"', 1))
+    inspection = inspect(path)
+    assert inspection.images[0].levels[0].shape is None
+    assert any("expected CRC-32" in note for note in inspection.notes)
+
+
+def test_a_broken_promise_is_noted(tmp_path):
+    values = dict(reversed(sort_values(tree(fixture("image"))).items()))
+    inspection = inspect(write_archive(tmp_path / "a.ozx", values))
+    assert (inspection.kind, len(inspection.nodes)) == ("image", 9)
+    assert "jsonFirst" in inspection.notes[0]
+
+
+def test_several_images_in_one_group(tmp_path):
+    multiscale = json.loads(tree(fixture("image"))["zarr.json"])["attributes"]["ome"]["multiscales"][0]
+    root = group(version="0.5", multiscales=[multiscale] * 150)
+    inspection = inspect(changed(tmp_path, **{"zarr.json": root}))
+    assert (inspection.image_count, len(inspection.images), len(inspection.labels)) == (150, MOST_IMAGES, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        (b"", "zip/not-a-zip"),
+        (b"no archive, just text\n" * 10, "zip/not-a-zip"),
+        (b"PK\3\4" + bytes(100), "zip/truncated"),
+    ],
+)
+def test_what_is_no_archive_is_refused(tmp_path, data, rule):
+    (tmp_path / "a.ozx").write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        inspect(tmp_path / "a.ozx")
+    assert caught.value.rule == rule
+
+
+def test_a_truncated_archive_is_refused(tmp_path):
+    data = pack_tree(fixture("image"), tmp_path / "a.ozx").read_bytes()
+    for length in (len(data) // 3, len(data) - 1):
+        (tmp_path / "b.ozx").write_bytes(data[:length])
+        with pytest.raises(FormatError):
+            inspect(tmp_path / "b.ozx")
+
+
+def test_a_directory_of_something_else_is_not_walked(tmp_path):
+    with pytest.raises(FormatError, match="neither zarr") as caught:
+        inspect(FIXTURES)
+    assert "image.ome.zarr" in caught.value.hint
+    with pytest.raises(FormatError) as caught:
+        inspect(tmp_path)
+    assert caught.value.hint is None
+
+
+def test_nothing_is_an_operating_system_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        inspect(tmp_path / "nothing.ozx")
+
+
+def test_names_fall_back_to_the_file(tmp_path):
+    for name, expected in (("cells.ozx", "cells"), ("a.b.ZIP", "a.b"), ("plain", "plain"), (".ozx", ".ozx")):
+        assert inspect(zip_values(tmp_path / name, {"zarr.json": group()})).name == expected
+    shutil.copytree(fixture("series"), tmp_path / "run.ome.zarr")
+    assert inspect(f"{tmp_path / 'run.ome.zarr'}/").name == "run"
+
+
+def big_plate(wells, fields):
+    values = tree(fixture("plate"))
+    image, level = values["A/1/0/zarr.json"], values["A/1/0/0/zarr.json"]
+    paths = [f"{row}/{column}" for row in range(wells // 10) for column in range(10)]
+    documents = {"zarr.json": group(version="0.5", plate={"wells": [{"path": path} for path in paths]})}
+    for path in paths:
+        listed = [{"path": str(field)} for field in range(fields)]
+        documents[f"{path}/zarr.json"] = group(version="0.5", well={"images": listed})
+        for field in range(fields):
+            documents[f"{path}/{field}/zarr.json"] = image
+            documents |= {f"{path}/{field}/{number}/zarr.json": level for number in range(2)}
+    return documents
+
+
+def test_a_large_plate_lists_all_wells_and_nodes_and_describes_some_images(tmp_path):
+    values = big_plate(100, 4)
+    inspection = inspect(write_archive(tmp_path / "a.ozx", sort_values(values)))
+    assert inspection.image_count == 400
+    assert len(inspection.images) == MOST_IMAGES
+    assert len(inspection.plate.wells) == 100
+    assert {well.fields for well in inspection.plate.wells} == {4}
+    assert len(inspection.nodes) == len(values)
+
+
+def test_with_the_promise_the_number_of_reads_does_not_depend_on_that_of_entries(tmp_path, monkeypatch):
+    metadata = {key: value for key, value in tree(fixture("image")).items() if key.endswith("zarr.json")}
+    reads = []
+    read_at = FileSource.read_at
+    monkeypatch.setattr(FileSource, "read_at", lambda self, *at: reads.append(at) or read_at(self, *at))
+    counts = []
+    for entries in (2_000, 20_000):
+        values = {**metadata, **{f"0/c/{number}": b"12345678" * 9 for number in range(entries)}}
+        path = write_archive(tmp_path / f"{entries}.ozx", sort_values(values))
+        reads.clear()
+        assert inspect(path).entries == len(values)
+        counts.append((len(reads), sum(length for _, length in reads)))
+    assert counts[0] == counts[1]
+    assert counts[1][0] == 3
+
+
+@pytest.mark.parametrize("module", ["numpy", "zarr", "pydantic", "dask", "click"])
+def test_metadata_comes_without_heavy_imports(tmp_path, module):
+    paths = [pack_tree(fixture("image"), tmp_path / "a.ozx"), fixture("image")]
+    code = (
+        "import sys; from ozx.operations.inspect import inspect;"
+        "assert all(inspect(path).kind == 'image' for path in sys.argv[2:]);"
+        "assert sys.argv[1] not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, module, *map(str, paths)], check=True)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from(["0", "0.5", "bytes"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(document, place=()):
+    """Yield the place of every value in a document."""
+    yield place
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for key, value in items:
+        yield from places(value, (*place, key))
+
+
+def replaced(document, place, value):
+    if not place:
+        return value
+    document = copy.copy(document)
+    document[place[0]] = replaced(document[place[0]], place[1:], value)
+    return document
+
+
+METADATA = {
+    name: {
+        key: value for key, value in tree(fixture(name)).items() if key.rpartition("/")[2] in ("zarr.json", ".zattrs")
+    }
+    for name in ("image", "plate", "series", "sharded")
+}
+METADATA["legacy"] = {key: value for key, value in tree(fixture("legacy")).items() if "/.z" in f"/{key}"}
+
+
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_metadata_with_anything_anywhere_is_shown_or_refused(tmp_path, data):
+    values = dict(METADATA[data.draw(st.sampled_from(sorted(METADATA)))])
+    for _ in range(data.draw(st.integers(1, 3))):
+        key = data.draw(st.sampled_from(sorted(values)))
+        document = json.loads(values[key])
+        place = data.draw(st.sampled_from(list(places(document))))
+        values[key] = json.dumps(replaced(document, place, data.draw(JSON))).encode()
+    path = write_archive(tmp_path / "a.ozx", sort_values(values), make_comment("0.5", json_first=False))
+    try:
+        inspection = inspect(path)
+    except OzxError:
+        return
+    json.dumps(inspection.to_dict(), allow_nan=False)
+    describe(inspection)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(document=JSON, key=st.sampled_from(["zarr.json", ".zattrs", ".zarray", ".zgroup"]))
+def test_any_json_as_the_root_is_shown_or_refused(tmp_path, document, key):
+    path = write_archive(tmp_path / "a.ozx", {key: json.dumps(document).encode()})
+    try:
+        describe(inspect(path))
+    except OzxError:
+        return

@@ -1,0 +1,112 @@
+"""Listings: what the central directory says, and what directories hold."""
+
+import subprocess
+import sys
+import time
+import zipfile
+
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+
+from ozx.errors import FormatError
+from ozx.flow.browsing import FileSource
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.operations.list_entries import list_entries
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+@pytest.mark.parametrize("deflated", [False, True])
+def test_entries_are_those_of_zipfile(tmp_path, deflated):
+    path = zip_values(tmp_path / "a.zip", tree(IMAGE), deflated=deflated)
+    with zipfile.ZipFile(path) as archive:
+        expected = [
+            (info.filename, info.file_size, info.CRC, "deflated" if deflated else "stored")
+            for info in archive.infolist()
+        ]
+    assert [(entry.key, entry.size, entry.crc32, entry.method) for entry in list_entries(path)] == expected
+
+
+def test_offsets_are_those_of_the_data(tmp_path):
+    path, values = pack_tree(IMAGE, tmp_path / "a.ozx"), tree(IMAGE)
+    data = path.read_bytes()
+    for entry in list_entries(path).to_dict()["entries"]:
+        assert data[entry["offset"] : entry["offset"] + entry["size"]] == values[entry["key"]]
+
+
+def test_a_listing_can_be_iterated_again(tmp_path):
+    listing = list_entries(pack_tree(IMAGE, tmp_path / "a.ozx"))
+    assert [entry.key for entry in listing] == [entry.key for entry in listing] == list(sort_values(tree(IMAGE)))
+
+
+@pytest.mark.parametrize("comment", [PROMISE, b""])
+def test_nodes_only(tmp_path, comment):
+    path = pack_tree(IMAGE, tmp_path / "a.ozx", comment)
+    keys = [entry.key for entry in list_entries(path, nodes=True)]
+    assert keys == [key for key in sort_values(tree(IMAGE)) if is_metadata_key(key)]
+
+
+def test_nodes_of_zarr_v2():
+    keys = {entry.key for entry in list_entries(FIXTURES / "legacy.ome.zarr", nodes=True)}
+    assert keys == {key for key in tree(FIXTURES / "legacy.ome.zarr") if "/.z" in f"/{key}"}
+
+
+def test_a_directory_has_no_offsets(hierarchy):
+    answer = list_entries(hierarchy).to_dict()
+    assert {entry["key"]: entry["size"] for entry in answer["entries"]} == {
+        key: len(value) for key, value in tree(hierarchy).items()
+    }
+    assert all(entry[name] is None for entry in answer["entries"] for name in ("offset", "crc32", "method"))
+    assert answer["path"] == str(hierarchy)
+
+
+def test_a_damaged_local_header_has_no_offset(tmp_path):
+    path = write_archive(tmp_path / "a.ozx", {"zarr.json": b"{}", "0": b"1"})
+    data = bytearray(path.read_bytes())
+    data[0] = 0
+    path.write_bytes(data)
+    assert [entry.offset is None for entry in list_entries(path)] == [True, False]
+
+
+def test_a_damaged_directory_is_told_while_iterating(tmp_path):
+    path = write_archive(tmp_path / "a.ozx", {"zarr.json": b"{}", "0": b"1"})
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"PK\1\2", b"PK\1\0"))
+    with pytest.raises(FormatError) as caught:
+        list(list_entries(path))
+    assert caught.value.rule == "zip/directory"
+
+
+def test_with_the_promise_nodes_are_listed_without_reading_the_rest(tmp_path, monkeypatch):
+    values = {**tree(IMAGE), **{f"0/c/{number}": b"" for number in range(20_000)}}
+    path = write_archive(tmp_path / "a.ozx", sort_values(values))
+    lengths = []
+    read_at = FileSource.read_at
+    monkeypatch.setattr(FileSource, "read_at", lambda self, *at: lengths.append(at[1]) or read_at(self, *at))
+    assert sum(1 for _ in list_entries(path, nodes=True)) == 9
+    assert len(lengths) == 2  # the end records, and the beginning of the directory
+    assert sum(lengths) < 200_000
+    lengths.clear()
+    assert sum(1 for _ in list_entries(path)) == len(values)
+    assert sum(lengths) > 1_000_000
+
+
+@pytest.mark.ci
+def test_a_million_entries_in_seconds(tmp_path):
+    values = {f"0/c/{number // 1000}/{number % 1000}": b"" for number in range(1_000_000)}
+    path = write_archive(tmp_path / "a.ozx", {"zarr.json": b"{}", **values})
+    start = time.perf_counter()
+    assert sum(1 for _ in list_entries(path)) == 1_000_001
+    assert time.perf_counter() - start < 15
+
+
+def test_nodes_need_no_numpy(tmp_path):
+    path = pack_tree(IMAGE, tmp_path / "a.ozx")
+    code = (
+        "import sys; from ozx.operations.list_entries import list_entries;"
+        "assert len(list_entries(sys.argv[1], nodes=True).to_dict()['entries']) == 9;"
+        "print(sorted({'zarr', 'numpy', 'pydantic', 'dask'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"

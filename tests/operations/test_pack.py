@@ -1,0 +1,419 @@
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+import zarr
+from hierarchies import FIXTURES, make_image, tree
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, OzxError, ResourceError, UsageError
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.operations import pack as module
+from ozx.operations.pack import default_output, pack, pack_many
+
+
+def test_every_fixture_comes_back_byte_for_byte(tmp_path, hierarchy):
+    packed = pack(hierarchy, tmp_path / "a.ozx")
+    unpacked = ozx.unpack(packed.path)
+    assert unpacked.path == str(tmp_path / "a.ome.zarr")
+    assert tree(unpacked.path) == tree(hierarchy)
+    assert packed.entries == unpacked.entries == len(tree(hierarchy))
+    assert packed.bytes == os.path.getsize(packed.path)
+
+
+def test_packing_twice_gives_identical_files(tmp_path, hierarchy):
+    copy = tmp_path / "copy"
+    shutil.copytree(hierarchy, copy, copy_function=shutil.copyfile)  # other times, other order of directory entries
+    first, second = pack(hierarchy, tmp_path / "a.ozx"), pack(copy, tmp_path / "b.ozx")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+    assert first.bytes == second.bytes
+
+
+def test_what_is_written_has_the_form_rfc_9_asks_for(tmp_path, hierarchy):
+    path = tmp_path / "a.ozx"
+    pack(hierarchy, path)
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+        assert json.loads(archive.comment) == {
+            "ome": {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}
+        }
+    names = [info.filename for info in infos]
+    metadata = [name for name in names if is_metadata_key(name)]
+    assert names[0] == "zarr.json"
+    assert names[: len(metadata)] == metadata
+    assert [name.count("/") for name in metadata] == sorted(name.count("/") for name in metadata)
+    assert {info.compress_type for info in infos} == {zipfile.ZIP_STORED}
+    assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
+    assert [info.header_offset for info in infos] == sorted(info.header_offset for info in infos)
+    data = path.read_bytes()
+    for info in infos:
+        header = data[info.header_offset : info.header_offset + 30]
+        assert int.from_bytes(header[4:6], "little") == 45
+        assert header[18:26] == b"\xff" * 8
+        assert int.from_bytes(header[6:8], "little") & 8 == 0
+
+
+def test_what_is_written_validates_without_errors_and_warnings(tmp_path, hierarchy):
+    report = ozx.validate(pack(hierarchy, tmp_path / "a.ozx").path)
+    assert [finding for finding in report.findings if finding.severity != "note"] == []
+
+
+def test_zarr_opens_what_was_packed(tmp_path, image):
+    group = ozx.open(pack(image, tmp_path / "a.ozx").path)
+    source = zarr.open_group(str(image), mode="r")
+    assert (group["0"][:] == source["0"][:]).all()
+    group.store.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "out_dir", "expected"),
+    [
+        ("cells.ome.zarr", None, "cells.ozx"),
+        ("cells.zarr", None, "cells.ozx"),
+        ("a/b.OME.Zarr", None, "a/b.ozx"),
+        ("cells", None, "cells.ozx"),
+        (".zarr", None, ".zarr.ozx"),
+        ("a.b.zarr", "d", "d/a.b.ozx"),
+    ],
+)
+def test_the_default_name(source, out_dir, expected):
+    assert default_output(source, out_dir) == expected
+
+
+def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):
+    root = make_image(tmp_path / "cells.ome.zarr")
+    monkeypatch.chdir(root)
+    assert default_output(".") == str(tmp_path / "cells.ozx")
+
+
+def test_a_trailing_slash_changes_nothing(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "cells.ome.zarr")
+    assert pack(f"{root}/").path == str(tmp_path / "cells.ozx")
+
+
+def test_keys_that_are_no_nodes_and_odd_names_are_kept(tmp_path):
+    root = make_image(tmp_path / "h")
+    extra = {"OME/METADATA.ome.xml": b"<OME/>", "Thumbnails/thumbnail.png": b"png", "notes é.txt": b"", "0/c/9/9": b""}
+    for key, data in extra.items():
+        (root / key).parent.mkdir(exist_ok=True, parents=True)
+        (root / key).write_bytes(data)
+    result = pack(root, tmp_path / "a.ozx")
+    assert tree(ozx.unpack(result.path).path) == tree(root)
+
+
+def test_litter_and_empty_directories_are_named(tmp_path):
+    root = make_image(tmp_path / "h")
+    (root / ".DS_Store").write_bytes(b"x")
+    (root / "labels").mkdir()
+    result = pack(root)
+    assert sorted(result.left_out) == [".DS_Store", "labels/"]
+    assert ".DS_Store" not in ArchiveReader(result.path).columns.names()
+
+
+def test_a_name_without_ozx_is_written_with_a_warning(tmp_path, image):
+    result = pack(image, tmp_path / "cells.zip")
+    assert any("does not end in .ozx" in note for note in result.notes)
+
+
+def test_many_entries_give_advice(tmp_path):
+    root = make_image(tmp_path / "h", {f"0/c/{n // 500}/{n % 500}": b"" for n in range(10_001)})
+    result = pack(root)
+    assert any("Sharding" in note and "10,003 entries" in note for note in result.notes)
+
+
+# What is refused: nothing has the final name afterwards, and the message says what to do.
+
+
+def spoil_root(document):
+    return lambda root: (root / "zarr.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def remove(key):
+    return lambda root: (root / key).unlink()
+
+
+def write(key, data=b"x"):
+    def spoil(root):
+        (root / key).parent.mkdir(parents=True, exist_ok=True)
+        (root / key).write_bytes(data)
+
+    return spoil
+
+
+GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+OTHER_VERSION = json.dumps({**GROUP, "attributes": {"ome": {"version": "0.4"}}}).encode()
+
+REFUSED = {
+    "no root": (remove("zarr.json"), "rfc9/root"),
+    "no ome": (spoil_root(GROUP), "rfc9/one-hierarchy"),
+    "no version": (spoil_root({**GROUP, "attributes": {"ome": {}}}), "rfc9/one-hierarchy"),
+    "bare array": (spoil_root({"zarr_format": 3, "node_type": "array"}), "rfc9/one-hierarchy"),
+    "broken json": (write("0/zarr.json", b'{"zarr_format": 3,'), "zarr/json"),
+    "not utf-8": (write("zarr.json", b"\xff\xfe{}"), "zarr/json"),
+    "unreachable node": (write("a/b/zarr.json", json.dumps(GROUP).encode()), "rfc9/one-hierarchy"),
+    "zarr v2 inside": (write("old/.zgroup", b"{}"), "rfc9/one-hierarchy"),
+    "other version inside": (write("1/zarr.json", OTHER_VERSION), "rfc9/one-hierarchy"),
+    "archive by name": (write("1/inner.ozx"), "rfc9/not-embedded"),
+    "archive by content": (write("1/data", b"PK\x03\x04" + bytes(26) + b"PK\x05\x06" + bytes(18)), "rfc9/not-embedded"),
+    "backslash": (write("a\\b"), "zip/name"),
+    "drive": (write("C:/x"), "zip/name"),
+    "pipe": (lambda root: os.mkfifo(root / "pipe"), "zip/special-file"),
+    "link out": (lambda root: os.symlink("/etc", root / "etc"), "zip/special-file"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_wrong_source_is_refused_and_nothing_is_written(tmp_path, case, force):
+    spoil, rule = REFUSED[case]
+    root = make_image(tmp_path / "h")
+    spoil(root)
+    out = tmp_path / "out"
+    out.mkdir()
+    if force:
+        (out / "a.ozx").write_bytes(b"old")
+    with pytest.raises(FormatError) as caught:
+        pack(root, out / "a.ozx", force=force)
+    assert caught.value.rule == rule
+    assert caught.value.hint
+    assert str(root) in str(caught.value)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == ({"a.ozx": b"old"} if force else {})
+
+
+def test_a_zarr_v2_hierarchy_is_refused_with_the_way_to_convert_it(tmp_path):
+    with pytest.raises(FormatError, match=r"0\.4|Zarr v2") as caught:
+        pack(FIXTURES / "legacy.ome.zarr", tmp_path / "a.ozx")
+    assert "repack" in caught.value.hint or "convert" in caught.value.hint
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_is_no_source(tmp_path):
+    (tmp_path / "a.ozx").write_bytes(b"")
+    with pytest.raises(UsageError, match="is a file"):
+        pack(tmp_path / "a.ozx", tmp_path / "b.ozx")
+
+
+def test_a_missing_source_is_an_error_of_the_world(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        pack(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("place", ["a.ozx", "labels/a.ozx"])
+def test_an_output_inside_its_source_is_refused(tmp_path, image, place):
+    root = shutil.copytree(image, tmp_path / "h")
+    before = tree(root)
+    with pytest.raises(UsageError, match="inside its own source"):
+        pack(root, root / place)
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("marker", ["zarr.json", ".zgroup"])
+def test_an_output_inside_another_hierarchy_is_refused(tmp_path, image, marker):
+    other = tmp_path / "other" / "deep"
+    other.mkdir(parents=True)
+    (tmp_path / "other" / marker).write_bytes(b"{}")
+    with pytest.raises(UsageError, match="inside another hierarchy"):
+        pack(image, other / "a.ozx")
+    assert os.listdir(other) == []
+
+
+def test_an_existing_output_stays_unless_forced(tmp_path, image):
+    out = tmp_path / "a.ozx"
+    out.write_bytes(b"old")
+    with pytest.raises(UsageError, match="exists already") as caught:
+        pack(image, out)
+    assert out.read_bytes() == b"old"
+    assert "--force" in caught.value.hint
+    pack(image, out, force=True)
+    assert zipfile.is_zipfile(out)
+
+
+def test_a_directory_is_no_output(tmp_path, image):
+    with pytest.raises(UsageError, match="is a directory"):
+        pack(image, tmp_path, force=True)
+
+
+# verify, remove-source, checksum, resume
+
+
+def test_verify_and_remove_the_source(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "cells.ome.zarr")
+    result = pack(root, remove_source=True)
+    assert result.verified
+    assert result.source_removed
+    assert sorted(os.listdir(tmp_path)) == ["cells.ozx"]
+    assert tree(ozx.unpack(result.path).path) == tree(image)
+
+
+@pytest.mark.parametrize("what", ["value", "missing"])
+def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, monkeypatch, what):
+    root = shutil.copytree(image, tmp_path / "h")
+    original = module.check_same_values
+
+    def damage(path, listing, progress):
+        victim = listing.folders[-1]
+        if what == "missing":
+            victim.names.append("extra")
+        else:
+            (root / victim.prefix / victim.names[-1]).write_bytes(b"changed afterwards")
+        original(path, listing, progress)
+
+    monkeypatch.setattr(module, "check_same_values", damage)
+    with pytest.raises((ResourceError, FileNotFoundError)):
+        pack(root, tmp_path / "a.ozx", remove_source=True)
+    assert root.is_dir()
+    assert sorted(os.listdir(tmp_path)) == ["h"]
+
+
+def test_a_source_is_not_removed_without_a_sync(tmp_path, image):
+    with pytest.raises(UsageError, match="on the disk"):
+        pack(image, tmp_path / "a.ozx", remove_source=True, sync=False)
+
+
+def test_a_linked_source_is_not_removed(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    os.symlink(root, tmp_path / "link")
+    with pytest.raises(UsageError, match="is a link"):
+        pack(tmp_path / "link", tmp_path / "a.ozx", remove_source=True)
+    assert root.is_dir()
+    assert pack(tmp_path / "link", tmp_path / "a.ozx").entries == len(tree(image))
+
+
+@pytest.mark.parametrize("name", ["a.ozx", "with space é.ozx", "back\\slash.ozx"])
+def test_the_checksum_file_is_what_sha256sum_reads(tmp_path, image, name):
+    result = pack(image, tmp_path / name, checksum="sha256")
+    assert result.sha256 == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    if shutil.which("sha256sum") is None:
+        pytest.skip("sha256sum is not installed")
+    subprocess.run(["sha256sum", "-c", "--strict", f"{name}.sha256"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_another_checksum_is_refused(tmp_path, image):
+    with pytest.raises(UsageError, match="sha256"):
+        pack(image, tmp_path / "a.ozx", checksum="md5")
+
+
+def test_resume_skips_what_is_complete_and_only_that(tmp_path, image):
+    out = tmp_path / "a.ozx"
+    first = pack(image, out)
+    stamp = out.stat().st_mtime_ns
+    again = pack(image, out, resume=True)
+    assert (again.status, again.entries, again.bytes) == ("skipped", first.entries, first.bytes)
+    assert out.stat().st_mtime_ns == stamp
+    root = shutil.copytree(image, tmp_path / "h")
+    (root / "0" / "c" / "more").write_bytes(b"x")
+    with pytest.raises(UsageError, match="not the complete copy"):
+        pack(root, out, resume=True)
+    assert pack(root, out, resume=True, force=True).status == "packed"
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off"])
+def test_resume_does_not_take_a_broken_file_for_complete(tmp_path, image, content):
+    (tmp_path / "a.ozx").write_bytes(content)
+    with pytest.raises(UsageError, match="not the complete copy"):
+        pack(image, tmp_path / "a.ozx", resume=True)
+
+
+def test_resume_makes_up_for_a_missing_checksum_file(tmp_path, image):
+    pack(image, tmp_path / "a.ozx")
+    result = pack(image, tmp_path / "a.ozx", resume=True, force=True, checksum="sha256")
+    assert result.status == "packed"
+    assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").status == "skipped"
+
+
+def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    pack(root, tmp_path / "a.ozx")
+    result = pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
+    assert (result.status, result.verified, result.source_removed) == ("skipped", True, True)
+    assert not root.exists()
+
+
+def test_resume_does_not_remove_a_source_whose_values_differ(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    pack(root, tmp_path / "a.ozx")
+    chunk = root / "0" / "c" / "0" / "0" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[-1] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(ResourceError, match="differs from its source"):
+        pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
+    assert root.is_dir()
+
+
+# many sources
+
+
+@pytest.fixture
+def batch(tmp_path):
+    folder = tmp_path / "sources"
+    return [make_image(folder / f"{name}.ome.zarr") for name in ("a", "b", "c", "d")]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_one_failure_does_not_stop_the_rest(tmp_path, batch, jobs):
+    (batch[1] / "zarr.json").unlink()
+    result = pack_many(batch, out_dir=tmp_path / "packed", jobs=jobs)
+    assert [one.status for one in result.results] == ["packed", "failed", "packed", "packed"]
+    assert result.results[1].error["rule"] == "rfc9/root"
+    assert sorted(os.listdir(tmp_path / "packed")) == ["a.ozx", "c.ozx", "d.ozx"]
+
+
+def test_a_missing_source_is_one_failure(batch):
+    result = pack_many([*batch, "nowhere.ome.zarr"])
+    assert [one.status for one in result.results] == ["packed"] * 4 + ["failed"]
+    assert "nowhere" in result.results[-1].error["message"]
+
+
+def test_two_sources_for_one_file_are_refused_before_anything_is_written(tmp_path, batch):
+    twin = make_image(tmp_path / "elsewhere" / "a.zarr")
+    with pytest.raises(UsageError, match="would both become"):
+        pack_many([*batch, twin], out_dir=tmp_path / "packed")
+    assert not (tmp_path / "packed").exists()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, batch, monkeypatch, jobs):
+    original, calls = module._pack_one, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "_pack_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pack_many(batch, out_dir=tmp_path / "packed", jobs=jobs)
+    for name in os.listdir(tmp_path / "packed"):
+        assert name.endswith(".ozx")
+        ArchiveReader(str(tmp_path / "packed" / name)).check()
+
+
+def test_resume_finishes_a_batch(tmp_path, batch):
+    pack_many(batch[:2], out_dir=tmp_path)
+    result = pack_many(batch, out_dir=tmp_path, resume=True)
+    assert [one.status for one in result.results] == ["skipped", "skipped", "packed", "packed"]
+
+
+@pytest.mark.parametrize(
+    "failure", [OSError(28, "No space left on device"), FormatError("damaged"), KeyboardInterrupt()]
+)
+def test_after_any_error_the_old_file_is_whole(tmp_path, image, monkeypatch, failure):
+    out = tmp_path / "a.ozx"
+    pack(image, out)
+    old = out.read_bytes()
+
+    def fail(*_):
+        raise failure
+
+    monkeypatch.setattr("ozx.archive.writer.ArchiveWriter.finish", fail)
+    with pytest.raises((OSError, OzxError, KeyboardInterrupt)):
+        pack(image, out, force=True)
+    assert out.read_bytes() == old
+    assert os.listdir(tmp_path) == ["a.ozx"]

@@ -1,0 +1,83 @@
+"""One value by its key: the right bytes, or a good error."""
+
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, write_archive, zip_values
+
+from ozx.errors import FormatError, UsageError
+from ozx.operations.read_value import read_value
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+def read(path, key):
+    return b"".join(read_value(path, key))
+
+
+def test_every_value_of_a_directory_and_of_its_archive(tmp_path, hierarchy):
+    path = pack_tree(hierarchy, tmp_path / "a.ozx")
+    for key, value in list(tree(hierarchy).items())[::5]:
+        assert read(hierarchy, key) == read(path, key) == value
+
+
+def test_compressed_values_are_inflated(tmp_path):
+    path = zip_values(tmp_path / "a.zip", tree(IMAGE), deflated=True)
+    assert read(path, "0/zarr.json") == tree(IMAGE)["0/zarr.json"]
+
+
+def test_large_values_come_in_blocks(tmp_path):
+    value = bytes(range(256)) * 20_000
+    path = write_archive(tmp_path / "a.ozx", {"key": value})
+    blocks = list(read_value(path, "key"))
+    assert len(blocks) == 5
+    assert b"".join(blocks) == value
+
+
+def test_a_damaged_value_is_told(tmp_path):
+    path = write_archive(tmp_path / "a.ozx", {"key": b"0123456789" * 9})
+    path.write_bytes(path.read_bytes().replace(b"9012", b"9013", 1))
+    with pytest.raises(FormatError, match="expected CRC-32") as caught:
+        read(path, "key")
+    assert (caught.value.rule, caught.value.path) == ("zip/crc", str(path))
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("0/zarr.jsn", "Did you mean 0/zarr.json"),
+        ("0/c/0/0/7", "Did you mean 0/c/0/0/"),
+        ("labels/cells", "a prefix: of labels/cells/"),
+        ("labels/", "a prefix: of labels/"),
+        ("thumbnail of it", "ozx ls lists the keys."),
+    ],
+)
+def test_a_missing_key_is_the_callers_mistake(tmp_path, key, hint):
+    for path in (IMAGE, pack_tree(IMAGE, tmp_path / "a.ozx")):
+        with pytest.raises(UsageError, match="it has no key") as caught:
+            read_value(path, key)  # at once, not at the first block
+        assert hint in caught.value.hint
+
+
+def test_few_values_below_a_prefix_are_all_named(tmp_path):
+    path = write_archive(tmp_path / "a.ozx", {"a/1": b"", "a/2": b"", "b": b""})
+    with pytest.raises(UsageError) as caught:
+        read_value(path, "a")
+    assert caught.value.hint == "It is no value, but the prefix of a/1 and a/2."
+
+
+@pytest.mark.parametrize("key", ["../image.ome.zarr/zarr.json", "/zarr.json", "0//zarr.json", "", "a\\b", "0/\0"])
+def test_keys_that_leave_the_directory_are_none(key):
+    with pytest.raises(UsageError, match="is no key"):
+        read_value(IMAGE, key)
+
+
+def test_an_archive_has_whatever_keys_it_has(tmp_path):
+    path = zip_values(tmp_path / "a.zip", {"../odd": b"value"})
+    assert read(path, "../odd") == b"value"
+
+
+def test_the_archive_is_read_by_who_asks_for_no_metadata_first(tmp_path):
+    path = write_archive(
+        tmp_path / "a.ozx", {"zarr.json": b"{}", "0/c": b"1", "late/zarr.json": b"hidden by the promise"}
+    )
+    assert read(path, "late/zarr.json") == b"hidden by the promise"

@@ -1,0 +1,195 @@
+import os
+import struct
+import zipfile
+
+import pytest
+from hierarchies import tree
+
+import ozx
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.operations.unpack import default_directory, unpack
+
+
+def zipped(path, values, **options):
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, data in values.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("cells.ozx", "cells.ome.zarr"),
+        ("a/cells.OZX", "a/cells.ome.zarr"),
+        ("cells.zip", "cells.ome.zarr"),
+        ("cells.ome.zarr.zip", "cells.ome.zarr"),
+        ("cells.zarr.zip", "cells.ome.zarr"),
+        ("cells", "cells.ome.zarr"),
+    ],
+)
+def test_the_default_name(path, expected):
+    assert default_directory(path) == expected
+
+
+def test_any_zip_file_is_unpacked(tmp_path):
+    values = {"a/b": b"1" * 5000, "c": b""}
+    path = zipped(tmp_path / "a.zip", values, compression=zipfile.ZIP_DEFLATED)
+    result = unpack(path)
+    assert tree(result.path) == values
+    assert (result.entries, result.bytes) == (2, 5000)
+
+
+def test_entries_that_only_name_folders_are_left_out_with_a_note(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"a/": b"", "a/b": b"1", "empty/": b""})
+    result = unpack(path)
+    assert tree(result.path) == {"a/b": b"1"}
+    assert any("2 entries stand for folders" in note for note in result.notes)
+
+
+def test_an_existing_directory_stays_unless_forced(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"new": b"1"})
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "old").write_bytes(b"old")
+    with pytest.raises(UsageError, match="exists already"):
+        unpack(path, out)
+    assert tree(out) == {"old": b"old"}
+    unpack(path, out, force=True)
+    assert tree(out) == {"new": b"1"}
+
+
+def test_a_directory_that_holds_the_archive_is_not_replaced(tmp_path):
+    (tmp_path / "out").mkdir()
+    path = zipped(tmp_path / "out" / "a.zip", {"new": b"1"})
+    with pytest.raises(UsageError, match=r"holds .* itself"):
+        unpack(path, tmp_path / "out", force=True)
+    assert path.exists()
+
+
+def test_a_file_is_not_replaced_by_a_directory(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"new": b"1"})
+    with pytest.raises(UsageError):
+        unpack(path, path, force=True)
+    assert zipfile.is_zipfile(path)
+
+
+def test_a_missing_file_is_an_error_of_the_world(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        unpack(tmp_path / "nowhere.ozx")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil", "/etc/evil", "a/../../evil", "C:/evil", "a\\..\\evil", "a//b", "./a", ".."]
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_names_that_lead_elsewhere_are_refused_before_anything_is_written(tmp_path, name, force):
+    folder = tmp_path / "deep" / "deeper"
+    folder.mkdir(parents=True)
+    path = zipped(folder / "a.zip", {"fine": b"1", name: b"2"})
+    with pytest.raises(FormatError, match="is refused") as caught:
+        unpack(path, force=force)
+    assert caught.value.rule == "zip/name"
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["a.zip"]
+
+
+def test_a_nul_in_a_name_is_refused(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"abXde": b"1"})
+    path.write_bytes(path.read_bytes().replace(b"abXde", b"ab\0de"))
+    with pytest.raises(FormatError, match="NUL"):
+        unpack(path)
+
+
+def test_duplicate_names_are_refused(tmp_path):
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", b"1")
+        archive.writestr("a", b"2")
+    with pytest.raises(FormatError, match=r"several entries are called .a."):
+        unpack(tmp_path / "a.zip")
+
+
+def patch(path, signature, offset, layout, value):
+    data = bytearray(path.read_bytes())
+    struct.pack_into(layout, data, data.index(signature) + offset, value)
+    path.write_bytes(data)
+    return path
+
+
+def test_encrypted_entries_are_refused(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"a": b"1"})
+    patch(path, b"PK\x01\x02", 8, "<H", 1)
+    with pytest.raises(UnsupportedError, match="is encrypted") as caught:
+        unpack(path)
+    assert caught.value.hint
+
+
+def test_unknown_methods_are_refused(tmp_path):
+    path = zipped(tmp_path / "a.zip", {"a": b"1" * 100}, compression=zipfile.ZIP_BZIP2)
+    with pytest.raises(UnsupportedError, match="found bzip2"):
+        unpack(path)
+
+
+def bomb(path, size):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive, archive.open("0", "w") as entry:
+        for _ in range(size >> 20):
+            entry.write(bytes(1 << 20))
+    return path
+
+
+def test_a_bomb_is_refused_unless_it_is_asked_for(tmp_path):
+    path = bomb(tmp_path / "a.zip", 80 << 20)
+    with pytest.raises(FormatError, match="decompression bomb") as caught:
+        unpack(path)
+    assert caught.value.rule == "zip/bomb"
+    assert "--allow-bombs" in caught.value.hint
+    assert unpack(path, allow_bombs=True).bytes == 80 << 20
+
+
+def test_what_deflates_well_but_is_small_is_no_bomb(tmp_path):
+    assert unpack(bomb(tmp_path / "a.zip", 60 << 20)).bytes == 60 << 20
+
+
+def test_a_damaged_value_leaves_nothing(tmp_path, image):
+    path = tmp_path / "a.ozx"
+    ozx.pack(image, path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FormatError):
+        unpack(path)
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def test_a_file_that_changes_while_it_is_unpacked_leaves_nothing(tmp_path, monkeypatch):
+    path = zipped(tmp_path / "a.zip", {"a": b"1"})
+    original = os.mkdir
+
+    def mkdir(*arguments, **keywords):
+        os.utime(path, ns=(1, 1))
+        return original(*arguments, **keywords)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    with pytest.raises(FormatError, match="changed while it was read"):
+        unpack(path)
+    assert os.listdir(tmp_path) == ["a.zip"]
+
+
+def test_what_windows_explorer_made_is_unpacked(tmp_path):
+    """Bit 11 left out, data descriptors, folders as entries: as programs write that were not made for this."""
+    path = tmp_path / "a.zip"
+    with open(path, "wb") as file:
+
+        class Pipe:
+            """Cannot seek: zipfile writes data descriptors."""
+
+            def write(self, data):
+                return file.write(data)
+
+            def flush(self):
+                file.flush()
+
+        with zipfile.ZipFile(Pipe(), "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("folder/", b"")
+            archive.writestr("folder/value", b"v" * 1000)
+    assert tree(unpack(path).path) == {"folder/value": b"v" * 1000}

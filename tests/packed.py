@@ -1,0 +1,47 @@
+"""Small archives for tests, written by the writer under test or, where it writes no such form, by `zipfile`."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from hierarchies import tree
+
+from ozx.archive.writer import ArchiveWriter
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
+
+PROMISE = make_comment("0.5", json_first=True)
+
+
+def sort_values(values: dict[str, bytes]) -> dict[str, bytes]:
+    """Return `values` in the order of RFC-9: metadata breadth-first, then data."""
+    metadata = sorted((key for key in values if is_metadata_key(key)), key=breadth_first)
+    data = sorted((key for key in values if not is_metadata_key(key)), key=hierarchy_order)
+    return {key: values[key] for key in (*metadata, *data)}
+
+
+def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> Path:
+    """Write an archive of `values` as they are ordered."""
+    path = Path(path)
+    with path.open("wb") as file:
+        writer = ArchiveWriter(file.fileno())
+        for key, value in values.items():
+            writer.add(key, value)
+        writer.finish(comment)
+    return path
+
+
+def pack_tree(source, path, comment: bytes = PROMISE) -> Path:
+    """Write the hierarchy in directory `source` as ozx does."""
+    return write_archive(path, sort_values(tree(source)), comment)
+
+
+def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated: bool = False) -> Path:
+    """Write a ZIP file as other programs do: no ZIP64, the order of `values`."""
+    path, method = Path(path), zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.comment = comment
+        for key, value in values.items():
+            archive.writestr(key, value)
+    return path

@@ -1,0 +1,77 @@
+"""docs/interface.md says what the code does: signatures, options, schemas, rules, exit codes."""
+
+import importlib
+import inspect as python_inspect
+import json
+import re
+from pathlib import Path
+
+import click
+import jsonschema
+import pytest
+
+import ozx
+from ozx.cli.app import COMMANDS
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+
+
+def command(name):
+    return importlib.import_module(f"ozx.cli.{name}").command
+
+
+def test_every_public_name_is_there_and_on_the_page():
+    for name in ozx.__all__:
+        assert getattr(ozx, name) is not None
+        assert f"`ozx.{name}" in PAGE or f"ozx.{name}(" in PAGE or f"`{name}`" in PAGE, name
+    assert set(ozx.__all__) <= set(dir(ozx))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        ozx.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("line", re.findall(r"^ozx\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
+def test_signatures_are_those_on_the_page(line):
+    name, _, parameters = line.removesuffix(")").partition("(")
+    signature = python_inspect.signature(getattr(ozx, name))
+    found = []
+    is_keyword = False
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
+            found.append("*")
+            is_keyword = True
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        if "_NoProgress" in default:
+            default = "=NO_PROGRESS"
+        found.append(parameter.name + default)
+    assert ", ".join(found).replace("'", '"') == parameters
+
+
+def test_every_command_and_option_is_on_the_page():
+    for name in COMMANDS:
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `ozx {name}` |"))
+        options = {
+            option
+            for parameter in command(name).params
+            if isinstance(parameter, click.Option)
+            for option in parameter.opts
+        }
+        assert options == set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", row.partition("|")[2].partition("|")[2])), name
+
+
+def test_the_first_line_of_each_help_is_the_one_in_the_list():
+    for name, summary in COMMANDS.items():
+        assert (command(name).help or "").strip().splitlines()[0] == summary
+
+
+def test_every_schema_is_a_schema_and_belongs_to_a_command():
+    schemas = sorted((ROOT / "src" / "ozx" / "schemas").glob("*.json"))
+    assert {path.stem for path in schemas} == {"info", "ls", "pack", "rules", "unpack", "validate"}
+    for path in schemas:
+        jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_json_examples_on_the_page_match_the_schemas():
+    for name, block in re.findall(r"^### (\w+)\n+```json\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL):
+        schema = json.loads((ROOT / "src" / "ozx" / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+        jsonschema.validate(json.loads(block), schema)
