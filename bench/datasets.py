@@ -1,0 +1,77 @@
+"""The hierarchies that the benchmarks run on: made once, of incompressible bytes, each a valid OME-Zarr 0.5 image."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+#: name -> (number of chunk files, bytes of each)
+SHAPES = {
+    "many": (10_000, 80_000),
+    "large": (3, 256 << 20),
+    "small": (20_000, 5_000),
+}
+QUICK_SHAPES = {"many": (200, 80_000), "large": (2, 8 << 20), "small": (400, 5_000)}
+
+_ROW = 200  # chunks per folder
+
+
+def make(folder: Path, name: str, *, quick: bool) -> Path:
+    """Return the directory of dataset `name` below `folder`, made if it is not there yet."""
+    count, size = (QUICK_SHAPES if quick else SHAPES)[name]
+    root = folder / f"{name}-{count}x{size}.ome.zarr"
+    if root.is_dir():
+        return root
+    staging = root.with_suffix(".staging")
+    (staging / "0").mkdir(parents=True)
+    axes = [{"name": axis, "type": "space"} for axis in "yx"]
+    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
+    multiscales = [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}]
+    group = {
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": {"ome": {"version": "0.5", "multiscales": multiscales}},
+    }
+    rows, columns = -(-count // _ROW), min(count, _ROW)
+    array = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [rows, columns * size],
+        "data_type": "uint8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, size]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes"}],
+        "attributes": {},
+        "dimension_names": ["y", "x"],
+    }
+    (staging / "zarr.json").write_text(json.dumps(group))
+    (staging / "0" / "zarr.json").write_text(json.dumps(array))
+    for row in range(rows):
+        (staging / "0" / "c" / str(row)).mkdir(parents=True)
+    for number in range(count):
+        with open(staging / "0" / "c" / str(number // _ROW) / str(number % _ROW), "wb") as file:
+            file.writelines(os.urandom(1 << 20) for _ in range(size // (1 << 20)))
+            file.write(os.urandom(size % (1 << 20)))
+    staging.rename(root)
+    return root
+
+
+def make_many_entries(folder: Path, entries: int) -> Path:
+    """Return a ZIP file with `entries` one-byte entries, as many as a plate of small chunks has."""
+    from ozx.archive.writer import ArchiveWriter
+
+    path = folder / f"{entries}-entries.ozx"
+    if path.is_file():
+        return path
+    root = make(folder, "small", quick=True)
+    with open(path, "w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        for key in ("zarr.json", "0/zarr.json"):
+            writer.add(key, (root / key).read_bytes())
+        for number in range(entries - 2):
+            writer.add(f"0/c/{number // 1000}/{number % 1000}", b"x")
+        comment = {"ome": {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}}
+        writer.finish(json.dumps(comment, separators=(",", ":")).encode())
+    return path
