@@ -12,7 +12,7 @@ IMAGE = Path(__file__).parent / "fixtures" / "image.ome.zarr"
 
 
 @pytest.fixture(autouse=True)
-def _cells(request):
+def _cells(request: pytest.FixtureRequest) -> None:
     if not isinstance(request.node, DoctestItem) or "cells." not in request.node.dtest.docstring:
         return
     folder = request.getfixturevalue("tmp_path")

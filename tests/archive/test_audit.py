@@ -11,7 +11,8 @@ from builders import DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 from ozx.archive import local_headers
 from ozx.archive.audit import audit
 from ozx.archive.byte_source import MemorySource
-from ozx.archive.reader import ArchiveReader, header_contradiction
+from ozx.archive.entry_reading import header_contradiction, read_local_header
+from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 
 
@@ -320,7 +321,12 @@ def test_block_wise_and_one_by_one_say_the_same():
     expected = [
         (index, found)
         for index in range(300)
-        if (found := header_contradiction(reader.columns, index, reader.local_header(index))) is not None
+        if (
+            found := header_contradiction(
+                header := reader.columns.header(index), read_local_header(reader.source, header)
+            )
+        )
+        is not None
     ]
     assert [(fault.entry, fault.message.rpartition(" (")[0]) for fault in facts.local.faults] == expected
 

@@ -137,7 +137,7 @@ def test_offsets_count_from_the_first_byte_of_the_file(prepended):
     columns = read_columns(source, end)
     assert columns.header_offsets.tolist() == [header.header_offset for header in iter_headers(source, end)]
     assert columns.header_offsets[0] == len(prepended)
-    assert columns.header(1).header_offset == columns.header_offsets[1] - len(prepended)
+    assert columns.header(1).header_offset == columns.header_offsets[1]
 
 
 def test_offsets_do_not_wrap_around():

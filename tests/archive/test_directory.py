@@ -84,6 +84,10 @@ def test_trailing_bytes_are_counted():
     assert (end.comment, end.trailing) == (b"note", 5_000)
 
 
+def test_a_locator_that_counts_no_parts_is_believed():
+    assert len(names(forge(MEMBERS, zip64={}, locator_changes={"disks": 0}))) == 3
+
+
 def test_a_zip64_record_with_extensible_data_is_found_by_its_locator():
     # 4.3.14.2: "any data that follows"; the record is then not right before its locator
     data = forge(MEMBERS, zip64={"size_of_rest": 44 + 12})

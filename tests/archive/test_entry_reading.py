@@ -17,7 +17,10 @@ VALUES = {"zarr.json": b'{"a": 1}' * 40, "0/c/0": bytes(range(256)) * 8, "empty"
 
 def read_all(source):
     end = read_end(source)
-    return {entry_name(header): b"".join(iter_value(source, header, end)) for header in iter_headers(source, end)}
+    return {
+        entry_name(header): b"".join(iter_value(source, header, end.directory_offset))
+        for header in iter_headers(source, end)
+    }
 
 
 def first(data):
@@ -54,7 +57,7 @@ def test_offsets_are_where_the_bytes_are(tmp_path):
     source = MemorySource(data)
     end = read_end(source)
     for header in iter_headers(source, end):
-        offset, value = find_data(source, header, end), VALUES[entry_name(header)]
+        offset, value = find_data(source, header, end.directory_offset), VALUES[entry_name(header)]
         assert data[offset : offset + len(value)] == value
 
 
@@ -69,7 +72,7 @@ def test_offsets_are_where_the_bytes_are(tmp_path):
         (18, b"\1\0\0\0", "zip/local-header", "stored size"),
         (22, b"\1\0\0\0", "zip/local-header", "original size"),
         (30, b"Z", "zip/local-header", "names it"),
-        (28, b"\xff\xff", "zip/overlap", "runs into the central directory"),
+        (28, b"\xff\xff", "zip/overlap", "runs into what begins at"),
     ],
 )
 def test_a_local_header_that_disagrees_is_refused(tmp_path, offset, value, rule, word):
@@ -79,7 +82,7 @@ def test_a_local_header_that_disagrees_is_refused(tmp_path, offset, value, rule,
     data[offset : offset + len(value)] = value
     source, header, end = first(bytes(data))
     with pytest.raises(FormatError, match=word) as caught:
-        list(iter_value(source, header, end))
+        list(iter_value(source, header, end.directory_offset))
     assert caught.value.rule == rule
 
 
@@ -87,7 +90,7 @@ def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path):
     data = bytearray(zip_values(tmp_path / "a.zip", {"key": b"x" * 50}).read_bytes())
     data[40] ^= 1
     source, header, end = first(bytes(data))
-    blocks = iter_value(source, header, end)
+    blocks = iter_value(source, header, end.directory_offset)
     assert len(next(blocks)) == 50
     with pytest.raises(FormatError, match="expected CRC-32") as caught:
         next(blocks)
@@ -103,7 +106,7 @@ def test_encrypted_and_unknown_entries_are_not_handled(tmp_path):
         struct.pack_into("<H", changed, at - 2, value)
         source, header, end = first(bytes(changed))
         with pytest.raises(UnsupportedError) as caught:
-            list(iter_value(source, header, end))
+            list(iter_value(source, header, end.directory_offset))
         assert caught.value.rule == rule
 
 
@@ -112,7 +115,7 @@ def test_an_entry_larger_than_the_file_is_refused_before_reading(tmp_path):
     struct.pack_into("<2I", data, data.index(b"PK\1\2") + 20, 1 << 30, 1 << 30)
     source, header, end = first(bytes(data))
     with pytest.raises(FormatError, match="declares 1,073,741,824 bytes") as caught:
-        list(iter_value(source, header, end))
+        list(iter_value(source, header, end.directory_offset))
     assert caught.value.rule == "zip/bounds"
 
 

@@ -250,7 +250,10 @@ print(json.dumps([steps, values, patched, by_zipfile, inflate.deflate64_decoder(
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is loaded")
 @pytest.mark.parametrize(
     ("decoder", "loads"),
-    [("inflate64", "inflate64"), pytest.param("zipfile-deflate64", "extension", marks=needs_extra)],
+    [
+        ("inflate64", "inflate64"),
+        pytest.param("zipfile-deflate64", "extension", marks=[needs_extra, pytest.mark.deflate64_extra]),
+    ],
 )
 def test_the_decoder_is_loaded_at_the_first_deflate64_entry_and_zipfile_stays_unpatched(tmp_path, decoder, loads):
     value = b"value " * 100

@@ -38,6 +38,7 @@ CAFE = b"caf\x82"
         (CAFE, 0, unicode_path(CAFE, b"x", version=2), "café"),
         (CAFE, 0, unicode_path(CAFE, b"x", checksum=5), "café"),  # of a name it had before
         (CAFE, 0, unicode_path(CAFE, b""), "café"),
+        (b"ascii", 0, unicode_path(b"ascii", "é".encode()), "ascii"),
         (CAFE, 0, extra_field(0x7075, b"\1"), "café"),
         (CAFE, 0, unicode_path(CAFE, b"\xff"), "\udcff"),
     ],

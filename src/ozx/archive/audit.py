@@ -199,6 +199,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     sizes = columns.uncompressed_sizes
     # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
     is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
+    is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
     disks = _central_field(columns, "<u2", 34)
     return ArchiveFacts(
         file_size=source.size(),
@@ -211,10 +212,11 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         kinds=_kinds(columns, names.directories),
         layout=_layout(source, end, columns, local, inside, order),
         out_of_bounds=out_of_bounds,
-        encrypted=np.flatnonzero(columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)),
+        encrypted=np.flatnonzero(is_encrypted),
         unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
         compressed=np.flatnonzero(~stored),
-        uneven=np.flatnonzero(stored & (columns.compressed_sizes != sizes)),
+        # Encryption puts bytes of its own before a stored value.
+        uneven=np.flatnonzero(stored & ~is_encrypted & (columns.compressed_sizes != sizes)),
         bombs=np.flatnonzero(is_bomb),
         inflated_total=sum(sizes[~stored].tolist()),
         on_other_disk=np.flatnonzero((disks != 0) & (disks != MASK_16)),

@@ -114,8 +114,9 @@ class Columns:
         return self.header(index).extra
 
     def header(self, index: int) -> CentralHeader:
-        """Return the whole header of entry `index`; its offset is as it stands, prepended bytes left out."""
-        return CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
+        """Return the whole header of entry `index`; its offset counts from the file's first byte."""
+        header = CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
+        return header._replace(header_offset=int(self.header_offsets[index]))
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:

@@ -209,7 +209,9 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     if head == SPLIT_SIGNATURE:
         raise _split(source, "it begins with the mark of the first part of a split archive")
     raise FormatError(
-        f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}",
+        f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}"
+        if head
+        else "expected a ZIP file; the file is empty",
         path=source.name,
         rule="zip/not-a-zip",
     )

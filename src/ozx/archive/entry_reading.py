@@ -1,7 +1,8 @@
-"""One entry's value, given its central directory header alone.
+"""One entry's value, given its header in the central directory.
 
-`ozx.archive.reader` holds the whole directory as numpy arrays; who wants a few entries of it, found by reading the
-directory from its beginning, needs neither the arrays nor numpy, whose import takes longer than the reading.
+The central directory is the truth, the local header the witness: an entry whose two headers disagree is not read.
+`ozx.archive.reader` builds on this with the whole directory as numpy arrays; who wants a few entries, found by reading
+the directory from its beginning, needs neither the arrays nor numpy, whose import takes longer than the reading.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import EndOfDirectory
 from ozx.archive.names import decode_name
 from ozx.archive.records import (
     FLAG_DATA_DESCRIPTOR,
@@ -18,6 +18,7 @@ from ozx.archive.records import (
     FLAG_STRONG_ENCRYPTION,
     FLAG_UTF8,
     LOCAL_HEADER,
+    LOCAL_SIGNATURE,
     STORED,
     CentralHeader,
     LocalHeader,
@@ -26,7 +27,18 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = ["ReadAhead", "entry_name", "find_data", "header_contradiction", "iter_value", "read_local_header"]
+__all__ = [
+    "ReadAhead",
+    "check_crc32",
+    "check_not_encrypted",
+    "check_stored_size",
+    "data_offset_behind",
+    "entry_name",
+    "find_data",
+    "header_contradiction",
+    "iter_value",
+    "read_local_header",
+]
 
 _BLOCK = 1 << 20
 # A local file header nearly always fits here, so that one read brings it whole.
@@ -98,7 +110,7 @@ def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
     try:
         data = source.read_at(start, _HEADER_GUESS)
         needed = LOCAL_HEADER.size
-        if len(data) >= needed:
+        if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
             needed += int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
         if needed > len(data):
             data = read_exactly(source, start, needed, "a local file header")
@@ -140,7 +152,41 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
     return None
 
 
-def find_data(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> int:
+def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
+    """Raise `UnsupportedError` (``zip/encrypted``) when the entry is encrypted."""
+    if header.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
+        raise UnsupportedError(
+            f"entry {entry_name(header)!r} is encrypted",
+            path=source.name,
+            rule="zip/encrypted",
+            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
+        )
+
+
+def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
+    """Raise `FormatError` (``zip/stored-size``) when a stored entry declares two sizes."""
+    if header.method == STORED and header.compressed_size != header.uncompressed_size:
+        raise FormatError(
+            f"entry {entry_name(header)!r} is stored, but declares {header.compressed_size:,} bytes stored and "
+            f"{header.uncompressed_size:,} original",
+            path=source.name,
+            rule="zip/stored-size",
+        )
+
+
+def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
+    """Raise `FormatError` (``zip/crc``) when `checksum` is not the CRC-32 that the entry declares."""
+    if checksum != header.crc32:
+        raise FormatError(
+            f"entry {entry_name(header)!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; "
+            "its bytes are damaged",
+            path=source.name,
+            rule="zip/crc",
+            hint="Copy or download the file again.",
+        )
+
+
+def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     """Return where the bytes of an entry begin: after its own local header, which is checked first.
 
     Parameters
@@ -149,33 +195,32 @@ def find_data(source: ByteSource, header: CentralHeader, end: EndOfDirectory) ->
         The archive.
     header
         The entry's header in the central directory, with an offset that counts from the file's first byte.
-    end
-        The archive's end records: no entry reaches into the directory.
+    limit
+        Where the entry has to end at the latest: where the next one, or the central directory, begins.
 
     Raises
     ------
     FormatError
-        The local header is missing or contradicts the central directory (``zip/local-header``), or the entry does
-        not end before the directory begins (``zip/overlap``).
+        The local header is missing or contradicts the central directory (``zip/local-header``), the entry does not
+        end before the file (``zip/bounds``) or before `limit` (``zip/overlap``), or a stored one has two sizes
+        (``zip/stored-size``).
     UnsupportedError
         The entry is encrypted (``zip/encrypted``).
     """
-    name = entry_name(header)
-    if header.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
-        raise UnsupportedError(
-            f"entry {name!r} is encrypted",
-            path=source.name,
-            rule="zip/encrypted",
-            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
-        )
-    if header.header_offset + header.compressed_size > end.directory_offset:
+    check_not_encrypted(source, header)
+    if header.header_offset + header.compressed_size > source.size():
         raise FormatError(
-            f"entry {name!r} declares {header.compressed_size:,} bytes at {header.header_offset:,}, "
-            f"but the central directory begins at {end.directory_offset:,}",
+            f"entry {entry_name(header)!r} declares {header.compressed_size:,} bytes at {header.header_offset:,}, "
+            f"but the file ends at {source.size():,}",
             path=source.name,
             rule="zip/bounds",
         )
-    local = read_local_header(source, header)
+    return data_offset_behind(source, header, read_local_header(source, header), limit)
+
+
+def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
+    """Return where the bytes of an entry begin, given its local header; raises as `find_data` does."""
+    name = entry_name(header)
     contradiction = header_contradiction(header, local)
     if contradiction is not None:
         raise FormatError(
@@ -183,14 +228,28 @@ def find_data(source: ByteSource, header: CentralHeader, end: EndOfDirectory) ->
             path=source.name,
             rule="zip/local-header",
         )
+    check_stored_size(source, header)
     offset = header.header_offset + local.length
-    if offset + header.compressed_size > end.directory_offset:
-        raise FormatError(f"entry {name!r} runs into the central directory", path=source.name, rule="zip/overlap")
+    if offset + header.compressed_size > limit:
+        raise FormatError(
+            f"entry {name!r} runs into what begins at {limit:,}: another entry, or the central directory",
+            path=source.name,
+            rule="zip/overlap",
+        )
     return offset
 
 
-def iter_value(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> Iterator[bytes]:
+def iter_value(
+    source: ByteSource, header: CentralHeader, limit: int, data_offset: int | None = None
+) -> Iterator[bytes]:
     """Yield the value of an entry in blocks of about 1 MiB; its CRC-32 is checked at the end.
+
+    Parameters
+    ----------
+    source, header, limit
+        As for `find_data`.
+    data_offset
+        What `find_data` returned, where it was asked before.
 
     Raises
     ------
@@ -200,9 +259,10 @@ def iter_value(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -
     UnsupportedError
         The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
     """
-    name, checksum = entry_name(header), 0
+    checksum = 0
     try:
-        blocks = _iter_stored(source, header, end)
+        offset = find_data(source, header, limit) if data_offset is None else data_offset
+        blocks = _iter_stored(source, header, offset)
         if header.method != STORED:
             from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
 
@@ -212,18 +272,13 @@ def iter_value(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -
             yield block
     except (FormatError, UnsupportedError) as error:
         if error.path is None:
-            error.message = f"entry {name!r}: {error.message}"
+            error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
-    if checksum != header.crc32:
-        raise FormatError(
-            f"entry {name!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; its bytes are damaged",
-            path=source.name,
-            rule="zip/crc",
-        )
+    check_crc32(source, header, checksum)
 
 
-def _iter_stored(source: ByteSource, header: CentralHeader, end: EndOfDirectory) -> Iterator[bytes]:
-    offset, missing = find_data(source, header, end), header.compressed_size
+def _iter_stored(source: ByteSource, header: CentralHeader, offset: int) -> Iterator[bytes]:
+    missing = header.compressed_size
     while missing:
         length = min(_BLOCK, missing)
         yield read_exactly(source, offset, length, f"entry {entry_name(header)!r}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +49,8 @@ class _Deflate64Decoder:
 
 def deflate64_decoder() -> str:
     """Return name and version of the package that decodes Deflate64 here, e.g. ``"inflate64 1.0.4"``."""
+    import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading needs not)
+
     package = "zipfile-deflate64" if _zipfile_deflate64() is not None else "inflate64"
     return f"{package} {importlib.metadata.version(package)}"
 

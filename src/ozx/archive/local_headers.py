@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.columns import Columns
-from ozx.archive.reader import header_contradiction
+from ozx.archive.entry_reading import header_contradiction
 from ozx.archive.records import (
     CENTRAL_HEADER,
     EXTRA_ZIP64,
@@ -289,7 +289,7 @@ def _take_one(source: ByteSource, columns: Columns, index: int, headers: LocalHe
     start = LOCAL_HEADER.size + len(local.name)
     row = np.array([index])
     count_extra_fields(data + _MARGIN, np.array([start]), np.array([local.length]), row, headers.extras)
-    contradiction = header_contradiction(columns, index, local)
+    contradiction = header_contradiction(columns.header(index), local)
     if contradiction is not None:
         message = f"{contradiction} (local file header at {offset:,})"
         headers.faults.append(HeaderFault(index, message, "zip/local-header"))

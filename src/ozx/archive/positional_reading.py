@@ -17,9 +17,7 @@ from ozx.errors import FormatError
 __all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "vector_reader"]
 
 # O_NONBLOCK keeps a named pipe that took a file's place from hanging the open; files ignore it. O_BINARY is Windows'.
-READ_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-)
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_for_reading(path: str) -> int:

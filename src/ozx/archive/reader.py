@@ -1,7 +1,4 @@
-"""Entries out of an archive, by index or by name, at any offset, from any thread or process.
-
-The central directory is the truth, the local header the witness: an entry whose two headers disagree is not read.
-"""
+"""Entries out of an archive, by index or by name, at any offset, from any thread or process."""
 
 from __future__ import annotations
 
@@ -14,28 +11,30 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.columns import Columns, read_columns
-from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
-from ozx.archive.inflate import iter_inflated
+from ozx.archive.entry_reading import (
+    check_crc32,
+    check_not_encrypted,
+    check_stored_size,
+    data_offset_behind,
+    find_data,
+    iter_value,
+)
 from ozx.archive.name_index import NameIndex
 from ozx.archive.names import are_plain_names, name_fault
 from ozx.archive.records import (
     DEFLATE64,
     DEFLATED,
-    FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
-    FLAG_UTF8,
     LOCAL_HEADER,
-    LOCAL_SIGNATURE,
     STORED,
     LocalHeader,
     method_name,
-    resolve_zip64,
 )
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
-__all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "header_contradiction"]
+__all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "overlapping_pairs"]
 
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
@@ -44,10 +43,6 @@ READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 BOMB_SIZE = 64 << 20
 BOMB_RATIO = 200
 BOMB_TOTAL = 1 << 40
-
-_BLOCK = 1 << 20
-# A local file header nearly always fits here, so that one read brings it whole.
-_HEADER_GUESS = 512
 
 
 class ArchiveReader:
@@ -112,57 +107,17 @@ class ArchiveReader:
     def data_offset(self, index: int) -> int:
         """Return where the bytes of entry `index` begin: after its own local header, which is checked first.
 
-        Raises
-        ------
-        FormatError
-            The local header is missing or contradicts the central directory (``zip/local-header``), the bytes run into
-            another entry (``zip/overlap``), or a stored entry has two sizes (``zip/stored-size``).
-        UnsupportedError
-            The entry is encrypted (``zip/encrypted``).
+        Raises what `ozx.archive.entry_reading.find_data` raises.
         """
         offset = int(self._data_offsets[index])
         if offset < 0:
-            self._check_not_encrypted(index)
-            offset = self.checked_data_offset(index, self.local_header(index))
+            offset = find_data(self.source, self.columns.header(index), self._end_of_room(index))
             self._data_offsets[index] = offset
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
         """Return where the bytes of entry `index` begin, given its local header; raises as `data_offset` does."""
-        columns, start = self.columns, int(self.columns.header_offsets[index])
-        contradiction = header_contradiction(columns, index, local)
-        if contradiction is not None:
-            raise FormatError(
-                f"entry {columns.name(index)!r}: {contradiction} (local file header at {start:,})",
-                path=self.source.name,
-                rule="zip/local-header",
-            )
-        if columns.methods[index] == STORED:
-            self._check_stored_size(index)
-        offset = start + local.length
-        limit = self._end_of_room(index)
-        if offset + int(columns.compressed_sizes[index]) > limit:
-            what = "the central directory" if limit == self.end.directory_offset else f"the entry at {limit:,}"
-            raise FormatError(
-                f"entry {columns.name(index)!r} runs into {what}", path=self.source.name, rule="zip/overlap"
-            )
-        return offset
-
-    def local_header(self, index: int) -> LocalHeader:
-        """Return the local file header of entry `index` as it stands."""
-        start = int(self.columns.header_offsets[index])
-        data = self.source.read_at(start, _HEADER_GUESS)
-        try:
-            needed = LOCAL_HEADER.size
-            if len(data) >= needed and data.startswith(LOCAL_SIGNATURE):
-                needed += int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-            if needed > len(data):
-                data = read_exactly(self.source, start, needed, "a local file header")
-            return LocalHeader.from_bytes(data)
-        except FormatError as error:
-            name = self.columns.name(index)
-            message = f"entry {name!r}, local file header at {start:,}: {error.message}"
-            raise FormatError(message, path=self.source.name, rule=error.rule) from None
+        return data_offset_behind(self.source, self.columns.header(index), local, self._end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
         """Return the value of entry `index`, or `length` bytes of it from `offset`, clamped to its end.
@@ -192,33 +147,12 @@ class ArchiveReader:
 
         Raises what `read` raises; a wrong CRC-32 is known only after the last block.
         """
-        columns = self.columns
-        checksum = 0
-        try:
-            if columns.methods[index] == STORED:
-                blocks = self._iter_stored(index)
-            else:
-                size = int(columns.uncompressed_sizes[index])
-                blocks = iter_inflated(int(columns.methods[index]), self._iter_stored(index), size)
-            for block in blocks:
-                checksum = crc32(block, checksum)
-                yield block
-        except (FormatError, UnsupportedError) as error:
-            if error.path is None:
-                error.message = f"entry {columns.name(index)!r}: {error.message}"
-            raise error.at(self.source.name) from None
-        self.check_crc32(index, checksum)
+        offset = self.data_offset(index)
+        yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
 
     def check_crc32(self, index: int, checksum: int) -> None:
         """Raise `FormatError` (``zip/crc``) when `checksum` is not the CRC-32 of entry `index`."""
-        expected = int(self.columns.crc32s[index])
-        if checksum != expected:
-            raise FormatError(
-                f"entry {self.columns.name(index)!r}: expected CRC-32 {expected:08x}, found {checksum:08x}; "
-                "its bytes are damaged",
-                path=self.source.name,
-                rule="zip/crc",
-            )
+        check_crc32(self.source, self.columns.header(index), checksum)
 
     def check(self, *, allow_bombs: bool = False) -> None:
         """Raise for the first reason why this archive is not read as a whole; looks at the directory only.
@@ -234,7 +168,7 @@ class ArchiveReader:
         columns, path = self.columns, self.source.name
         encrypted = np.flatnonzero(columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION))
         if len(encrypted):
-            self._check_not_encrypted(int(encrypted[0]))
+            check_not_encrypted(self.source, columns.header(int(encrypted[0])))
         unknown = np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS))
         if len(unknown):
             index = int(unknown[0])
@@ -247,15 +181,6 @@ class ArchiveReader:
             )
         self._check_names()
         self._check_sizes(allow_bombs=allow_bombs)
-
-    def _check_not_encrypted(self, index: int) -> None:
-        if self.columns.flags[index] & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
-            raise UnsupportedError(
-                f"entry {self.columns.name(index)!r} is encrypted",
-                path=self.source.name,
-                rule="zip/encrypted",
-                hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
-            )
 
     def _check_names(self) -> None:
         columns, path = self.columns, self.source.name
@@ -279,16 +204,6 @@ class ArchiveReader:
                 rule="zip/duplicate-name",
             )
 
-    def _check_stored_size(self, index: int) -> None:
-        stored, original = int(self.columns.compressed_sizes[index]), int(self.columns.uncompressed_sizes[index])
-        if stored != original:
-            raise FormatError(
-                f"entry {self.columns.name(index)!r} is stored, but declares {stored:,} bytes stored and "
-                f"{original:,} original",
-                path=self.source.name,
-                rule="zip/stored-size",
-            )
-
     def _end_of_room(self, index: int) -> int:
         """Return where the next local header, or the central directory, begins."""
         starts = self._sorted_offsets
@@ -300,7 +215,7 @@ class ArchiveReader:
         stored = columns.methods == STORED
         uneven = np.flatnonzero(stored & (columns.compressed_sizes != columns.uncompressed_sizes))
         if len(uneven):
-            self._check_stored_size(int(uneven[0]))
+            check_stored_size(self.source, columns.header(int(uneven[0])))
         for first, second in overlapping_pairs(columns)[:1]:
             raise FormatError(
                 f"entries {columns.name(first)!r} and {columns.name(second)!r} overlap", path=path, rule="zip/overlap"
@@ -321,13 +236,6 @@ class ArchiveReader:
                 hint="If you trust its origin, ask for it with --allow-bombs.",
             )
 
-    def _iter_stored(self, index: int) -> Iterator[bytes]:
-        offset, missing = self.data_offset(index), int(self.columns.compressed_sizes[index])
-        while missing:
-            length = min(_BLOCK, missing)
-            yield read_exactly(self.source, offset, length, f"entry {self.columns.name(index)!r}")
-            offset, missing = offset + length, missing - length
-
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
     """Return pairs of entries of which one begins before the other can have ended.
@@ -346,35 +254,6 @@ def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
         if len(pairs) == 100:  # enough to tell
             break
     return pairs
-
-
-def header_contradiction(columns: Columns, index: int, local: LocalHeader) -> str | None:
-    """Return what the local header says otherwise than the central directory, or None when they agree.
-
-    Sizes and CRC-32 may be zero in a local header whose bit 3 announces a data descriptor (APPNOTE 4.4.4).
-    """
-    flags, method = int(columns.flags[index]), int(columns.methods[index])
-    if local.name != columns.raw_name(index):
-        return f"the local header names it {local.name.decode('utf-8', 'replace')!r}"
-    if not local.name.isascii() and (local.flags ^ flags) & FLAG_UTF8:
-        return "its two headers declare different encodings of the name"
-    if local.method != method:
-        return f"the local header says {method_name(local.method)}, the central directory {method_name(method)}"
-    if (local.flags ^ flags) & FLAG_ENCRYPTED:
-        return "its two headers disagree on encryption"
-    try:
-        uncompressed, compressed = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)
-    except FormatError as error:
-        return f"in the local header {error.message}"
-    pairs = (
-        ("CRC-32", local.crc32, int(columns.crc32s[index])),
-        ("stored size", compressed, int(columns.compressed_sizes[index])),
-        ("original size", uncompressed, int(columns.uncompressed_sizes[index])),
-    )
-    for field, here, there in pairs:
-        if here != there and not (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
-            return f"the local header says {field} {here:,}, the central directory {there:,}"
-    return None
 
 
 def _check_bounds(source: ByteSource, columns: Columns, end: EndOfDirectory) -> None:

@@ -119,12 +119,12 @@ class ExtraField(NamedTuple):
 
 
 def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
-    """Yield the fields of an extra-field block; a tail too short to be a field is passed over, as readers do.
+    r"""Yield the fields of an extra-field block; a tail too short to be a field is passed over, as readers do.
 
     Examples
     --------
     >>> list(iter_extra_fields(bytes.fromhex("01000200aabb" "ff")))
-    [ExtraField(identifier=1, data=b'\\xaa\\xbb')]
+    [ExtraField(identifier=1, data=b'\xaa\xbb')]
     """
     position = 0
     while position + 4 <= len(extra):
@@ -245,7 +245,17 @@ class CentralHeader(NamedTuple):
         uncompressed, compressed, offset = resolve_zip64((fields[9], fields[8], fields[16]), extra)
         name = bytes(data[end:name_end])
         return cls(
-            fields[1], fields[3], fields[4], fields[7], compressed, uncompressed, fields[15], offset, name, extra, length
+            fields[1],
+            fields[3],
+            fields[4],
+            fields[7],
+            compressed,
+            uncompressed,
+            fields[15],
+            offset,
+            name,
+            extra,
+            length,
         )
 
 

@@ -87,7 +87,7 @@ def _head(inspection: Inspection) -> list[str]:
         *_row(
             "size", f"{format_bytes(inspection.bytes)} ({inspection.bytes:,} bytes) in {inspection.entries:,} {what}"
         ),
-        *_row("decoded", decoded),
+        *(_row("decoded", decoded) if inspection.decoded_bytes else ()),
     ]
 
 

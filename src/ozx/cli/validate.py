@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
@@ -11,6 +13,9 @@ from ozx.validation.findings import SEVERITIES, Finding, Report
 from ozx.validation.validate import PROFILES, validate
 
 __all__ = ["command"]
+
+# What a screen has room for; the JSON answer lists more.
+_MOST_OF_A_KIND = 5
 
 
 @click.command("validate")
@@ -65,8 +70,13 @@ def _lines(report: Report) -> list[str]:
     verdict = "valid" if report.valid else "not valid"
     counts = ", ".join(_count(report.count(severity), severity) for severity in SEVERITIES if report.count(severity))
     lines = [f"{one_line(report.path)}: {verdict}{': ' if counts else ''}{counts}"]
-    previous = None
+    previous, shown = None, Counter[str]()
     for finding in report.findings:
+        shown[finding.id] += 1
+        if shown[finding.id] > _MOST_OF_A_KIND:
+            if shown[finding.id] == _MOST_OF_A_KIND + 1:
+                lines.append(f"  {finding.severity:<7}  {finding.id}  more of the same: --json lists them")
+            continue
         lines.append(f"  {finding.severity:<7}  {finding.id}{_place(finding)}")
         lines.append(f"           {one_line(finding.message)}")
         # A hint is the same for most findings of a rule: once is enough.

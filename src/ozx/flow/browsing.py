@@ -110,17 +110,17 @@ class ArchiveView:
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
         """Yield the value of an entry in blocks; its CRC-32 is checked at the end."""
-        return iter_value(self.source, _header_of(item), self.end)
+        return iter_value(self.source, _header_of(item), self.end.directory_offset)
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
         _check_document(item)
-        return b"".join(iter_value(self._ahead, _header_of(item), self.end))
+        return b"".join(iter_value(self._ahead, _header_of(item), self.end.directory_offset))
 
     def data_offset(self, item: Item) -> int | None:
         """Return where the bytes of an entry begin; None where its local header is missing or wrong."""
         try:
-            return find_data(self.source, _header_of(item), self.end)
+            return find_data(self.source, _header_of(item), self.end.directory_offset)
         except (FormatError, UnsupportedError):
             return None
 

@@ -115,7 +115,7 @@ def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDir
         # The extra field of the local header may be longer than that of the central one: up to 64 KiB.
         length = LOCAL_HEADER.size + len(_ROOT) + MASK_16 + header.compressed_size
         window.load(header.header_offset, length)
-    return b"".join(iter_value(window, header, end))
+    return b"".join(iter_value(window, header, end.directory_offset))
 
 
 def _begins_with_root(data: bytes) -> bool:

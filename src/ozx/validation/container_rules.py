@@ -26,7 +26,15 @@ from ozx.hierarchy.keys import (
 from ozx.validation.findings import Finding
 from ozx.validation.rules import each, make_finding
 
-__all__ = ["EntryRoles", "check_comment", "check_container", "check_file_name", "check_order", "check_surroundings"]
+__all__ = [
+    "EntryRoles",
+    "check_comment",
+    "check_container",
+    "check_file_name",
+    "check_order",
+    "check_surroundings",
+    "read_comment",
+]
 
 
 @dataclass(frozen=True, slots=True)

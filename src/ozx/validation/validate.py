@@ -129,11 +129,11 @@ class _MetadataEntries(Mapping[str, bytes]):
 
     def __getitem__(self, key: str) -> bytes:
         columns, index = self._facts.columns, self._indices[key]
-        header = columns.header(index)._replace(header_offset=int(columns.header_offsets[index]))
+        header = columns.header(index)
         if header.uncompressed_size > _LONGEST_DOCUMENT:
             size = f"{header.uncompressed_size:,}"
             raise FormatError(f"{key}: {size} bytes are more than any metadata has", rule="zarr/json")
-        return b"".join(iter_value(self._source, header, self._end))
+        return b"".join(iter_value(self._source, header, self._end.directory_offset))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._indices)
