@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zip_forge import SENTINEL, UTF8, CountingSource, Member, forge, zip64_extra
 
+from ozx.archive import columns as columns_module
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import parse_columns, read_columns
 from ozx.archive.directory import iter_headers, read_end
@@ -67,6 +68,8 @@ PLAIN = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels", method=8, flag
         [],
         PLAIN,
         [Member(b"")],
+        [Member(b"a\0b"), *PLAIN],
+        [Member(b"\0\0")],
         [Member(SIGNATURE)],
         [Member(SIGNATURE * 30), *PLAIN],
         [*PLAIN, Member(b"a", comment=SIGNATURE)],
@@ -92,6 +95,12 @@ PLAIN = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels", method=8, flag
 )
 def test_columns_say_what_the_headers_say(members):
     check_against_headers(members)
+
+
+def test_headers_without_signatures_inside_are_not_followed_one_by_one(monkeypatch):
+    monkeypatch.setattr(columns_module, "_follow", None)
+    for members in ([Member(b"")], PLAIN, [*PLAIN, Member(b"a", comment=b"note", central_extra=zip64_extra(5))]):
+        assert len(parse_columns(directory_of(members), len(members))) == len(members)
 
 
 # Names, extra fields and comments in which signatures are likely.
@@ -208,7 +217,8 @@ def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
     assert peak < len(buffer)
 
 
-def test_signatures_are_found_where_the_searched_blocks_meet():
+def test_signatures_are_found_where_the_searched_blocks_meet(monkeypatch):
+    monkeypatch.setattr(columns_module, "_follow", None)
     # Blocks of 1 MiB begin anywhere within a header.
     members = [Member(b"n" * (number % 97), comment=bytes(number % 89)) for number in range(25_000)]
     buffer = directory_of(members)

@@ -282,22 +282,27 @@ def test_the_decoder_names_itself(monkeypatch):
 
 
 def test_the_extra_is_preferred_to_inflate64(monkeypatch):
+    made = []
+
     class Deflate64:
         """Has the methods that the extension module's decoder has."""
 
         def __init__(self):
             self.inflater = inflate64.Inflater()
+            made.append(self)
 
         @property
         def eof(self):
             return self.inflater.eof
 
         def decompress(self, data):
+            assert not self.eof  # what the extension returns then is undefined
             return self.inflater.inflate(data)
 
     packed = deflate64(VALUES["far"])
     monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: Deflate64)
-    assert inflated(DEFLATE64, packed, len(VALUES["far"])) == VALUES["far"]
+    assert inflated(DEFLATE64, packed + bytes(5_000), len(VALUES["far"])) == VALUES["far"]
+    assert len(made) == 1
 
 
 def test_without_any_decoder_the_package_is_named(monkeypatch):

@@ -130,7 +130,7 @@ class Steps:
         self.deadly, self.count = deadly, 0
         for module, name in self.NAMES:
             setattr(module, name, self.counted(getattr(module, name)))
-        pack_module.check_same_values = self.counted(pack_module.check_same_values)
+        pack_module._verify = self.counted(pack_module._verify)
         pack_module.remove_tree = self.counted(pack_module.remove_tree)
 
     def counted(self, function):

@@ -253,7 +253,7 @@ def test_verify_and_remove_the_source(tmp_path, image):
 @pytest.mark.parametrize("what", ["value", "missing"])
 def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, monkeypatch, what):
     root = shutil.copytree(image, tmp_path / "h")
-    original = module.check_same_values
+    original = module._verify
 
     def damage(path, listing, progress):
         victim = listing.folders[-1]
@@ -263,7 +263,7 @@ def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, m
             (root / victim.prefix / victim.names[-1]).write_bytes(b"changed afterwards")
         original(path, listing, progress)
 
-    monkeypatch.setattr(module, "check_same_values", damage)
+    monkeypatch.setattr(module, "_verify", damage)
     with pytest.raises((ResourceError, FileNotFoundError)):
         pack(root, tmp_path / "a.ozx", remove_source=True)
     assert root.is_dir()

@@ -51,6 +51,10 @@ def test_everyday_commands_load_neither_zarr_nor_pydantic_nor_dask(tmp_path, com
     assert not {"zarr", "pydantic", "dask", "rich"} & modules
 
 
+def test_packing_needs_no_numpy(tmp_path):
+    assert "numpy" not in loaded_by("pack", FIXTURES / "image.ome.zarr", tmp_path / "a.ozx", "--checksum", "sha256")
+
+
 @pytest.mark.parametrize("arguments", [["info"], ["ls", "--nodes"]])
 def test_reading_the_head_of_an_archive_needs_no_numpy(tmp_path, arguments):
     packed = tmp_path / "a.ozx"

@@ -95,14 +95,16 @@ class Columns:
                 names += [self.name(index) for index in range(first, first + len(raw_names))]
         return names
 
+    def raw_names(self, rows: NDArray[np.int64]) -> list[bytes]:
+        """Return the names of the entries with the indices `rows` as they stand in the file."""
+        starts = self.starts[rows] + CENTRAL_HEADER.size
+        ends, buffer = (starts + self.name_lengths[rows]).tolist(), self.buffer
+        return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
+
     def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         """Yield the names as they stand in the file, some thousands at a time, with the index of each block's first."""
-        buffer = self.buffer
         for first in range(0, len(self), _NAMES):
-            rows = slice(first, first + _NAMES)
-            starts = (self.starts[rows] + CENTRAL_HEADER.size).tolist()
-            ends = (self.starts[rows] + CENTRAL_HEADER.size + self.name_lengths[rows]).tolist()
-            yield first, [buffer[start:end] for start, end in zip(starts, ends, strict=True)]
+            yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 
     def iter_raw_names(self) -> Iterator[bytes]:
         """Yield the names as they stand in the file, in the directory's order; keeps few of them."""

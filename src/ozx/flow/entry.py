@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ozx.archive.positional_reading import open_for_reading
-from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 
-__all__ = ["ArchivedPart", "BytesPart", "Entry", "FilePart", "Part", "changed", "not_regular", "status_of"]
+__all__ = ["BytesPart", "Entry", "FilePart", "Part", "changed", "not_regular", "status_of"]
 
 _BLOCK = 1 << 20
 
@@ -66,23 +65,6 @@ class FilePart:
                 raise changed(self.path)
         finally:
             os.close(descriptor)
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedPart:
-    """The value of an entry of an archive, inflated where it is deflated, its CRC-32 checked."""
-
-    reader: ArchiveReader
-    index: int
-
-    @property
-    def length(self) -> int:
-        """The number of bytes after inflating."""
-        return int(self.reader.columns.uncompressed_sizes[self.index])
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the value; raises what `ArchiveReader.read` raises."""
-        return self.reader.iter_blocks(self.index)
 
 
 @dataclass(frozen=True, slots=True)

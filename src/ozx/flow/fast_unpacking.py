@@ -79,10 +79,9 @@ def _write_small(reader: ArchiveReader, order: NDArray[np.int64], target: str, p
 def _write_batch(reader: ArchiveReader, rows: NDArray[np.int64], folder: int, progress: Progress) -> None:
     columns, read_at = reader.columns, reader.source.read_at
     fields = (columns.header_offsets, columns.compressed_sizes, columns.crc32s, columns.flags)
-    starts, sizes, checksums, flags = (field[rows].tolist() for field in fields)
+    lists = [field[rows].tolist() for field in fields]
     block, block_start, block_end = memoryview(b""), 0, 0
-    for index, start, size, checksum, flag in zip(rows.tolist(), starts, sizes, checksums, flags, strict=True):
-        raw = columns.raw_name(index)
+    for raw, index, start, size, checksum, flag in zip(columns.raw_names(rows), rows.tolist(), *lists, strict=True):
         header = local_header(raw, flag, checksum, size)
         length = len(header)
         if start + length + size > block_end:

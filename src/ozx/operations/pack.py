@@ -16,7 +16,6 @@ from ozx.flow.archive_sink import write_entries
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.directory_source import MetadataFiles, iter_entries
 from ozx.flow.listing import Listing, list_directory
-from ozx.flow.verification import check_same_values, has_same_keys
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA
@@ -247,6 +246,8 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
     listing = list_directory(root)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=_notes(listing, target))
     if options.resume and os.path.exists(target):
+        from ozx.flow.verification import has_same_keys  # noqa: PLC0415 (numpy, which plain packing needs not)
+
         if not has_same_keys(target, listing):
             if not options.force:
                 raise UsageError(
@@ -268,7 +269,7 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
 def _finish_skipped(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
     """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
     if options.verify:
-        check_same_values(result.path, listing, progress)
+        _verify(result.path, listing, progress)
     if options.remove_source:
         remove_tree(result.source)
     return replace(
@@ -298,7 +299,7 @@ def _write(
         if options.verify:
             if options.sync:
                 os.fsync(new.descriptor)
-            check_same_values(new.path, listing, progress)
+            _verify(new.path, listing, progress)
         if options.checksum:
             digest = sha256_of(new.path)
     if digest is not None:
@@ -313,6 +314,12 @@ def _write(
         sha256=digest,
         verified=options.verify,
     )
+
+
+def _verify(archive: str, listing: Listing, progress: Progress) -> None:
+    from ozx.flow.verification import check_same_values  # noqa: PLC0415 (numpy)
+
+    check_same_values(archive, listing, progress)
 
 
 def _check_source(root: str, options: _Options) -> None:
