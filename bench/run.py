@@ -96,8 +96,10 @@ def as_process(*command: str) -> Callable[[Row], None]:
 
 def take_turns(measures: dict[str, Callable[[Row], None]], output: str | None, rounds: int) -> list[Row]:
     rows = [Row(name) for name in measures]
+    pairs = list(zip(rows, measures.values(), strict=True))
     for turn in range(rounds + 1):
-        for row, measure in zip(rows, measures.values(), strict=True):
+        # Each round begins with another peer: nobody always follows the same one.
+        for row, measure in pairs[turn % len(pairs) :] + pairs[: turn % len(pairs)]:
             if output:
                 remove(output)
             os.sync()  # so that nobody pays for what the one before left to be written
@@ -254,7 +256,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--folder", help="where the data goes (several GB; a temporary folder by default)")
     options = parser.parse_args()
-    rounds = 1 if options.quick else 5
+    rounds = 1 if options.quick else 7
     tables = []
     with tempfile.TemporaryDirectory(prefix="ozx-bench-") as temporary:
         folder = Path(options.folder or temporary)

@@ -299,7 +299,10 @@ def test_a_directory_longer_than_its_entries_can_be_is_refused():
     # ... and at most 46 + 3 * 65,535: a sparse file would cost its whole length in memory.
     size = 46 + 3 * 65_535 + 1
     data = Member(b"a").central_record(0) + bytes(size - 47)
-    assert refusal(data + end_record(1, size, 0)).rule == "zip/directory"
+    with pytest.raises(FormatError) as caught:
+        read_end(MemorySource(data + end_record(1, size, 0)))
+    assert caught.value.rule == "zip/directory"
+    assert read_end(MemorySource(data[:-1] + end_record(1, size - 1, 0))).directory_size == size - 1
 
 
 @pytest.mark.parametrize("changes", [{"name_length": 0xFFFF}, {"signature": 0}, {"comment_length": 1}])
@@ -328,6 +331,12 @@ def test_one_read_finds_everything_at_the_end(zip64, prepended):
     read_end(source)
     # Where bytes were prepended, one look at the declared place more.
     assert len(source.reads) == (2 if prepended else 1)
+
+
+def test_one_read_finds_the_zip64_records_before_the_longest_comment():
+    source = CountingSource(forge(MEMBERS, zip64={}, comment=b"c" * 65_535))
+    assert read_end(source).has_zip64_end
+    assert source.reads == [(len(source.data) - 65_633, 65_535 + 22 + 20 + 56)]
 
 
 def test_a_directory_before_the_searched_end_is_looked_at_once_more():

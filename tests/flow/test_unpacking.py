@@ -5,6 +5,7 @@ import sys
 import threading
 import zipfile
 
+import numpy as np
 import pytest
 from hierarchies import tree
 
@@ -22,7 +23,7 @@ def write_plain(reader, target):
 
 
 def write_fast(reader, target):
-    fast_unpacking.write_files(reader, list(range(len(reader))), target, NO_PROGRESS)
+    fast_unpacking.write_files(reader, np.arange(len(reader)), target, NO_PROGRESS)
 
 
 WAYS = [pytest.param(write_plain, id="plain"), pytest.param(write_fast, id="fast")]

@@ -35,7 +35,7 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UsageError
 
-__all__ = ["LOCAL_OVERHEAD", "ArchiveWriter", "DirectoryBuilder", "local_header", "pack_local_header"]
+__all__ = ["LOCAL_OVERHEAD", "ArchiveWriter", "DirectoryBuilder", "local_header"]
 
 _VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
 _MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs take the mode below
@@ -64,14 +64,6 @@ def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
     return struct.Struct(f"{CENTRAL_HEADER.format}{name_length}s{extra_length}s")
 
 
-def pack_local_header(
-    buffer: bytearray | memoryview, position: int, raw_name: bytes, flags: int, checksum: int, size: int
-) -> None:
-    """Write a local header without padding into `buffer`; it takes ``LOCAL_OVERHEAD + len(raw_name)`` bytes."""
-    fields = _local_fields(raw_name, flags, checksum, size)
-    _local_layout(len(raw_name)).pack_into(buffer, position, *fields)
-
-
 def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding: int = 0) -> bytes:
     """Return a local header, lengthened by `padding` bytes in an extra field of its own.
 
@@ -84,19 +76,7 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding:
     padding
         0, or 6 to 65,515.
     """
-    header = _local_layout(len(raw_name)).pack(*_local_fields(raw_name, flags, checksum, size))
-    if not padding:
-        return header
-    if not _PADDING_EXTRA.size <= padding <= _LONGEST_PADDING:
-        raise UsageError(f"expected a padding of 0 or {_PADDING_EXTRA.size} to {_LONGEST_PADDING:,}; got {padding:,}")
-    padded = bytearray(header)
-    struct.pack_into("<H", padded, LOCAL_HEADER.size - 2, _ZIP64_EXTRA.size + padding)
-    padded += _PADDING_EXTRA.pack(EXTRA_PADDING, padding - 4, 1) + bytes(padding - _PADDING_EXTRA.size)
-    return bytes(padded)
-
-
-def _local_fields(raw_name: bytes, flags: int, checksum: int, size: int) -> tuple[bytes | int, ...]:
-    return (
+    header = _local_layout(len(raw_name)).pack(
         LOCAL_SIGNATURE,
         _VERSION,
         flags,
@@ -114,6 +94,16 @@ def _local_fields(raw_name: bytes, flags: int, checksum: int, size: int) -> tupl
         size,
         size,
     )
+    return header if padding == 0 else _padded(header, padding)
+
+
+def _padded(header: bytes, padding: int) -> bytes:
+    if not _PADDING_EXTRA.size <= padding <= _LONGEST_PADDING:
+        raise UsageError(f"expected a padding of 0 or {_PADDING_EXTRA.size} to {_LONGEST_PADDING:,}; got {padding:,}")
+    padded = bytearray(header)
+    struct.pack_into("<H", padded, LOCAL_HEADER.size - 2, _ZIP64_EXTRA.size + padding)
+    padded += _PADDING_EXTRA.pack(EXTRA_PADDING, padding - 4, 1) + bytes(padding - _PADDING_EXTRA.size)
+    return bytes(padded)
 
 
 class DirectoryBuilder:

@@ -17,7 +17,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.positional_reading import READ_FLAGS, vector_reader
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
-from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header, pack_local_header
+from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.flow.directory_source import check_not_embedded
 from ozx.flow.entry import changed, not_regular
 from ozx.flow.listing import Folder
@@ -126,7 +126,7 @@ class _Packer:
                     # One byte more than the size, to see a file that grew.
                     count = read(descriptor, [self._view[start : end + 1]])
                     checksum = crc32(self._view[start:end])
-                    pack_local_header(self._buffer, self._position, raw_name, flags, checksum, size)
+                    self._buffer[self._position : start] = local_header(raw_name, flags, checksum, size)
                     self._position = end
                     is_suspect = self._buffer.startswith(LOCAL_SIGNATURE, start)
                 else:

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.records import CENTRAL_HEADER
 from ozx.atomic import replacing_directory
 from ozx.errors import OzxError, UsageError
 from ozx.flow import fast_unpacking
@@ -107,13 +109,15 @@ def unpack(
         with replacing_directory(target, force=force, sync=sync) as new:
             names = columns.names()
             folders = folders_of(names)
-            check_keys(names if len(indices) == len(names) else [names[index] for index in indices], folders, new.path)
+            check_keys(
+                names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, new.path
+            )
             del names
             make_folders(new.path, folders)
             if fast_unpacking.is_available(reader):
                 fast_unpacking.write_files(reader, indices, new.path, progress)
             else:
-                write_entries(new.path, iter_entries(reader, indices), progress)
+                write_entries(new.path, iter_entries(reader, indices.tolist()), progress)
             source.check_unchanged()
             notes = [f"finished or removed {left}, left by a run that was killed" for left in new.swept]
     except OzxError as error:
@@ -146,11 +150,11 @@ def default_directory(path: str) -> str:
     return stem + ".ome.zarr"
 
 
-def _value_indices(reader: ArchiveReader) -> list[int]:
+def _value_indices(reader: ArchiveReader) -> NDArray[np.int64]:
     """Return the entries that hold values: those whose name ends in a slash only make folders known to unzip."""
     columns = reader.columns
-    last = np.frombuffer(columns.buffer, np.uint8)[columns.starts + 45 + columns.name_lengths]
-    return [int(index) for index in np.flatnonzero(last != ord("/"))]
+    last = np.frombuffer(columns.buffer, np.uint8)[columns.starts + (CENTRAL_HEADER.size - 1) + columns.name_lengths]
+    return np.flatnonzero(last != ord("/"))
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -1,0 +1,115 @@
+"""Sharing work with a forked process: for loops of system calls that Python's threads cannot share.
+
+Only on Linux, and only while the program has one thread: a fork would copy the locks that others hold at that moment.
+Why not otherwise stands in docs/decisions/0006-unpacking-by-two-processes.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import NoReturn
+
+from ozx.errors import ResourceError
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["MOST_NUMBERS", "are_possible", "run"]
+
+#: How many pieces the work may have: their numbers wait in a pipe, whose room is 64 KiB.
+MOST_NUMBERS = 4096
+
+_PR_SET_PDEATHSIG = 1
+
+Work = Callable[[Iterable[int], Progress], None]
+
+
+def are_possible() -> bool:
+    """Tell whether a second process may be made here and now."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
+    """Do `work` for all `numbers`, shared with a child process; each takes the next number when it is ready for it.
+
+    Parameters
+    ----------
+    work
+        Called once in each process with the numbers it is to do, one by one; it leaves its results on the disk.
+    numbers
+        At most `MOST_NUMBERS`.
+    progress
+        Told of the work of both.
+
+    Raises
+    ------
+    ResourceError
+        The child was killed.
+    Exception
+        What `work` raised in either process; the other has ended by then.
+    """
+    queue, filling = os.pipe()
+    os.write(filling, array("q", numbers).tobytes())
+    os.close(filling)
+    receiving, sending = os.pipe()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads it did not start; numpy's idle ones hold no lock that is needed here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _be_the_child(work, queue, sending)
+    os.close(sending)
+    try:
+        work(_take(queue), _Doubled(progress))
+        with open(receiving, "rb", closefd=False) as pipe:
+            failure = pipe.read()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        os.close(queue)
+        os.close(receiving)
+    _, status = os.waitpid(child, 0)
+    if failure:
+        raise pickle.loads(failure)  # noqa: S301 (written by our own child)
+    if status:
+        raise ResourceError(f"the second process ended with status {status}", hint="Try again; was it out of memory?")
+
+
+def _take(queue: int) -> Iterator[int]:
+    """Yield numbers that the other process has not taken: a read of eight bytes from a pipe is never divided."""
+    while number := os.read(queue, 8):
+        yield array("q", number)[0]
+
+
+def _be_the_child(work: Work, queue: int, sending: int) -> NoReturn:
+    """Help with the work and leave without running anything the parent registered for its end."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
+    code = 1
+    try:
+        work(_take(queue), NO_PROGRESS)
+        code = 0
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (all are handed to the parent)
+        os.write(sending, pickle.dumps(error))
+    finally:
+        os._exit(code)
+
+
+class _Doubled:
+    """Progress of two processes that do about half each, of which one is seen."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.start, self.stop = progress.start, progress.stop
+        self._progress = progress
+
+    def advance(self, amount: int) -> None:
+        self._progress.advance(2 * amount)
