@@ -186,8 +186,10 @@ def test_a_small_archive_is_open_after_two_reads_and_a_value_is_one_for_the_head
     assert reader.read(1, 2, 3) == b"xel"
     start = reader.data_offset(1)
     assert source.reads == [(start + 2, 3)]
-    assert reader.read(1) == b"pixels"
-    assert len(source.reads) == 2
+    for offset, length in [(0, 3), (3, None), (5, 100)]:
+        source.reads.clear()
+        assert reader.read(1, offset, length) == b"pixels"[offset:][:length]
+        assert len(source.reads) == 1
 
 
 def test_a_local_header_longer_than_guessed_takes_a_second_read():
@@ -413,11 +415,22 @@ def test_bombs_are_refused_unless_allowed(members, is_bomb):
 
 
 def test_many_entries_that_inflate_to_more_than_a_tebibyte_are_a_bomb():
-    reader = forged(*[deflated_member(b"%d" % number, 1, 64 << 20) for number in range((1 << 14) + 1)])
+    members = [deflated_member(b"%d" % number, 1, 64 << 20) for number in range((1 << 14) + 1)]
+    forged(*members[1:]).check()
+    reader = forged(*members)
     error = refusal(reader.check)
     assert error.rule == "zip/bomb"
     assert "its entries would inflate to 1,099,578,736,640 bytes" in str(error)
     reader.check(allow_bombs=True)
+
+
+def test_a_stored_entry_whose_headers_agree_on_two_sizes_is_not_read():
+    # What is beyond the smaller one is the next entry's header.
+    sizes = {"uncompressed": 50}
+    reader = forged(Member(b"a", b"12345", central=sizes, local=sizes), Member(b"b", b"other"))
+    for read in (reader.check, lambda: reader.read(0), lambda: reader.read(0, 5, 10), lambda: reader.data_offset(0)):
+        assert refusal(read).rule == "zip/stored-size"
+    assert reader.read(1) == b"other"
 
 
 # --- entries that overlap -------------------------------------------------------------------------
@@ -458,6 +471,30 @@ def test_an_extra_field_that_pushes_a_value_into_what_follows_is_refused(is_last
     error = refusal(lambda: reader.read(0))
     assert error.rule == "zip/overlap"
     assert "runs into what begins at 34" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "pairs"),
+    [
+        # Each takes 30 bytes of header, one of name and nine of value.
+        ([0, 40, 80, 120], []),
+        ([120, 40, 0, 80], []),
+        ([0, 39, 80, 120], [(0, 1)]),
+        ([0, 40, 79, 120], [(1, 2)]),
+        ([120, 79, 0, 40], [(3, 1)]),
+        ([0, 40, 80, 81], [(2, 3)]),
+        ([0, 0, 0, 120], [(0, 1), (0, 2)]),
+    ],
+)
+def test_overlaps_begin_where_header_name_and_value_end(offsets, pairs):
+    members = [Member(b"%d" % number, bytes(9), central={"offset": offset}) for number, offset in enumerate(offsets)]
+    assert overlapping_pairs(forged(*members).columns) == pairs
+
+
+def test_a_large_entry_overlaps_all_that_begin_inside_it():
+    large = Member(b"large", bytes(500))
+    members = [large, *(Member(b"%d" % number, central={"offset": 100 * number}) for number in range(1, 4))]
+    assert overlapping_pairs(forged(*members).columns) == [(0, 1), (0, 2), (0, 3)]
 
 
 def test_a_hundred_overlaps_are_enough():
@@ -594,6 +631,16 @@ def test_damage_is_found_and_named(member, rule):
     assert "entry 'a'" in str(error)
     error = refusal(lambda: list(reader.iter_blocks(0)))
     assert error.rule == rule
+
+
+def test_whoever_reads_by_other_ways_can_check_header_and_checksum():
+    reader = forged(Member(b"a", b"value"), Member(b"b", b"other", local={"crc": 5}))
+    local = read_local_header(reader.source, reader.columns.header(0))
+    assert reader.checked_data_offset(0, local) == 31
+    assert refusal(lambda: reader.checked_data_offset(1, local)).rule == "zip/local-header"
+    assert refusal(lambda: reader.checked_data_offset(0, local._replace(extra=bytes(9)))).rule == "zip/overlap"
+    reader.check_crc32(0, zlib.crc32(b"value"))
+    assert refusal(lambda: reader.check_crc32(0, zlib.crc32(b"valuE"))).rule == "zip/crc"
 
 
 def test_other_methods_are_refused_where_they_are_read():

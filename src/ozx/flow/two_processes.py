@@ -62,9 +62,9 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
     with warnings.catch_warnings():
         # Python 3.12 warns of threads it did not start; numpy's idle ones hold no lock that is needed here.
         warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
+        parent, child = os.getpid(), os.fork()
     if child == 0:
-        _be_the_child(work, queue, sending)
+        _be_the_child(work, queue, sending, parent)
     os.close(sending)
     try:
         work(_take(queue), _Doubled(progress))
@@ -91,9 +91,11 @@ def _take(queue: int) -> Iterator[int]:
         yield array("q", number)[0]
 
 
-def _be_the_child(work: Work, queue: int, sending: int) -> NoReturn:
+def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn:
     """Help with the work and leave without running anything the parent registered for its end."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
+    if os.getppid() != parent:  # killed before it could be asked
+        os._exit(1)
     code = 1
     try:
         work(_take(queue), NO_PROGRESS)
