@@ -147,6 +147,20 @@ def test_the_bytes_of_an_end_record_in_a_comment_deceive_nobody(comment):
         assert read_end(MemorySource(data)).comment == comment
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param([*MEMBERS, Member(b"large", bytes(200_000))], id="directory-within-the-searched-end"),
+        pytest.param([Member(b"%d" % number, comment=bytes(1_000)) for number in range(90)], id="directory-before-it"),
+    ],
+)
+def test_nor_do_they_in_a_file_longer_than_what_is_searched(members):
+    for comment in (end_record(3, DIRECTORY_SIZE, DIRECTORY_OFFSET), end_record(1, 1 << 31, 0)):
+        assert names(forge(members, comment=comment)) == [member.name for member in members]
+    error = refusal(forge(members, comment=forge([Member(b"evil")])))
+    assert error.rule == "zip/end-record"
+
+
 # --- what is refused ------------------------------------------------------------------------------
 
 

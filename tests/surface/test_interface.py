@@ -1,6 +1,7 @@
 """docs/interface.md says what the code does: signatures, options, schemas, rules, exit codes."""
 
 import importlib
+import importlib.resources
 import inspect as python_inspect
 import json
 import re
@@ -75,3 +76,9 @@ def test_json_examples_on_the_page_match_the_schemas():
     for name, block in re.findall(r"^### (\w+)\n+```json\n(.*?)```", PAGE, re.MULTILINE | re.DOTALL):
         schema = json.loads((ROOT / "src" / "ozx" / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
         jsonschema.validate(json.loads(block), schema)
+
+
+def test_the_package_ships_its_schemas_and_says_that_it_is_typed():
+    package = importlib.resources.files("ozx")
+    assert (package / "py.typed").is_file()
+    assert json.loads((package / "schemas" / "pack.json").read_text(encoding="utf-8"))["title"] == "ozx pack --json"
