@@ -1,5 +1,6 @@
 """Hierarchies for tests: the fixtures' places, trees of files as dictionaries, and a smallest image made by hand."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -11,6 +12,11 @@ def tree(root) -> dict[str, bytes]:
     """Return every file below `root`, key to bytes."""
     root = Path(root)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def digests(values: dict[str, bytes]) -> dict[str, str]:
+    """Return the values' SHA-256: where they are large, pytest would take hours to show how they differ."""
+    return {key: hashlib.sha256(data).hexdigest() for key, data in values.items()}
 
 
 def make_image(root, chunks=None, *, version="0.5") -> Path:
