@@ -26,7 +26,20 @@ try:
 except ImportError:  # Windows: an open file cannot be deleted there, which is all a lock is needed for
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["NewDirectory", "NewFile", "check_target", "remove_tree", "replacing_directory", "replacing_file"]
+__all__ = [
+    "NewDirectory",
+    "NewFile",
+    "check_target",
+    "has_locks",
+    "lock_file",
+    "remove_tree",
+    "rename_file",
+    "replacing_directory",
+    "replacing_file",
+    "still_has_name",
+    "sync_folder",
+    "unlock_file",
+]
 
 _LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp")
 _LONGEST_STEM = 200
@@ -92,7 +105,7 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
             os.close(descriptor)  # Windows renames closed files only
             descriptor = -1
         check_target(path, force=force)
-        _rename_file(temporary, path, force=force)
+        rename_file(temporary, path, force=force)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             if fcntl is None and descriptor >= 0:
@@ -104,7 +117,7 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
         if descriptor >= 0:
             os.close(descriptor)
     if sync:
-        _sync_folder(os.path.dirname(os.path.abspath(path)))
+        sync_folder(os.path.dirname(os.path.abspath(path)))
 
 
 @contextmanager
@@ -132,7 +145,7 @@ def replacing_directory(path: str, *, force: bool = False, sync: bool = True) ->
         if lock is not None:
             os.close(lock)
     if sync:
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
 def remove_tree(path: str) -> None:
@@ -173,7 +186,7 @@ def _create_file(path: str) -> tuple[int, str]:
     for temporary in _temporary_names(path):
         with contextlib.suppress(FileExistsError):
             descriptor = os.open(temporary, flags, 0o666)
-            if _lock(descriptor) and _is_same(descriptor, temporary):
+            if lock_file(descriptor) and still_has_name(descriptor, temporary):
                 return descriptor, temporary
             os.close(descriptor)  # somebody swept it between its making and its lock
     raise ResourceError(f"no temporary name is free beside {path}")
@@ -186,14 +199,19 @@ def _create_directory(path: str) -> tuple[str, int | None]:
             if fcntl is None:
                 return temporary, None
             lock = os.open(temporary, os.O_RDONLY)
-            if _lock(lock) and _is_same(lock, temporary):
+            if lock_file(lock) and still_has_name(lock, temporary):
                 return temporary, lock
             os.close(lock)
     raise ResourceError(f"no temporary name is free beside {path}")
 
 
-def _lock(descriptor: int) -> bool:
-    """Take the lock that says "alive"; True also where locks do not exist."""
+def has_locks() -> bool:
+    """Tell whether this system has the locks that say whether a file's writer is alive (Windows has not)."""
+    return fcntl is not None
+
+
+def lock_file(descriptor: int) -> bool:
+    """Take the lock that says "alive"; True also where locks do not exist, False where another writer has it."""
     if fcntl is None:
         return True
     try:
@@ -205,7 +223,15 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _is_same(descriptor: int, path: str) -> bool:
+def unlock_file(descriptor: int) -> None:
+    """Give the lock back, also where a forked child has inherited the descriptor."""
+    if fcntl is not None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def still_has_name(descriptor: int, path: str) -> bool:
+    """Tell whether `path` is still the name of the open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
@@ -248,9 +274,10 @@ def _remove_if_dead(path: str) -> bool:
     return True
 
 
-def _rename_file(temporary: str, path: str, *, force: bool) -> None:
+def rename_file(temporary: str, path: str, *, force: bool) -> None:
+    """Give a finished file its name, in one step; `UsageError` where that exists and `force` is not given."""
     if force:
-        os.replace(temporary, path)
+        _replace(temporary, path)
     elif fcntl is None:
         os.rename(temporary, path)  # refuses an existing target on Windows
     else:
@@ -263,6 +290,18 @@ def _rename_file(temporary: str, path: str, *, force: bool) -> None:
             os.rename(temporary, path)
         else:
             os.unlink(temporary)
+
+
+def _replace(temporary: str, path: str) -> None:
+    """Take the place of a file in one step, without the flush that ext4 does when one is renamed over another.
+
+    Whoever wants the new file on the disk first has synced it; for the others, that flush is most of the time.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
+            os.unlink(temporary)
+            return
+    os.replace(temporary, path)
 
 
 def _rename_directory(temporary: str, path: str, *, force: bool) -> None:
@@ -344,10 +383,11 @@ def _sync_tree(path: str) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        _sync_folder(folder)
+        sync_folder(folder)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Wait until the names in `folder` are on the disk."""
     if fcntl is None:  # Windows cannot sync folders, and needs not
         return
     descriptor = os.open(folder, os.O_RDONLY)

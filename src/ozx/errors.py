@@ -6,7 +6,17 @@ The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`)
 
 from __future__ import annotations
 
-__all__ = ["FormatError", "OzxError", "ResourceError", "UnsupportedError", "UsageError"]
+__all__ = [
+    "FormatError",
+    "NotOmeZarrWarning",
+    "OzxError",
+    "OzxWarning",
+    "PartialFileWarning",
+    "ResourceError",
+    "RewrittenWarning",
+    "UnsupportedError",
+    "UsageError",
+]
 
 
 class OzxError(Exception):
@@ -83,3 +93,19 @@ class ResourceError(OzxError, OSError):
 
 def _rebuild(kind: type[OzxError], message: str, state: dict[str, str | None]) -> OzxError:
     return kind(message, **state)
+
+
+class OzxWarning(UserWarning):
+    """What every warning of the library derives from."""
+
+
+class NotOmeZarrWarning(OzxWarning):
+    """What was written is zipped Zarr, but no OME-Zarr: readers of images will not know it."""
+
+
+class RewrittenWarning(OzxWarning):
+    """The metadata outgrew the room kept for it, so that the file was written a second time."""
+
+
+class PartialFileWarning(OzxWarning):
+    """An earlier writer of the same file did not finish; what it wrote was kept under another name."""

@@ -8,6 +8,10 @@ From the bytes upwards:
     The only places that use POSIX-only calls; each has a portable fallback beside it.
 ``byte_source``
     ``read_at(offset, length)`` over a file or over memory.
+``remote``, ``remote_errors``, ``remote_helper``
+    The same behind a URL, by obstore; its errors in words without secrets; its requests from a forked process.
+``remote_reading``
+    One entry from a source that is slow to ask, by as few requests as can be.
 ``names``
     Decoding entry names, and which of them are refused.
 ``directory``

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Protocol
 
 from ozx.archive.positional_reading import PositionalFile
@@ -45,7 +46,7 @@ class FileSource:
 
     def __init__(self, path: str) -> None:
         self._file = PositionalFile(path)
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -55,7 +56,7 @@ class FileSource:
     def size(self) -> int:
         """Return the file's length in bytes, as it was when first asked for."""
         if self._identity is None:
-            self._identity = self._look()
+            self._identity = _identity(self._file.fstat())
         return self._identity[0]
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -67,17 +68,35 @@ class FileSource:
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` when size or modification time differ from those at the first use."""
-        if self._identity is not None and self._identity != self._look():
-            raise FormatError("the file changed while it was read", path=self.name, rule="zip/changed")
+        """Raise `FormatError` when the file was written to or replaced since the first use.
+
+        The first use may have been another process's: what a pickled source was is what its copy has to find.
+        """
+        if self._identity is None:
+            return
+        try:
+            status = os.stat(self._file.path)
+        except FileNotFoundError:  # its name is gone; what is open can still be read
+            status = self._file.fstat()
+        if self._identity != _identity(status):
+            raise FormatError(
+                "the file changed while it was read",
+                path=self.name,
+                rule="zip/changed",
+                hint="Open it again to read what has its name now.",
+            )
+
+    def descriptor(self) -> int:
+        """Return the open file's descriptor, for copies that the system makes; it stays the source's."""
+        return self._file.descriptor()
 
     def close(self) -> None:
-        """Close the file; a later read opens it again."""
-        self._file.close()
+        """Close the file, once the reads that are under way have ended; a later read opens it again."""
+        self._file = PositionalFile(self._file.path)
 
-    def _look(self) -> tuple[int, int]:
-        status = self._file.fstat()
-        return status.st_size, status.st_mtime_ns
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 class MemorySource:

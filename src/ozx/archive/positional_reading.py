@@ -81,6 +81,10 @@ class PositionalFile:
         for handle in handles.values():
             handle.close()
 
+    def descriptor(self) -> int:
+        """Return the open file's descriptor; it stays this object's."""
+        return self._open()
+
     def fstat(self) -> os.stat_result:
         """Return what the system says of the open file (not of whatever has its name by now)."""
         return os.fstat(self._open())

@@ -1,17 +1,24 @@
-"""Writing at a position: `os.pwrite`, with a portable fallback beside it."""
+"""Writing at a position: `os.pwrite`, `os.pwritev` and `os.copy_file_range`, each with a portable fallback."""
 
 from __future__ import annotations
 
+import errno
 import os
 
-__all__ = ["write_all_at"]
+from ozx.errors import FormatError
+
+__all__ = ["copy_range", "write_all_at", "write_pair_at"]
+
+_BLOCK = 1 << 20
+_LONGEST_COPY = 1 << 30
+_NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
 
 
 def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
     """Write all of `data` at `offset`.
 
     Where `os.pwrite` is missing the descriptor's own position moves instead, so that a descriptor is used by one
-    thread at a time there; every writer of this project has one thread that writes.
+    thread at a time there; whoever writes from several threads holds a lock.
     """
     pwrite = getattr(os, "pwrite", None)
     view = memoryview(data).cast("B")
@@ -24,3 +31,55 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
         written = pwrite(descriptor, view, offset)
         offset += written
         view = view[written:]
+
+
+def write_pair_at(descriptor: int, first: bytes, second: memoryview, offset: int) -> None:
+    """Write two pieces one behind the other at `offset`, by one call where the system has it."""
+    pwritev = getattr(os, "pwritev", None)
+    written = 0 if pwritev is None else pwritev(descriptor, [first, second], offset)
+    if written < len(first):
+        write_all_at(descriptor, first[written:], offset + written)
+        written = len(first)
+    if written < len(first) + len(second):
+        write_all_at(descriptor, second[written - len(first) :], offset + written)
+
+
+def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
+    """Copy `length` bytes from one open file to another, by the system alone where it can.
+
+    `os.copy_file_range` shares the blocks on file systems that can (Btrfs, XFS) and copies inside the system on
+    others.
+
+    Raises
+    ------
+    FormatError
+        The source ends before (``zip/changed``).
+    """
+    call = getattr(os, "copy_file_range", None)
+    while length:
+        copied = 0
+        if call is not None:
+            try:
+                copied = call(source, descriptor, min(length, _LONGEST_COPY), source_offset, offset)
+            except OSError as error:
+                if error.errno not in _NOT_POSSIBLE_HERE:
+                    raise
+                call = None
+                continue
+        else:
+            data = _read_at(source, min(length, _BLOCK), source_offset)
+            write_all_at(descriptor, data, offset)
+            copied = len(data)
+        if not copied:
+            raise FormatError(
+                f"expected {length:,} more bytes at {source_offset:,}; the file shrank", rule="zip/changed"
+            )
+        source_offset, offset, length = source_offset + copied, offset + copied, length - copied
+
+
+def _read_at(descriptor: int, length: int, offset: int) -> bytes:
+    pread = getattr(os, "pread", None)
+    if pread is not None:
+        return bytes(pread(descriptor, length, offset))
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, length)

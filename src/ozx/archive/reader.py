@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.columns import Columns, read_columns
+from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.entry_reading import (
     check_crc32,
@@ -31,6 +32,16 @@ from ozx.archive.records import (
     STORED,
     LocalHeader,
     method_name,
+)
+from ozx.archive.remote_reading import (
+    Part,
+    SlowSource,
+    Steps,
+    follow,
+    follow_async,
+    iter_steps,
+    leading_span,
+    predicted_data_offset,
 )
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
@@ -133,14 +144,59 @@ class ArchiveReader:
         UsageError
             `offset` or `length` is negative.
         """
+        stop, size = self._stop(index, offset, length), int(self.columns.uncompressed_sizes[index])
+        if self._slow_source is not None:
+            return self._take(index, follow(self.source, self._steps(index, offset, stop)))
+        if self.columns.methods[index] != STORED:
+            return b"".join(self.iter_blocks(index))[offset:stop]
+        start = self.data_offset(index) + offset
+        data = read_exactly(self.source, start, stop - offset, "an entry") if stop > offset else b""
+        if offset == 0 and stop == size and crc32(data) != self.columns.crc32s[index]:
+            self.check_crc32(index, crc32(data))  # takes the header apart, to say whose value is damaged
+        return data
+
+    async def read_async(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
+        """Return what `read` returns, without blocking the event loop where the source is a `SlowSource`."""
+        source = self._slow_source
+        if source is None:
+            return self.read(index, offset, length)
+        stop = self._stop(index, offset, length)
+        return self._take(index, await follow_async(source, self._steps(index, offset, stop)))
+
+    def prefetch_head(self) -> None:
+        """Read the leading ``zarr.json`` entries by one request and remember them; does nothing for a local source."""
+        if self._slow_source is not None:
+            offset, length = leading_span(self.columns, self.end.directory_offset)
+            if length:
+                self._slow_source.remember(offset, length)
+
+    @cached_property
+    def _slow_source(self) -> SlowSource | None:
+        return self.source if isinstance(self.source, SlowSource) else None
+
+    def _stop(self, index: int, offset: int, length: int | None) -> int:
+        """Return where `length` bytes from `offset` of a value end, clamped to its size."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])
-        stop = size if length is None else min(size, offset + length)
-        if self.columns.methods[index] == STORED and (offset or stop < size):
-            start = self.data_offset(index) + offset
-            return b"" if stop <= offset else read_exactly(self.source, start, stop - offset, "an entry")
-        return b"".join(self.iter_blocks(index))[offset:stop]
+        return size if length is None else min(size, offset + length)
+
+    def _steps(self, index: int, start: int, stop: int) -> Steps:
+        limit = self._end_of_room(index)
+        return iter_steps(
+            self.source,
+            self.columns.header(index),
+            limit,
+            start,
+            stop,
+            data_offset=int(self._data_offsets[index]),
+            predicted=predicted_data_offset(self.columns, index, limit),
+        )
+
+    def _take(self, index: int, part: Part) -> bytes:
+        if part.data_offset >= 0:
+            self._data_offsets[index] = part.data_offset
+        return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
         """Yield the value of entry `index` in blocks of about 1 MiB; the CRC-32 is checked at the end.
@@ -154,8 +210,15 @@ class ArchiveReader:
         """Raise `FormatError` (``zip/crc``) when `checksum` is not the CRC-32 of entry `index`."""
         check_crc32(self.source, self.columns.header(index), checksum)
 
-    def check(self, *, allow_bombs: bool = False) -> None:
+    def check(self, *, allow_bombs: bool = False, allow_duplicates: bool = False) -> None:
         """Raise for the first reason why this archive is not read as a whole; looks at the directory only.
+
+        Parameters
+        ----------
+        allow_bombs
+            Whether entries may inflate to enormous sizes.
+        allow_duplicates
+            Whether several entries may have one name: whoever looks entries up by `find` sees the last one.
 
         Raises
         ------
@@ -179,10 +242,10 @@ class ArchiveReader:
                 rule="zip/method",
                 hint="Unpack it with the program that wrote it, then run ozx pack on the folder.",
             )
-        self._check_names()
+        self._check_names(allow_duplicates=allow_duplicates)
         self._check_sizes(allow_bombs=allow_bombs)
 
-    def _check_names(self) -> None:
+    def _check_names(self, *, allow_duplicates: bool) -> None:
         columns, path = self.columns, self.source.name
         is_ascii = True
         for first, raw_names in columns.iter_name_blocks():
@@ -194,6 +257,8 @@ class ArchiveReader:
                 fault = name_fault(name)
                 if fault is not None:
                     raise FormatError(f"entry name {name!r} is refused: {fault}", path=path, rule="zip/name")
+        if allow_duplicates:
+            return
         repeated = [raw.decode("utf-8", "replace") for raw, _ in self.name_index.duplicates()]
         if not (repeated or is_ascii):  # different bytes may stand for the same text
             repeated = [name for name, count in Counter(columns.names()).items() if count > 1]

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names import encode_name
-from ozx.archive.positional_writing import write_all_at
+from ozx.archive.positional_writing import copy_range, write_all_at
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -35,7 +35,14 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UsageError
 
-__all__ = ["LOCAL_OVERHEAD", "ArchiveWriter", "DirectoryBuilder", "local_header"]
+__all__ = [
+    "LOCAL_OVERHEAD",
+    "LONGEST_PADDING",
+    "SHORTEST_PADDING",
+    "ArchiveWriter",
+    "DirectoryBuilder",
+    "local_header",
+]
 
 _VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
 _MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs take the mode below
@@ -48,7 +55,9 @@ _PADDING_EXTRA = struct.Struct("<3H")
 #: Bytes that the local header of an entry takes besides its name and padding.
 LOCAL_OVERHEAD = LOCAL_HEADER.size + _ZIP64_EXTRA.size
 
-_LONGEST_PADDING = MASK_16 - _ZIP64_EXTRA.size
+#: How many bytes a local header can be lengthened by, at least and at most; see `local_header`.
+SHORTEST_PADDING = _PADDING_EXTRA.size
+LONGEST_PADDING = MASK_16 - _ZIP64_EXTRA.size
 _BUFFER = 1 << 20
 
 
@@ -98,8 +107,8 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding:
 
 
 def _padded(header: bytes, padding: int) -> bytes:
-    if not _PADDING_EXTRA.size <= padding <= _LONGEST_PADDING:
-        raise UsageError(f"expected a padding of 0 or {_PADDING_EXTRA.size} to {_LONGEST_PADDING:,}; got {padding:,}")
+    if not SHORTEST_PADDING <= padding <= LONGEST_PADDING:
+        raise UsageError(f"expected a padding of 0 or {SHORTEST_PADDING} to {LONGEST_PADDING:,}; got {padding:,}")
     padded = bytearray(header)
     struct.pack_into("<H", padded, LOCAL_HEADER.size - 2, _ZIP64_EXTRA.size + padding)
     padded += _PADDING_EXTRA.pack(EXTRA_PADDING, padding - 4, 1) + bytes(padding - _PADDING_EXTRA.size)
@@ -237,6 +246,30 @@ class ArchiveWriter:
             raise FormatError(f"{name!r}: expected {size:,} bytes, got {written:,}", rule="zip/changed")
         self._patch(header_offset, local_header(raw_name, flags, checksum, size, padding))
         self.directory.add(raw_name, flags, checksum, size, header_offset)
+
+    def add_copied(
+        self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
+    ) -> None:
+        """Write one entry whose value stands in another file, as `size` bytes with a known CRC-32.
+
+        Raises
+        ------
+        FormatError
+            The other file ends before (``zip/changed``); the archive is not to be used then.
+        """
+        self.directory.add(raw_name, flags, checksum, size, self.offset)
+        self._append(local_header(raw_name, flags, checksum, size))
+        self.copy(source, source_offset, size)
+
+    def append_local_header(self, raw_name: bytes, flags: int, checksum: int, size: int, padding: int) -> None:
+        """Write a local header only; whoever asks for it appends the value and adds the entry to `directory`."""
+        self._append(local_header(raw_name, flags, checksum, size, padding))
+
+    def copy(self, source: int, source_offset: int, length: int) -> None:
+        """Append bytes of another file; whoever asks for it adds the entries they hold to `directory`."""
+        self.flush()
+        copy_range(source, source_offset, self.descriptor, self._flushed, length)
+        self._flushed += length
 
     def finish(self, comment: bytes = b"") -> int:
         """Write central directory and end records; return the archive's length in bytes."""

@@ -1,0 +1,109 @@
+"""What went wrong between here and a server, in words that hold no secret.
+
+obstore's messages quote the URL with its query, in which a signature may stand, and what the server answered, in
+which an access key may stand. So nothing of them is passed on but what is known to be harmless.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from urllib.parse import urlsplit
+
+from ozx.errors import FormatError, ResourceError, UsageError
+
+__all__ = ["changed", "explain", "explain_options", "missing_extra", "printable_url"]
+
+_STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
+_SYSTEM = re.compile(r'(?:message|error): "([A-Za-z ,:]+)"')
+
+
+def printable_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment.
+
+    Examples
+    --------
+    >>> printable_url("https://user:secret@example.org:8443/cells.ozx?X-Amz-Signature=secret#0")
+    'https://example.org:8443/cells.ozx'
+    """
+    parts = urlsplit(url)
+    # The container of abfss://container@account/… stands where others have a user.
+    host = parts.netloc if parts.scheme.lower().startswith("abfs") else parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]
+
+
+def changed(name: str, expected: int, found: int) -> FormatError:
+    """Return the error for a file whose answers do not belong together."""
+    told = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
+    return FormatError(
+        f"the file changed while it was read{told}",
+        path=name,
+        rule="zip/changed",
+        hint="Open it again to read what has its name now.",
+    )
+
+
+def missing_extra(name: str, error: ImportError) -> ResourceError:
+    """Return the error for an installation without the extra ``remote``."""
+    return ResourceError(
+        f"reading from a URL needs the package obstore: {error}", path=name, hint='pip install "ozx-toolkit[remote]"'
+    )
+
+
+def explain(error: Exception, name: str) -> ResourceError:
+    """Return what an error of obstore's means for whoever asked for the file called `name`."""
+    kind, text = type(error).__name__, str(error)
+    status = _STATUS.search(text)
+    answer = f"the server answered {' '.join(filter(None, status.groups())).strip()}" if status else ""
+    if kind == "NotSupportedError" or "NotPartial" in text:  # of HTTP; of object stores
+        return ResourceError(
+            "expected a server that gives parts of a file (HTTP range requests); it answered with the whole file",
+            path=name,
+            hint="Download the file and open the copy, or ask for it from a server that supports range requests.",
+        )
+    if isinstance(error, FileNotFoundError):
+        missing = ResourceError(f"no such file; {answer or 'the server does not know it'}", path=name)
+        missing.errno = errno.ENOENT
+        return missing
+    if kind in ("PermissionDeniedError", "UnauthenticatedError") or (status and status[1] in ("401", "403")):
+        return ResourceError(
+            f"reading is not allowed: {answer or 'the server refused'}",
+            path=name,
+            hint="Check the credentials, or whether a signed URL has expired; "
+            "for a public bucket set the option skip_signature to True.",
+        )
+    if status:
+        return ResourceError(f"cannot read: {answer}", path=name, hint="Try again later, or ask who runs the server.")
+    return ResourceError(
+        f"cannot reach the server: {_cause(text, kind)}", path=name, hint="Check the address and the connection."
+    )
+
+
+def explain_options(error: Exception, name: str) -> UsageError:
+    """Return the error for options that obstore does not take; names keys, never values."""
+    key = re.search(r"(?:Configuration key: |argument |Invalid key: )'?([A-Za-z_0-9]+)", str(error))
+    if key:
+        told = f"the option {key[1]!r} is not known for this kind of URL"
+    elif "must be specified" in str(error):
+        told = str(error).splitlines()[0].rpartition(": ")[2]
+    else:
+        told = "the URL and its options do not fit together"
+    return UsageError(
+        told, path=name, hint="The options are those of obstore's store for this kind of URL: see its documentation."
+    )
+
+
+def _cause(text: str, kind: str) -> str:
+    """Return what the system said, as far as it is known to be harmless."""
+    said = _SYSTEM.search(text)
+    if said:
+        return said[1]
+    if "TimedOut" in text or "kind: Timeout" in text:
+        return "no answer in time"
+    if "kind: Interrupted" in text:
+        return "the connection ended before its answer did"
+    if "certificate" in text.lower():
+        return "its certificate is not accepted"
+    if "ParseContentRange" in text or "NoContentRange" in text:
+        return "its answer does not say which part of the file it is"
+    return f"the connection failed ({kind})"

@@ -1,0 +1,235 @@
+"""One entry's value from a source that is slow to ask: which bytes to request, and what to make of them.
+
+The requests are steps of a generator: it yields spans and is sent their bytes, so that one description serves the
+blocking way and the asynchronous one. By what a request may be saved, docs/decisions/0009-remote-by-obstore.md tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.columns import Columns
+from ozx.archive.crc32 import crc32
+from ozx.archive.entry_reading import (
+    check_crc32,
+    check_not_encrypted,
+    check_stored_size,
+    data_offset_behind,
+    iter_value,
+    read_local_header,
+)
+from ozx.archive.records import (
+    FLAG_DATA_DESCRIPTOR,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    STORED,
+    CentralHeader,
+)
+
+__all__ = [
+    "Part",
+    "SlowSource",
+    "Steps",
+    "follow",
+    "follow_async",
+    "iter_steps",
+    "leading_span",
+    "predicted_data_offset",
+]
+
+# 4.5.3: the ZIP64 field of a local header, which holds both sizes; 4.4.3.2: the version that knows it.
+_ZIP64_FIELD = 20
+_ZIP64_VERSION = 45
+
+# A part of a value is read together with the local header when it begins this close behind it.
+_NEAR = 1 << 16
+# A local header is read with all the room it may have, up to this; then only as far as it is likely to reach.
+_ROOM = 1 << 12
+_EXTRA_GUESS = 128
+
+
+@runtime_checkable
+class SlowSource(ByteSource, Protocol):
+    """A source that is asked as seldom as possible, and that can be asked without blocking the event loop."""
+
+    async def read_at_async(self, offset: int, length: int) -> bytes:
+        """Return what `read_at` returns."""
+
+    def remember(self, offset: int, length: int) -> None:
+        """Read these bytes once, and serve later reads inside of them from memory."""
+
+
+class Part(NamedTuple):
+    """A part of a value.
+
+    Attributes
+    ----------
+    data
+        Its bytes.
+    data_offset
+        Where the value's bytes begin in the archive, if the local header was looked at; else -1.
+    """
+
+    data: bytes
+    data_offset: int
+
+
+Steps = Generator[tuple[int, int], bytes, Part]
+
+
+class _Window(NamedTuple):
+    """Bytes that were read already, as a source: nothing lies beyond them."""
+
+    offset: int
+    data: bytes
+    name: str
+
+    def size(self) -> int:
+        return self.offset + len(self.data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self.data[offset - self.offset : offset - self.offset + length]
+
+    def check_unchanged(self) -> None:
+        pass
+
+
+def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
+    """Return where the bytes of an entry have to begin, where that follows without its local header; else -1.
+
+    An entry without data descriptor ends with its data (APPNOTE 4.3.6). Where what comes next, at `limit`, begins as
+    soon after the local header as the header's shortest form allows, there is no room for another form, nor for a gap.
+    That form is the fixed part and the name, and with them the ZIP64 field where version 4.5 is needed.
+    """
+    if columns.flags[index] & FLAG_DATA_DESCRIPTOR:
+        return -1
+    data_offset = limit - int(columns.compressed_sizes[index])
+    shortest = int(columns.header_offsets[index]) + LOCAL_HEADER.size + int(columns.name_lengths[index])
+    if data_offset == shortest:
+        return data_offset
+    version_needed = columns.buffer[int(columns.starts[index]) + 6]  # 4.3.12; its upper byte is of no use here
+    is_wide = version_needed >= _ZIP64_VERSION and data_offset == shortest + _ZIP64_FIELD
+    return data_offset if is_wide else -1
+
+
+def iter_steps(
+    source: ByteSource,
+    header: CentralHeader,
+    limit: int,
+    start: int,
+    stop: int,
+    *,
+    data_offset: int = -1,
+    predicted: int = -1,
+) -> Steps:
+    """Yield the spans (offset, length) to be read for bytes `start` to `stop` of a value; return these.
+
+    Whole values come with their local header, which is checked, and are checked against their CRC-32; so is a
+    compressed value of which a part is wanted. A part of a stored value is one span where the local header is known,
+    predicted or near.
+
+    Parameters
+    ----------
+    source
+        The archive, whose name stands in messages.
+    header
+        The entry's header in the central directory.
+    limit
+        Where the next entry, or the central directory, begins.
+    start, stop
+        What is wanted of the value; `stop` lies inside its size, and nothing is wanted where `start` does not.
+    data_offset
+        Where the value's bytes begin, if its local header was looked at before; else -1.
+    predicted
+        What `predicted_data_offset` returned.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        As `ozx.archive.entry_reading.iter_value`.
+    """
+    check_not_encrypted(source, header)
+    check_stored_size(source, header)
+    is_stored = header.method == STORED
+    first, last = (start, stop) if is_stored else (0, header.compressed_size)
+    is_whole = first == 0 and last == header.compressed_size
+    if last <= first and is_stored:
+        data = b""
+    elif data_offset >= 0:
+        data = yield data_offset + first, last - first
+    elif predicted >= 0 and not is_whole:
+        data = yield predicted + first, last - first
+    else:
+        data, data_offset = yield from _iter_steps_with_header(source, header, limit, first, last)
+    if not is_stored:
+        window = _Window(data_offset, data, source.name)
+        data = b"".join(iter_value(window, header, limit, data_offset))[start:stop]
+    elif is_whole:
+        check_crc32(source, header, crc32(data))
+    return Part(data, data_offset)
+
+
+def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
+    """Yield the spans for the local header and bytes `first` to `last` behind it."""
+    begin = header.header_offset
+    room = limit - header.compressed_size - begin
+    least = LOCAL_HEADER.size + len(header.name)
+    length = room if least <= room <= _ROOM else least + _EXTRA_GUESS
+    if first <= _NEAR:
+        length += last
+    data = yield begin, min(length, limit - begin)
+    if data.startswith(LOCAL_SIGNATURE) and len(data) >= LOCAL_HEADER.size:
+        # Its own lengths, which may be larger than guessed; not more than there is is asked for.
+        needed = LOCAL_HEADER.size + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+        needed = min(needed, limit - begin)
+        if needed > len(data):
+            data += yield begin + len(data), needed - len(data)
+    local = read_local_header(_Window(begin, data, source.name), header)
+    data_offset = data_offset_behind(source, header, local, limit)
+    here = data[data_offset + first - begin : data_offset + last - begin]
+    if len(here) < last - first:
+        here += yield data_offset + first + len(here), last - first - len(here)
+    return Part(here, data_offset)
+
+
+def follow(source: ByteSource, steps: Steps) -> Part:
+    """Return what `steps` make of the bytes they ask for."""
+    try:
+        span = next(steps)
+        while True:
+            span = steps.send(read_exactly(source, *span, "an entry"))
+    except StopIteration as end:
+        part: Part = end.value
+        return part
+
+
+async def follow_async(source: SlowSource, steps: Steps) -> Part:
+    """Return what `steps` make of the bytes they ask for, without blocking the event loop."""
+    try:
+        span = next(steps)
+        while True:
+            window = _Window(span[0], await source.read_at_async(*span), source.name)
+            span = steps.send(read_exactly(window, *span, "an entry"))
+    except StopIteration as end:
+        part: Part = end.value
+        return part
+
+
+def leading_span(columns: Columns, directory_offset: int, last_component: bytes = b"zarr.json") -> tuple[int, int]:
+    """Return offset and length of the entries before the first whose name does not end in `last_component`.
+
+    In the order of the file: RFC-9 (R2, 2026-04-20) wants all ``zarr.json`` before anything else.
+    """
+    order = np.argsort(columns.header_offsets, kind="stable")
+    if len(order) == 0:
+        return 0, 0
+    begin, end = int(columns.header_offsets[order[0]]), directory_offset
+    for index in order.tolist():
+        if columns.raw_name(index).rpartition(b"/")[2] != last_component:
+            end = int(columns.header_offsets[index])
+            break
+    return begin, end - begin

@@ -1,0 +1,290 @@
+"""Remote reading from servers this project did not write: nginx, and an S3 server (moto's) over HTTP.
+
+Both are started here on loopback and stopped by their process id or handle. Their own logs count the requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+from builders import ArchiveBuilder, array, group
+from judges import REQUIRE_VARIABLE
+
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote import RemoteSource
+from ozx.errors import FormatError, ResourceError
+
+MIB = 1 << 20
+CHUNK = random.Random(5).randbytes(400_000)
+NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+SECONDS = 30
+
+
+def need(*packages: str, program: str | None = "") -> None:
+    """Skip the running test where something is missing; fail it where every judge has to be there."""
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if program is None:
+        missing.append("the program nginx")
+    if not missing:
+        return
+    reason = f"missing: {', '.join(missing)}"
+    if os.environ.get(REQUIRE_VARIABLE) == "1":
+        pytest.fail(f"{reason} ({REQUIRE_VARIABLE} is 1)", pytrace=False)
+    pytest.skip(reason)
+
+
+def archive() -> bytes:
+    """Return an archive of 2.8 MB: metadata first, two chunks, more than the tail holds."""
+    builder = ArchiveBuilder().add("zarr.json", group()).add("0/zarr.json", array([3], [1]))
+    return builder.add("0/c/0", CHUNK).add("0/c/1", CHUNK[::-1]).add("0/c/2", bytes(2 * MIB)).build()
+
+
+def read_all(reader: ArchiveReader, take_requests) -> None:
+    """Read everything, and compare what the server wrote down with the budget."""
+    reader.check()
+    reader.prefetch_head()
+    assert reader.read(reader.find("zarr.json")) == group()
+    assert reader.read(reader.find("0/zarr.json")) == array([3], [1])
+    assert take_requests(2) == ["GET 206"] * 2
+    assert reader.read(reader.find("0/c/0")) == CHUNK
+    assert take_requests(1) == ["GET 206"]
+    assert reader.read(reader.find("0/c/1"), 100_000, 10) == CHUNK[::-1][100_000:100_010]
+    assert take_requests(1) == ["GET 206"]
+
+    async def read_parts():
+        index = reader.find("0/c/1")
+        return await asyncio.gather(*(reader.read_async(index, start, 50) for start in range(0, 2_000, 100)))
+
+    assert asyncio.run(read_parts()) == [CHUNK[::-1][start : start + 50] for start in range(0, 2_000, 100)]
+    assert take_requests(20) == ["GET 206"] * 20
+    assert reader.source.requests == 24
+
+
+def wait_until(ready, what: str):
+    end = time.monotonic() + SECONDS
+    while not (result := ready()):
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+    return result
+
+
+# --- nginx ----------------------------------------------------------------------------------------
+
+CONFIGURATION = """
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ }}
+http {{
+  log_format budget '$request_method $status $http_range';
+  access_log {folder}/access.log budget;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+  server {{
+    listen 127.0.0.1:{port};
+    root {folder}/files;
+    location /whole/ {{ max_ranges 0; }}
+    location /secret/ {{ deny all; }}
+  }}
+}}
+"""
+
+
+class Nginx:
+    def __init__(self, folder, port: int) -> None:
+        self.files = folder / "files"
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "access.log"
+        self._taken = 0
+
+    def take_requests(self, count: int) -> list[str]:
+        """Return method and status of the requests since the last call; waits until `count` are written down."""
+
+        def lines():
+            found = self.log.read_text().splitlines()[self._taken :] if self.log.exists() else []
+            return found if len(found) >= count else None
+
+        found = wait_until(lines, "nginx did not write down the requests") if count else lines() or []
+        self._taken += len(found)
+        return [" ".join(line.split()[:2]) for line in found]
+
+
+@contextmanager
+def running_nginx(folder):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for name in ("files", "files/whole", "files/secret"):
+        (folder / name).mkdir()
+        (folder / name / "cells.ozx").write_bytes(archive())
+    (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, port=port))
+    command = [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(folder / "nginx.conf")]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+    def listens():
+        assert process.poll() is None, (folder / "error.log").read_text()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+        return False
+
+    try:
+        wait_until(listens, "nginx does not listen")
+        yield Nginx(folder, port)
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+@pytest.fixture
+def nginx(tmp_path):
+    need("obstore", program=NGINX)
+    with running_nginx(tmp_path) as server:
+        yield server
+
+
+class TestNginx:
+    def test_budget(self, nginx):
+        read_all(ArchiveReader(RemoteSource(f"{nginx.url}/cells.ozx")), nginx.take_requests)
+        ranges = [line.split()[-1] for line in nginx.log.read_text().splitlines()]
+        assert ranges[0] == f"bytes=-{MIB}"
+        assert ranges[1].startswith("bytes=0-")
+
+    def test_a_small_file(self, nginx):
+        (nginx.files / "small one.ozx").write_bytes(ArchiveBuilder.valid().build())
+        reader = ArchiveReader(RemoteSource(f"{nginx.url}/small%20one.ozx"))
+        assert reader.read(reader.find("0/c/0")) == b"abcd"
+        assert nginx.take_requests(1) == ["GET 206"]
+
+    def test_an_empty_file(self, nginx):
+        (nginx.files / "empty.ozx").write_bytes(b"")
+        with pytest.raises(FormatError) as caught:
+            ArchiveReader(RemoteSource(f"{nginx.url}/empty.ozx")).check()
+        assert caught.value.rule in ("zip/not-a-zip", "zip/truncated")
+
+    def test_a_file_that_is_replaced(self, nginx):
+        reader = ArchiveReader(RemoteSource(f"{nginx.url}/cells.ozx"))
+        reader.check()
+        new = nginx.files / "new"
+        new.write_bytes(archive())
+        os.utime(new, (1_000_000_000, 1_000_000_000))
+        new.replace(nginx.files / "cells.ozx")
+        with pytest.raises(FormatError) as caught:
+            reader.read(reader.find("0/c/0"))
+        assert caught.value.rule == "zip/changed"
+
+    def test_without_ranges(self, nginx):
+        with pytest.raises(ResourceError, match="HTTP range requests"):
+            RemoteSource(f"{nginx.url}/whole/cells.ozx").size()
+
+    @pytest.mark.parametrize(("path", "message"), [("nowhere.ozx", "404"), ("secret/cells.ozx", "403")])
+    def test_refusals(self, nginx, path, message):
+        with pytest.raises(ResourceError, match=message):
+            RemoteSource(f"{nginx.url}/{path}").size()
+
+
+# --- S3 -------------------------------------------------------------------------------------------
+
+
+class Bucket:
+    """A bucket called `cells` on moto's server, and obstore's options for reading it."""
+
+    def __init__(self, endpoint: str, log) -> None:
+        import boto3  # noqa: PLC0415 - may be absent
+        from botocore.config import Config  # noqa: PLC0415
+
+        self._log = log
+        self.options = {
+            "endpoint": endpoint,
+            "region": "us-east-1",
+            "access_key_id": "someone",
+            "secret_access_key": "something",
+            "client_options": {"allow_http": True},
+        }
+        self._client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="someone",
+            aws_secret_access_key="something",
+            config=Config(proxies={}),
+        )
+        self._client.create_bucket(Bucket="cells")
+
+    def put(self, key: str, data: bytes) -> None:
+        self._client.put_object(Bucket="cells", Key=key, Body=data)
+
+    def sign(self, key: str) -> str:
+        return self._client.generate_presigned_url("get_object", {"Bucket": "cells", "Key": key})
+
+    def take_requests(self, _count: int = 0) -> list[str]:
+        """Return method and status of the requests since the last call."""
+        lines = [re.sub(r"\x1b\[\d+m", "", record.getMessage()) for record in self._log.records]
+        self._log.clear()
+        return [f"{found[1]} {found[2]}" for line in lines if (found := re.search(r'"([A-Z]+) .*" (\d{3})', line))]
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.fixture
+def bucket(caplog, monkeypatch):
+    need("obstore", "moto", "boto3", "flask")
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    caplog.set_level("INFO", "werkzeug")
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        bucket = Bucket(f"http://{host}:{port}", caplog)
+        bucket.put("images/day one.ozx", archive())
+        bucket.take_requests()
+        yield bucket
+        bucket.close()
+    finally:
+        server.stop()
+
+
+class TestS3:
+    def test_budget(self, bucket):
+        source = RemoteSource("s3://cells/images/day%20one.ozx", bucket.options)
+        read_all(ArchiveReader(source), bucket.take_requests)
+
+    def test_a_signed_url(self, bucket):
+        source = RemoteSource(bucket.sign("images/day one.ozx"))
+        assert "?" not in source.name
+        read_all(ArchiveReader(source), bucket.take_requests)
+
+    def test_an_object_that_is_replaced(self, bucket):
+        reader = ArchiveReader(RemoteSource("s3://cells/images/day one.ozx", bucket.options))
+        reader.check()
+        bucket.put("images/day one.ozx", archive()[:-1] + b"]")
+        with pytest.raises(FormatError) as caught:
+            reader.read(reader.find("0/c/0"))
+        assert caught.value.rule == "zip/changed"
+
+    def test_an_empty_object(self, bucket):
+        bucket.put("empty.ozx", b"")
+        with pytest.raises(FormatError) as caught:
+            ArchiveReader(RemoteSource("s3://cells/empty.ozx", bucket.options)).check()
+        assert caught.value.rule in ("zip/not-a-zip", "zip/truncated")
+
+    def test_a_key_that_is_not_there(self, bucket):
+        with pytest.raises(ResourceError, match=r"no such file; .* 404"):
+            RemoteSource("s3://cells/nowhere.ozx", bucket.options).size()
+
+    def test_without_a_signature(self, bucket):
+        with pytest.raises(ResourceError, match="403") as caught:
+            RemoteSource("s3://cells/images/day one.ozx", {**bucket.options, "skip_signature": True}).size()
+        assert "skip_signature" in caught.value.hint
