@@ -6,9 +6,10 @@ import zipfile
 import pytest
 from hierarchies import FIXTURES, tree
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+from range_server import serving
 
 from ozx.archive.byte_source import FileSource, MemorySource
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UsageError
 from ozx.flow import browsing
 from ozx.flow.browsing import ArchiveView, DirectoryView, open_view
 from ozx.hierarchy.comment import make_comment
@@ -150,3 +151,57 @@ def test_a_packed_fixture_keeps_its_promise(tmp_path, hierarchy):
     view = open_view(str(pack_tree(hierarchy, tmp_path / "a.ozx")))
     assert view.is_metadata_first
     assert {item.key for item in view.leading} == {key for key in tree(hierarchy) if is_metadata_key(key)}
+
+
+def test_a_view_from_a_node_shows_what_is_below_it(tmp_path, image):
+    path = pack_tree(image, tmp_path / "a.ozx")
+    below = tree(image / "labels" / "cells")
+    view = open_view(f"{path}|zip:labels/cells/")
+    assert view.node == "labels/cells"
+    assert {item.key: b"".join(view.iter_value(item)) for item in view.iter_items()} == below
+    metadata = {key: value for key, value in below.items() if is_metadata_key(key)}
+    assert {item.key: view.read_document(item) for item in view.iter_items(metadata_only=True)} == metadata
+    assert [item.key for item in view.leading] == [item.key for item in view.iter_items(metadata_only=True)]
+    for key in ("zarr.json", "0/zarr.json", next(key for key in below if "/c/" in key)):
+        assert b"".join(view.iter_value(view.find(key))) == below[key]
+        data = path.read_bytes()
+        offset = view.data_offset(view.find(key))
+        assert data[offset : offset + len(below[key])] == below[key]
+    assert view.find("labels/cells/zarr.json") is view.find("0") is None
+
+
+def test_a_view_from_a_node_does_not_show_what_is_only_called_alike(tmp_path):
+    group = b'{"zarr_format": 3, "node_type": "group"}'
+    values = {"zarr.json": group, "0/zarr.json": group, "00/zarr.json": group, "0/c": b"1", "0.txt": b"2"}
+    view = open_view(f"{zip_values(tmp_path / 'a.zip', values)}|zip:0")
+    assert [item.key for item in view.iter_items()] == ["zarr.json", "c"]
+
+
+@pytest.mark.parametrize(
+    ("node", "hint"),
+    [("labels/cell", "labels/cells"), ("label", "labels"), ("LABELS", "0 and 1"), ("0/c", "among others")],
+)
+@pytest.mark.parametrize("json_first", [True, False])
+def test_a_node_that_does_not_exist(tmp_path, image, node, hint, json_first):
+    path = pack_tree(image, tmp_path / "a.ozx", PROMISE if json_first else b"")
+    with pytest.raises(UsageError, match=f"has no node '{node}'") as caught:
+        open_view(f"{path}|zip:{node}")
+    assert hint in caught.value.hint
+    assert caught.value.path == str(path)
+
+
+def test_nodes_of_zarr_v2(tmp_path):
+    legacy = FIXTURES / "legacy.ome.zarr"
+    view = open_view(f"{zip_values(tmp_path / 'a.zip', tree(legacy))}|zip:0/")
+    assert {item.key for item in view.iter_items()} == tree(legacy / "0").keys()
+
+
+@pytest.mark.parametrize(("node", "folder"), [("", "."), ("|zip:labels/", "labels")])
+def test_a_view_of_an_archive_behind_a_url(tmp_path, image, node, folder):
+    pytest.importorskip("obstore", reason="the extra remote is not installed")
+    with serving(pack_tree(image, tmp_path / "a.ozx").read_bytes()) as server:
+        view = open_view(server.url + node)
+        assert {item.key: view.read_document(item) for item in view.leading} == {
+            key: value for key, value in tree(image / folder).items() if is_metadata_key(key)
+        }
+        assert len(server.take_requests()) == 1  # its last MiB is the whole of it

@@ -13,7 +13,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow import directory_sink, fast_unpacking
 from ozx.flow.archive_source import iter_entries
-from ozx.flow.directory_sink import check_keys, folders_of, make_folders, write_entries
+from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.operations.unpack import unpack
 from ozx.progress import NO_PROGRESS
 
@@ -275,3 +275,14 @@ def test_a_file_cut_off_after_it_was_opened_gives_an_error(tmp_path, write):
     make_folders(str(target), folders_of(reader.columns.names()))
     with pytest.raises(OzxError, match=r"shrank|ends at"):
         write(reader, str(target))
+
+
+@pytest.mark.parametrize("folder", ["a", "a/b", "a/a/a"])
+def test_a_lifted_folder_takes_the_place_of_what_was_around_it(tmp_path, folder):
+    values = {"a": b"1", "x/y": b"2", ".ozx-lift": b"3", ".ozx-lift-/z": b"4"}
+    for key, value in values.items():
+        (tmp_path / folder / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / key).write_bytes(value)
+    lift_folder(str(tmp_path), folder)
+    assert tree(tmp_path) == values
+    assert sorted(os.listdir(tmp_path)) == sorted({key.split("/")[0] for key in values})

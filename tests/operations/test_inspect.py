@@ -15,7 +15,7 @@ from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 
 from ozx.archive.byte_source import FileSource
 from ozx.cli.info_text import describe
-from ozx.errors import FormatError, OzxError
+from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import Well
 from ozx.operations.inspect import MOST_IMAGES, Container, NodeSummary, inspect
@@ -350,3 +350,29 @@ def test_any_json_as_the_root_is_shown_or_refused(tmp_path, document, key):
         describe(inspect(path))
     except OzxError:
         return
+
+
+def test_a_node_is_inspected_as_its_own_directory_is(tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "scan.ozx")
+    folder = FIXTURES / "image.ome.zarr" / "labels" / "cells"
+    for uri in (f"ozx://{path}/labels/cells", f"{path}|zip:labels/cells/"):
+        found, expected = inspect(uri).to_dict(), inspect(folder).to_dict()
+        assert found.pop("path") == uri
+        assert found.pop("container")["format"] == "zip"
+        assert {key: expected[key] for key in found} == found  # name, entries, bytes, images, nodes, …
+    assert found["entries"] == len(tree(folder)) > 2
+
+
+def test_a_node_that_is_an_array_is_no_fault(tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "scan.ozx")
+    inspection = inspect(f"{path}|zip:labels/cells/0")
+    assert (inspection.name, inspection.kind, inspection.notes) == ("0", "other", ())
+    assert [level.path for level in inspection.arrays] == [""]
+
+
+def test_a_missing_node_is_a_wrong_call(tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "scan.ozx")
+    with pytest.raises(UsageError, match="no node '7'"):
+        inspect(f"{path}|zip:7/")
+    with pytest.raises(UsageError, match="found a directory"):
+        inspect(f"{FIXTURES / 'image.ome.zarr'}|zip:0/")

@@ -9,7 +9,7 @@ import pytest
 from hierarchies import FIXTURES, tree
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UsageError
 from ozx.flow.browsing import FileSource
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.list_entries import list_entries
@@ -110,3 +110,18 @@ def test_nodes_need_no_numpy(tmp_path):
     )
     result = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("nodes", [False, True])
+def test_the_entries_of_a_node(tmp_path, nodes):
+    path = pack_tree(IMAGE, tmp_path / "a.ozx")
+    whole = {entry.key: (entry.size, entry.offset, entry.crc32) for entry in list_entries(path, nodes=nodes)}
+    listing = list_entries(f"{path}|zip:labels/cells/", nodes=nodes)
+    assert listing.path == f"{path}|zip:labels/cells/"
+    prefix = "labels/cells/"
+    assert {prefix + entry.key: (entry.size, entry.offset, entry.crc32) for entry in listing} == {
+        key: values for key, values in whole.items() if key.startswith(prefix)
+    }
+    assert len(list(listing)) > 1
+    with pytest.raises(UsageError, match="no node 'labels/cell'"):
+        list_entries(f"{path}|zip:labels/cell/", nodes=nodes)

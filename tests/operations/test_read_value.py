@@ -81,3 +81,14 @@ def test_the_archive_is_read_by_who_asks_for_no_metadata_first(tmp_path):
         tmp_path / "a.ozx", {"zarr.json": b"{}", "0/c": b"1", "late/zarr.json": b"hidden by the promise"}
     )
     assert read(path, "late/zarr.json") == b"hidden by the promise"
+
+
+def test_keys_are_relative_to_the_node(tmp_path):
+    path = pack_tree(IMAGE, tmp_path / "a.ozx")
+    for key, value in tree(IMAGE / "labels" / "cells").items():
+        assert read(f"ozx://{path}/labels/cells", key) == read(f"{path}|zip:labels/cells/", key) == value
+    with pytest.raises(UsageError, match=r"has no key '0/zarr\.jso'") as caught:
+        read_value(f"{path}|zip:labels/cells/", "0/zarr.jso")
+    assert caught.value.hint == "Did you mean 0/zarr.json?"
+    with pytest.raises(UsageError, match=r"has no key 'labels/zarr\.json'"):
+        read_value(f"{path}|zip:labels/cells/", "labels/zarr.json")

@@ -193,3 +193,43 @@ def test_what_windows_explorer_made_is_unpacked(tmp_path):
             archive.writestr("folder/", b"")
             archive.writestr("folder/value", b"v" * 1000)
     assert tree(unpack(path).path) == {"folder/value": b"v" * 1000}
+
+
+@pytest.mark.parametrize("node", ["labels", "labels/cells", "labels/cells/0"])
+def test_a_node_becomes_the_root_of_a_directory(image, tmp_path, node):
+    path = ozx.pack(image, tmp_path / "a.ozx", sync=False).path
+    result = unpack(f"ozx://{path}/{node}", sync=False)
+    expected = tree(image / node)
+    assert result.path == str(tmp_path / f"{node.rpartition('/')[2]}.ome.zarr")
+    assert result.source == f"ozx://{path}/{node}"
+    assert tree(result.path) == expected
+    assert (result.entries, result.bytes) == (len(expected), sum(map(len, expected.values())))
+    assert result.notes == ()
+    other = unpack(f"{path}|zip:{node}/", tmp_path / "elsewhere", sync=False)
+    assert tree(other.path) == expected
+    assert sorted(os.listdir(tmp_path)) == sorted(["a.ozx", os.path.basename(result.path), "elsewhere"])
+
+
+def test_a_node_whose_names_repeat(tmp_path):
+    group = b'{"zarr_format": 3, "node_type": "group"}'
+    below = {"zarr.json": group, "a/zarr.json": group, "a/a/zarr.json": group, ".ozx-lift/x": b"1", "a/c/0": b"2"}
+    values = {"zarr.json": group, "b": b"3", "a/zarr.json": group} | {
+        f"a/a/{key}": value for key, value in below.items()
+    }
+    # An entry for a folder beside the node is nobody's business here.
+    path = zipped(tmp_path / "a.zip", values | {"empty/": b""}, compression=zipfile.ZIP_DEFLATED)
+    result = unpack(f"{path}|zip:a/a", tmp_path / "out")
+    assert (tree(result.path), result.notes) == (below, ())
+
+
+def test_a_node_that_does_not_exist_leaves_nothing_behind(image, tmp_path):
+    path = ozx.pack(image, tmp_path / "a.ozx", sync=False).path
+    with pytest.raises(UsageError, match="no node 'labels/cell'") as caught:
+        unpack(f"{path}|zip:labels/cell", tmp_path / "out")
+    assert "labels/cells" in caught.value.hint
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def test_a_url_is_to_be_downloaded_first():
+    with pytest.raises(UsageError, match="found a URL"):
+        unpack("https://example.org/a.ozx")

@@ -327,3 +327,28 @@ def test_every_read_may_fail(tmp_path):
             assert found == []
             return
     pytest.fail("it reads more than 50 times")
+
+
+def test_of_a_node_the_findings_are_those_below_it_and_those_of_the_file(tmp_path):
+    builder = ArchiveBuilder.valid()
+    values = {name: entry.value for name, entry in zip(builder.names(), builder.entries, strict=True)}
+    values |= {"1/zarr.json": group("0.4"), "2/zarr.json": group("0.3"), "readme.txt": b"x"}
+    path = zip_values(tmp_path / "a.ozx", values)
+    whole, node = validate(path), validate(f"{path}|zip:1/")
+    assert node.path == f"{path}|zip:1/"
+    assert {finding.where.entry for finding in node.findings} == {None, "1/zarr.json"}
+    assert {finding.where.entry for finding in whole.findings} >= {None, "1/zarr.json", "2/zarr.json"}
+    kept = [finding for finding in whole.findings if finding.where.entry in (None, "1/zarr.json")]
+    assert list(node.findings) == kept
+    assert not node.valid
+    assert validate(f"{path}|zip:0/").valid
+
+
+def test_a_node_that_does_not_exist_is_a_wrong_call_but_a_broken_file_is_a_finding(tmp_path):
+    path = ArchiveBuilder.valid().write(tmp_path / "a.ozx")
+    with pytest.raises(UsageError, match="no node '9'"):
+        validate(f"{path}|zip:9/")
+    with pytest.raises(UsageError, match="found a URL"):
+        validate("https://example.org/a.ozx")
+    (tmp_path / "b.ozx").write_bytes(b"no archive")
+    assert not validate(f"{tmp_path / 'b.ozx'}|zip:9/").valid

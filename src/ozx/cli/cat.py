@@ -20,12 +20,14 @@ __all__ = ["command"]
 def command(*, path: str, key: str) -> None:
     """Write one value to standard output, byte for byte.
 
-    KEY is as ozx ls shows it. Binary values are not written to a terminal.
+    KEY is as ozx ls shows it for the same FILE: relative to the node where FILE names one. Binary values are not
+    written to a terminal.
 
     \b
     Examples:
       ozx cat cells.ozx zarr.json
       ozx cat cells.ozx 0/c/0/0/0 > chunk.bin
+      ozx cat ozx:///data/cells.ozx/labels/nuclei zarr.json
     """
     blocks = read_value(path, key)
     if sys.stdout.isatty():

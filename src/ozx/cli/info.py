@@ -20,10 +20,14 @@ def command(*, path: str, as_json: bool) -> None:
     One screen: what it is called, axes and sizes with units, channels, resolution levels, labels, how it is stored,
     and what is missing or malformed. No pixels are read.
 
+    FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (to be
+    quoted in a shell).
+
     \b
     Examples:
       ozx info cells.ozx
       ozx info cells.ome.zarr --json
+      ozx info ozx:///data/cells.ozx/labels/nuclei
     """
     inspection = inspect(path)
     if as_json:

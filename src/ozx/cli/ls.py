@@ -23,13 +23,15 @@ _LINES = 4096
 def command(*, path: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
-    One line each, in the order of the archive: size in bytes, how it is stored, and the key.
+    One line each, in the order of the archive: size in bytes, how it is stored, and the key. Of a node
+    (ozx:///data/cells.ozx/labels/nuclei) what is below it, by keys relative to it.
 
     \b
     Examples:
       ozx ls cells.ozx
       ozx ls cells.ozx --nodes
       ozx ls cells.ozx | sort -n | tail
+      ozx ls 'cells.ozx|zip:labels/nuclei/'
     """
     listing = list_entries(path, nodes=nodes)
     lines = _iter_json(listing) if as_json else _iter_lines(listing)

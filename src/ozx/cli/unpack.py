@@ -26,10 +26,13 @@ def command(
     cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked just so. Every
     value is checked against its CRC-32; the directory appears under its name only when all of them are right.
 
+    Of a node (ozx:///data/cells.ozx/labels/nuclei) only what is below it is unpacked, and it becomes the root.
+
     \b
     Examples:
       ozx unpack cells.ozx
       ozx unpack cells.ozx /scratch/cells.ome.zarr
+      ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
     """
     with progress_bar(quiet=quiet or as_json) as progress:
         result = unpack(file, out, force=force, allow_bombs=allow_bombs, sync=not no_sync, progress=progress)

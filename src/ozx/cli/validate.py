@@ -33,7 +33,9 @@ def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str
     """Check .ozx files and OME-Zarr directories against RFC-9.
 
     A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
-    what can apply is checked. The bytes of metadata are checked, those of chunks are not: ozx unpack checks them all.
+    what can apply is checked. Of a node (ozx:///data/cells.ozx/labels/nuclei) the whole file is checked; findings about
+    what is beside the node are left out. The bytes of metadata are checked, those of chunks are not: ozx unpack checks
+    them all.
 
     The exit code is 0 when all are valid, 1 when one is not, 3 when there are warnings and --strict is given, 4 when
     one cannot be read.

@@ -4,6 +4,8 @@
     What flows: a store key, and a value that nobody has read yet.
 ``listing``
     What a directory holds, in the order an archive is written in; what is left out and what is refused.
+``location``
+    Which file a path, URL or node URI means, and which node in it.
 ``browsing``
     Looking into an archive or a directory without judging it: as little as possible is read.
 ``directory_source``, ``archive_source``

@@ -1,5 +1,7 @@
 """Looking into an archive or a directory without judging it: what `info`, `ls` and `cat` have in common.
 
+An archive may be looked into from one of its nodes: keys are relative to it then, and nothing else is seen.
+
 `list_directory` and `ArchiveReader` prepare for moving everything and refuse what cannot be moved; here as little as
 possible is read, and whatever is there is shown.
 """
@@ -7,7 +9,7 @@ possible is read, and whatever is there is shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
@@ -16,7 +18,8 @@ from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, entry_name, find_data, iter_value
 from ozx.archive.records import CENTRAL_HEADER, CentralHeader
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.location import Location, parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
@@ -25,9 +28,10 @@ from ozx.hierarchy.keys import (
     component_order,
     is_legacy_metadata_key,
     is_metadata_key,
+    node_of,
 )
 
-__all__ = ["ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view"]
+__all__ = ["ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
 
 _BLOCK = 1 << 20
 # From here on numpy's import (0.1 s) is paid back by reading the central directory several times as fast.
@@ -35,11 +39,15 @@ _MANY_ENTRIES = 50_000
 # A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
 _LONGEST_DOCUMENT = 1 << 28
 
+# Comparing a name with so many others takes a tenth of a second.
+_MOST_COMPARED = 2_000
+_SHOWN = 3
+
 _ENDINGS = (METADATA, *LEGACY_METADATA)
 
 
 class Item(NamedTuple):
-    """One entry of an archive or one file of a directory: its key, and the size of its value in bytes.
+    """One entry of an archive or one file of a directory: its key from the view's node, and its size in bytes.
 
     `header` is the entry's header in the central directory, None for a file.
     """
@@ -56,6 +64,10 @@ class ArchiveView:
     ----------
     source
         The archive's bytes.
+    node
+        The node from which it is looked at; the root's path is empty.
+    ahead
+        How many bytes one read of metadata brings at least.
 
     Raises
     ------
@@ -63,16 +75,28 @@ class ArchiveView:
         What `ozx.archive.directory.read_end` raises.
     """
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, node: str = "", *, ahead: int = 1 << 17) -> None:
         self.source = source
+        self.node = node
+        self._prefix = f"{node}/" if node else ""
         self.end: EndOfDirectory = read_end(source)
         self.comment: Comment = parse_comment(self.end.comment)
         # Metadata documents that are read one after the other mostly stand one behind the other.
-        self._ahead = ReadAhead(source)
+        self._ahead = ReadAhead(source, ahead)
 
-    @cached_property
+    @property
+    def name(self) -> str:
+        """Path or URL of the archive."""
+        return self.source.name
+
+    @property
     def leading(self) -> list[Item]:
         """The ``zarr.json`` entries before the first entry that is none."""
+        return list(self._below(self._leading))
+
+    @cached_property
+    def _leading(self) -> list[Item]:
+        """Those of the whole archive."""
         headers = iter_headers(self.source, self.end)
         items = (Item(entry_name(header), header.uncompressed_size, header) for header in headers)
         return list(takewhile(lambda item: is_metadata_key(item.key), items))
@@ -83,18 +107,30 @@ class ArchiveView:
 
         RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
         """
-        return self.comment.json_first and bool(self.leading) and self.leading[0].key == ROOT_METADATA
+        return self.comment.json_first and bool(self._leading) and self._leading[0].key == ROOT_METADATA
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
         """Yield the entries in the order of the central directory, those of folders included."""
         if metadata_only and self.is_metadata_first:
             yield from self.leading
             return
+        for item in self._below(self._iter_all()):
+            if not metadata_only or is_any_metadata_key(item.key):
+                yield item
+
+    def _iter_all(self) -> Iterator[Item]:
         is_big = self.end.entries > _MANY_ENTRIES
         for header in self._iter_columns() if is_big else iter_headers(self.source, self.end):
             key = header.name.decode("ascii") if header.name.isascii() else entry_name(header)
-            if not metadata_only or is_any_metadata_key(key):
-                yield Item(key, header.uncompressed_size, header)
+            yield Item(key, header.uncompressed_size, header)
+
+    def _below(self, items: Iterable[Item]) -> Iterable[Item]:
+        """Return those of `items` that are below the node, their keys relative to it."""
+        prefix = self._prefix
+        if not prefix:
+            return items
+        length = len(prefix)
+        return (item._replace(key=item.key[length:]) for item in items if item.key.startswith(prefix))
 
     def find(self, key: str) -> Item | None:
         """Return the entry called `key`, the last one where several are, or None."""
@@ -154,8 +190,15 @@ class DirectoryView:
         The directory.
     """
 
+    node = ""  # a node below is a sub-directory
+
     def __init__(self, path: str) -> None:
         self.path = path
+
+    @property
+    def name(self) -> str:
+        """Path of the directory."""
+        return self.path
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
         """Yield the files, folder by folder: those of a folder before those of its sub-folders."""
@@ -204,17 +247,69 @@ class DirectoryView:
         return os.path.join(self.path, key)
 
 
-def open_view(path: str) -> ArchiveView | DirectoryView:
-    """Return a look into the archive or the directory at `path`.
+def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
+    """Return a look into an archive or a directory, or into an archive from one of its nodes.
+
+    Parameters
+    ----------
+    text
+        A path, a URL, or a node URI (`ozx.flow.location.parse_location`).
 
     Raises
     ------
     FormatError, UnsupportedError
         It is a file, but no archive that can be read.
+    UsageError
+        There is no such node; the hint names nodes that are like it.
     OSError
         There is nothing, or it cannot be opened.
     """
-    return DirectoryView(path) if os.path.isdir(path) else ArchiveView(FileSource(path))
+    location = parse_location(text)
+    if os.path.isdir(location.path):
+        return DirectoryView(location.path)
+    view = _open_remote(location) if location.is_remote else ArchiveView(FileSource(location.path), location.node)
+    if location.node:
+        _check_node(view)
+    return view
+
+
+def similar_nodes(node: str, nodes: Iterable[str]) -> str:
+    """Return a hint for who asked for a node that does not exist.
+
+    Examples
+    --------
+    >>> similar_nodes("labels/cell", ["", "labels", "labels/cells"])
+    'Did you mean labels/cells or labels?'
+    >>> similar_nodes("9", ["", "0", "1"])
+    'It has 0 and 1.'
+    >>> similar_nodes("9", [""])
+    'It has no node but the root.'
+    """
+    import difflib  # noqa: PLC0415 (only errors need it)
+
+    others = sorted(filter(None, nodes))
+    alike = difflib.get_close_matches(node, others[:_MOST_COMPARED], _SHOWN)
+    if alike:
+        return f"Did you mean {' or '.join(alike)}?"
+    if not others:
+        return "It has no node but the root."
+    top = [other for other in others if "/" not in other] or others
+    return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
+
+
+def _open_remote(location: Location) -> ArchiveView:
+    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
+
+    # Far away a request costs more than the bytes it brings.
+    return ArchiveView(RemoteSource(location.path), location.node, ahead=1 << 20)
+
+
+def _check_node(view: ArchiveView) -> None:
+    """Raise `UsageError` when the node from which the archive is looked at has no metadata."""
+    whole = ArchiveView(view.source)
+    nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
+    if view.node not in nodes:
+        raise UsageError(f"it has no node {view.node!r}", path=view.source.name, hint=similar_nodes(view.node, nodes))
 
 
 def is_any_metadata_key(key: str) -> bool:

@@ -10,7 +10,7 @@ from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
 from ozx.progress import Progress
 
-__all__ = ["check_keys", "folders_of", "make_folders", "write_entries"]
+__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries"]
 
 _RESERVED_ON_WINDOWS = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³")]
@@ -46,6 +46,22 @@ def make_folders(target: str, folders: Iterable[str]) -> None:
     """Make `folders` in the empty directory `target`."""
     for folder in folders:
         os.mkdir(f"{target}/{folder}")
+
+
+def lift_folder(target: str, folder: str) -> None:
+    """Make what is in `folder`, which is all there is in the directory `target`, the contents of `target` itself."""
+    top, *below = folder.split("/")
+    names = os.listdir(f"{target}/{folder}")
+    aside = ".ozx-lift"
+    while aside in (top, *names):
+        aside += "-"
+    os.rename(f"{target}/{top}", f"{target}/{aside}")
+    source = "/".join((target, aside, *below))
+    for name in names:
+        os.rename(f"{source}/{name}", f"{target}/{name}")
+    for _ in (top, *below):
+        os.rmdir(source)
+        source = os.path.dirname(source)
 
 
 def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:

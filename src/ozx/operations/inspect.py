@@ -90,7 +90,7 @@ class Inspection:
     entries
         Entries of the archive, or files of the directory.
     bytes
-        Size of the archive, or of all files.
+        Size of the archive, or of all files; of a node the values below it.
     decoded_bytes
         Size of all arrays once decoded, as far as their types have a known size.
     container
@@ -134,13 +134,21 @@ class Inspection:
 
 
 def inspect(path: str | os.PathLike[str]) -> Inspection:
-    """Return what an ``.ozx`` file, another ZIP file, or a directory holds.
+    """Return what an ``.ozx`` file, another ZIP file, or a directory holds, or what there is below one of its nodes.
 
     Of an archive whose comment promises ``jsonFirst`` only the end records and the leading ``zarr.json`` are read, so
     that the time does not depend on the number of entries. Malformed metadata is shown as far as it goes, with notes.
 
+    Parameters
+    ----------
+    path
+        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: all paths are relative to the node
+        then, and entries and bytes are those below it.
+
     Raises
     ------
+    UsageError
+        There is no such node.
     FormatError
         It is no ZIP file, a broken one, or a directory without metadata at its root.
     UnsupportedError
@@ -162,7 +170,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     ('labels', 'labels', '0.5')
     """
     name = os.fspath(path)
-    view = open_view(name)
+    view = open_view(path)
     if isinstance(view, DirectoryView):
         _check_root(view)
     notes: list[str] = []
@@ -179,7 +187,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     return Inspection(
         path=name,
         kind=kind,
-        name=_name(name, images, plate),
+        name=_name(view.node or view.name, images, plate),
         ome_version=_version(nodes),
         zarr_format=None if root is None else root.zarr_format,
         entries=entries,
@@ -221,15 +229,15 @@ def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, i
     """Return the nodes, the number of entries, and the size of it all in bytes."""
     collector = NodeCollector()
     entries = size = 0
-    is_archive = isinstance(view, ArchiveView)
-    for item in view.iter_items(metadata_only=is_archive):
+    is_whole_archive = isinstance(view, ArchiveView) and not view.node
+    for item in view.iter_items(metadata_only=is_whole_archive):
         entries, size = entries + 1, size + item.size
         if is_any_metadata_key(item.key):
             try:
                 collector.add(item.key, view.read_document(item))
             except (FormatError, UnsupportedError) as error:
                 collector.add_problem(item.key, error.message)
-    if isinstance(view, ArchiveView):
+    if isinstance(view, ArchiveView) and is_whole_archive:
         entries, size = view.end.entries, view.source.size()
     return collector.nodes(), entries, size
 
@@ -284,6 +292,8 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)
         found = "no Zarr metadata at all" if where is None else f"the first is {where}/, a level too deep"
         notes.append(f"no hierarchy: there is no zarr.json at the root of the archive; {found}")
+    elif view.node:
+        pass  # a node of an OME-Zarr hierarchy may be an array, or a group without ome metadata
     elif root.array is not None:
         notes.append("a bare Zarr array, no OME-Zarr: OME-Zarr begins with a group that has ome metadata")
     elif root.ome is None:

@@ -19,7 +19,7 @@ class ListedEntry(NamedTuple):
     Attributes
     ----------
     key
-        The store key: the entry's name.
+        The store key: the entry's name, from the node that was asked for.
     size
         Length of the value in bytes.
     crc32, method
@@ -93,7 +93,8 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     Parameters
     ----------
     path
-        An ``.ozx`` file, another ZIP file, or a directory.
+        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
+        ``ozx:///data/cells.ozx/labels/cells``: what is below that node, by keys relative to it.
     nodes
         List only metadata: ``zarr.json``, and where there are any the keys of Zarr v2. Of an archive whose comment
         promises ``jsonFirst`` only the beginning of the central directory is read then.
@@ -102,6 +103,8 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     ------
     FormatError, UnsupportedError
         It is a file, but no archive that can be read; the central directory is damaged (while iterating).
+    UsageError
+        There is no such node.
     OSError
         It does not exist or cannot be read.
 
@@ -116,4 +119,4 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     [('zarr.json', 2, 39)]
     """
     name = os.fspath(path)
-    return EntryListing(name, nodes, open_view(name))
+    return EntryListing(name, nodes, open_view(path))

@@ -23,14 +23,15 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     Parameters
     ----------
     path
-        An ``.ozx`` file, another ZIP file, or a directory.
+        An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
+        ``ozx:///data/cells.ozx/labels/cells``.
     key
-        A store key, as ``ozx ls`` shows it.
+        A store key, as ``ozx ls`` shows it for the same `path`: relative to the node.
 
     Raises
     ------
     UsageError
-        There is no such key; the hint names keys that are like it.
+        There is no such node, or no such key; the hint names some that are like it.
     FormatError
         The archive is damaged. That the CRC-32 is wrong (``zip/crc``) is known only after the last block.
     UnsupportedError
@@ -49,7 +50,7 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     b'{}'
     """
     name = os.fspath(path)
-    view = open_view(name)
+    view = open_view(path)
     fault = name_fault(key) if isinstance(view, DirectoryView) else None
     if fault is not None:
         raise UsageError(f"{key!r} is no key: {fault}", path=name)

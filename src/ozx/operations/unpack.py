@@ -16,7 +16,9 @@ from ozx.atomic import replacing_directory
 from ozx.errors import OzxError, UsageError
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
-from ozx.flow.directory_sink import check_keys, folders_of, make_folders, write_entries
+from ozx.flow.browsing import open_view
+from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
+from ozx.flow.location import Location, parse_local
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -31,7 +33,7 @@ class UnpackResult:
     Attributes
     ----------
     source, path
-        The archive, and the directory made of it.
+        The archive or node URI as it was given, and the directory made of it.
     entries, bytes
         Number of files written, and of bytes in them.
     notes
@@ -58,14 +60,16 @@ def unpack(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> UnpackResult:
-    """Write every value of an archive as a file of a directory; each CRC-32 is checked.
+    """Write every value of an archive, or of one of its nodes, as a file of a directory; each CRC-32 is checked.
 
     Parameters
     ----------
     path
-        An .ozx file, or any ZIP file.
+        An .ozx file, or any ZIP file; or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: that node becomes
+        the root of the directory.
     out
-        The directory to make; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it.
+        The directory to make; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
+        ``labels/cells`` of it ``cells.ome.zarr``.
     force
         Whether an existing directory may be replaced; the old one stays until the new one is complete.
     allow_bombs
@@ -82,7 +86,7 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `out` exists.
+        `out` exists, or there is no such node.
     OSError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -91,8 +95,12 @@ def unpack(
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
-    archive = os.fspath(path)
-    target = (default_directory(archive) if out is None else os.fspath(out)).rstrip("/") or "/"
+    location = parse_local(path)
+    archive, node = location.path, location.node
+    prefix = f"{node}/" if node else ""
+    target = (_default_target(location) if out is None else os.fspath(out)).rstrip("/") or "/"
+    if node:
+        open_view(path)  # there is such a node, or the error says which there are
     source = FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
@@ -102,22 +110,15 @@ def unpack(
         raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
-    indices = _value_indices(reader)
-    size = int(columns.uncompressed_sizes.sum())
+    values = _value_indices(reader)
+    indices = _indices_below(reader, values, prefix) if node else values
+    size = int(columns.uncompressed_sizes[indices].sum())
     progress.start(os.path.basename(target), size)
     try:
         with replacing_directory(target, force=force, sync=sync) as new:
-            names = columns.names()
-            folders = folders_of(names)
-            check_keys(
-                names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, new.path
-            )
-            del names
-            make_folders(new.path, folders)
-            if fast_unpacking.is_available(reader):
-                fast_unpacking.write_files(reader, indices, new.path, progress)
-            else:
-                write_entries(new.path, iter_entries(reader, indices.tolist()), progress)
+            _write_values(reader, indices, prefix, new.path, progress)
+            if node:
+                lift_folder(new.path, node)
             source.check_unchanged()
             notes = [f"finished or removed {left}, left by a run that was killed" for left in new.swept]
     except OzxError as error:
@@ -125,10 +126,10 @@ def unpack(
     finally:
         source.close()
     progress.stop()
-    skipped = len(columns) - len(indices)
-    if skipped:
+    skipped = len(columns) - len(values)
+    if skipped and not node:
         notes.append(f"{skipped:,} entries stand for folders and hold no value; a folder is made where a file needs it")
-    return UnpackResult(archive, target, len(indices), size, tuple(notes))
+    return UnpackResult(os.fspath(path), target, len(indices), size, tuple(notes))
 
 
 def default_directory(path: str) -> str:
@@ -148,6 +149,32 @@ def default_directory(path: str) -> str:
             stem = stem[: -len(ending)]
             break
     return stem + ".ome.zarr"
+
+
+def _default_target(location: Location) -> str:
+    if not location.node:
+        return default_directory(location.path)
+    return os.path.join(os.path.dirname(location.path), default_directory(location.node.rpartition("/")[2]))
+
+
+def _write_values(
+    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, folder: str, progress: Progress
+) -> None:
+    """Write the values of the entries `indices`, all there are below `prefix`, into the empty directory `folder`."""
+    names = reader.columns.names()
+    folders = folders_of([name for name in names if name.startswith(prefix)] if prefix else names)
+    check_keys(names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, folder)
+    del names
+    make_folders(folder, folders)
+    if fast_unpacking.is_available(reader):
+        fast_unpacking.write_files(reader, indices, folder, progress)
+    else:
+        write_entries(folder, iter_entries(reader, indices.tolist()), progress)
+
+
+def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:
+    names = reader.columns.names()
+    return np.array([index for index in indices.tolist() if names[index].startswith(prefix)], np.int64)
 
 
 def _value_indices(reader: ArchiveReader) -> NDArray[np.int64]:

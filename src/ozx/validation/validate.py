@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from ozx.archive.audit import ArchiveFacts, audit
 from ozx.archive.byte_source import FileSource
@@ -11,6 +12,8 @@ from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.name_audit import iter_names
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.browsing import open_view
+from ozx.flow.location import parse_local
 from ozx.validation.container_rules import (
     EntryRoles,
     check_comment,
@@ -44,7 +47,9 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     Parameters
     ----------
     path
-        A file or a directory. Of a directory only what can apply is checked.
+        A file or a directory. Of a directory only what can apply is checked. Of a node URI such as
+        ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked, as a node is only as good as the file it is
+        in; findings about entries that are not below the node are left out, those about the file as a whole stay.
     profile
         ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
         comments other than RFC-9's.
@@ -54,7 +59,7 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     OSError
         It does not exist or cannot be read.
     UsageError
-        There is no such profile.
+        There is no such profile, or no such node; or it is a URL.
 
     Examples
     --------
@@ -63,16 +68,20 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     """
     if profile not in PROFILES:
         raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
-    where = os.fspath(path)
+    given, location = os.fspath(path), parse_local(path)
+    where, node = location.path, location.node
     if os.path.isdir(where):
-        return Report.of(where, "directory", check_directory(where))
+        return Report.of(given, "directory", check_directory(where))
+    if node:
+        with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
+            open_view(path)
     source = FileSource(where)
     try:
         findings = [*check_file_name(where), *check_surroundings(where)]
         findings += check_archive(ArchiveReader(source), strict=profile == "strict")
     finally:
         source.close()
-    return Report.of(where, "archive", findings)
+    return Report.of(given, "archive", [finding for finding in findings if _concerns(finding, node)])
 
 
 def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Finding]:
@@ -98,6 +107,11 @@ def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Fi
         reader.source.check_unchanged()
     except FormatError as error:
         yield finding_from_error(error)
+
+
+def _concerns(finding: Finding, node: str) -> bool:
+    entry = finding.where.entry
+    return not node or entry is None or entry.startswith(f"{node}/")
 
 
 def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:

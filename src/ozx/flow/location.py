@@ -1,0 +1,204 @@
+"""Naming a node inside an archive: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from ozx.archive.remote_errors import printable_url
+from ozx.errors import UsageError
+
+__all__ = ["Location", "format_location", "parse_local", "parse_location", "printable_location"]
+
+_SCHEME = "ozx://"
+_PIPE = "|zip:"
+_ENDINGS = (".ozx", ".zip")
+# What may follow in a URL pipeline and says nothing about where the node is.
+_FORMATS = ("zarr3", "zarr")
+# Two letters at least: a single one is a drive.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
+_HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file, or a URL of one, and a node in it.
+
+    Attributes
+    ----------
+    path
+        The archive or directory, or the URL of an archive.
+    node
+        Path of the node; the root's is empty.
+    """
+
+    path: str
+    node: str = ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether `path` is a URL."""
+        return _URL.match(self.path) is not None
+
+
+def parse_location(
+    text: str | os.PathLike[str],
+    *,
+    is_file: Callable[[str], bool] = os.path.isfile,
+    is_directory: Callable[[str], bool] = os.path.isdir,
+    windows: bool = os.name == "nt",
+) -> Location:
+    """Return the file and the node that `text` names.
+
+    What exists under the very name `text` is that file or directory, whatever it is called, and path objects are never
+    anything else. Otherwise:
+
+    * ``ozx:///FILE/NODE``: absolute, percent-encoding decoded. The file part ends with the first component that is a
+      file, or else that ends in .ozx or .zip and is no directory.
+    * ``FILE|zip:NODE/``, where FILE is a path or URL. Percent-encoding is decoded in NODE only. ``|zarr3:`` may follow.
+    * ``file:///FILE``, and any other URL as it is.
+
+    Parameters
+    ----------
+    text
+        A path, a URL or a node URI.
+    is_file, is_directory
+        What there is on the disk.
+    windows
+        Whether ``ozx:///C:/…`` begins with a drive.
+
+    Raises
+    ------
+    UsageError
+        A node URI is relative, names no archive, or a node that cannot be one.
+
+    Examples
+    --------
+    >>> parse_location("ozx:///data/my%20cells.ozx/labels/cells")
+    Location(path='/data/my cells.ozx', node='labels/cells')
+    >>> parse_location("https://example.org/cells.ozx|zip:labels/cells/")
+    Location(path='https://example.org/cells.ozx', node='labels/cells')
+    >>> parse_location("cells.ozx")
+    Location(path='cells.ozx', node='')
+    """
+    if not isinstance(text, str) or is_file(text) or is_directory(text):
+        return Location(os.fspath(text))
+    if text.startswith(_SCHEME):
+        return _parse_ozx(text, is_file, is_directory, windows=windows)
+    if _PIPE in text:
+        return _parse_pipeline(text, is_directory, windows=windows)
+    return Location(_local_path(text, windows=windows))
+
+
+def parse_local(text: str | os.PathLike[str]) -> Location:
+    """Return what `parse_location` returns, for what reads every byte; `UsageError` for a URL."""
+    location = parse_location(text)
+    if location.is_remote:
+        raise UsageError(
+            "expected a file or directory of this computer; found a URL",
+            path=printable_url(location.path),
+            hint="Download it first. ozx info, ls and cat, and ozx.open, read it where it is.",
+        )
+    return location
+
+
+def format_location(location: Location) -> str:
+    """Return the canonical URI of a node: of a local one ``ozx:///…``, of a remote one ``URL|zip:NODE/``.
+
+    Examples
+    --------
+    >>> format_location(Location("/data/my cells.ozx", "labels/cells"))
+    'ozx:///data/my%20cells.ozx/labels/cells'
+    >>> format_location(Location("https://example.org/cells.ozx", "0"))
+    'https://example.org/cells.ozx|zip:0/'
+    """
+    node = quote(location.node, safe="/", errors="surrogateescape")
+    if location.is_remote:
+        return f"{location.path}{_PIPE}{node}{'/' if node else ''}"
+    path = os.path.abspath(location.path).replace(os.sep, "/").removeprefix("/")
+    return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
+
+
+def printable_location(text: str | os.PathLike[str]) -> str:
+    """Return `text` as messages may show it: of a URL without a query, in which a signature may stand.
+
+    Examples
+    --------
+    >>> printable_location("https://example.org/cells.ozx?signature=secret|zip:0/")
+    'https://example.org/cells.ozx'
+    """
+    name = os.fspath(text)
+    is_url = _URL.match(name) is not None and not name.startswith(_SCHEME)
+    return printable_url(name) if is_url else name
+
+
+def _parse_ozx(
+    text: str, is_file: Callable[[str], bool], is_directory: Callable[[str], bool], *, windows: bool
+) -> Location:
+    rest = text[len(_SCHEME) :]
+    if "|" in rest and _PIPE in rest:
+        raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
+    if not rest.startswith("/"):
+        # A relative one would mean another file in every folder, and its first part looks like a host's name.
+        raise _refused(text, "expected an absolute path after ozx://, so three slashes; found a relative one")
+    whole = unquote(rest, errors="surrogateescape")
+    if windows and _DRIVE.match(whole):
+        whole = whole[1:]
+    for end in _ends(whole):
+        path = whole[:end]
+        if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
+            return Location(path, _checked_node(text, whole[end:].removeprefix("/")))
+    if is_directory(whole):
+        raise _refused(text, "expected a file in it; found a directory", "A node of a directory is its sub-directory.")
+    raise _refused(text, "expected a component that ends in .ozx or .zip, or that is a file; found none")
+
+
+def _ends(path: str) -> list[int]:
+    """Return where each component of `path` ends."""
+    return [match.end() for match in re.finditer(r"[^/]+", path)]
+
+
+def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
+    # The URL pipelines of tensorstore and neuroglancer: each |scheme: reads what is before it.
+    base, _, rest = text.partition(_PIPE)
+    node, *formats = rest.split("|")
+    for step in formats:
+        name, _, inside = step.partition(":")
+        if name not in _FORMATS or inside.strip("/"):
+            raise _refused(text, f"expected nothing but |zarr3: after the node; found {'|' + step!r}")
+    path = _local_path(base, windows=windows)
+    if not path:
+        raise _refused(text, f"expected a file before {_PIPE}; found nothing")
+    if is_directory(path):
+        raise _refused(
+            text, f"expected an archive before {_PIPE}; found a directory", "Give its sub-directory instead."
+        )
+    return Location(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
+
+
+def _local_path(text: str, *, windows: bool) -> str:
+    """Return the path that a ``file:`` URL means, and anything else as it is."""
+    if not text.lower().startswith("file://"):
+        return text
+    parts = urlsplit(text)
+    if parts.netloc not in ("", "localhost"):
+        raise _refused(text, f"expected a file of this computer; found one of {parts.netloc}")
+    path = unquote(text[len("file://") + len(parts.netloc) :], errors="surrogateescape")
+    return path[1:] if windows and _DRIVE.match(path) else path
+
+
+def _checked_node(text: str, node: str) -> str:
+    node = node.removesuffix("/")
+    # Zarr core 3.1, "Node names": not empty, not only periods. A NUL is in no name of a ZIP entry that is read.
+    for name in node.split("/") if node else ():
+        if not name.strip(".") or "\0" in name:
+            raise _refused(text, f"expected names of nodes between slashes; found {name!r}")
+    return node
+
+
+def _refused(text: str, message: str, hint: str = _HINT) -> UsageError:
+    return UsageError(message, path=printable_location(text), hint=hint)
