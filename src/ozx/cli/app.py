@@ -24,6 +24,7 @@ COMMANDS = {
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9.",
+    "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "rules": "Explain what a finding means and how to mend it.",
 }
 

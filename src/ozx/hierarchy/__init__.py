@@ -10,6 +10,10 @@
     Reading what may be missing or of another type, without failing.
 ``array``, ``group``, ``codecs``
     What a Zarr v3 ``zarr.json`` says.
+``extensions``
+    What a Zarr v3 ``zarr.json`` asks its reader to understand beyond the core.
+``normalisation``
+    Legal Zarr v3 documents in the form that zarr-python reads.
 ``zarr_v2``
     The same facts from Zarr v2 documents.
 ``ome``, ``transformations``

@@ -1,0 +1,114 @@
+"""``ozx edit``."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from ozx.cli.edit_text import describe_differences
+from ozx.cli.output import print_json, printable, say
+from ozx.errors import UsageError
+from ozx.operations.edit import EditResult, edit
+
+__all__ = ["command"]
+
+_COMMA = re.compile(r"(?<!\\),")
+
+
+@click.command("edit")
+@click.argument("path", metavar="FILE", type=click.Path())
+@click.option("--pixel-size", metavar="A=N,...", help="Pixel size at full resolution by axis, as in y=0.65,x=0.65.")
+@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one stays as it is.")
+@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one stays as it is.")
+@click.option("--name", metavar="N", help="Name of the image or, in a plate, of the plate.")
+@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(
+    *,
+    path: str,
+    pixel_size: str | None,
+    unit: str | None,
+    channel_names: str | None,
+    colors: str | None,
+    name: str | None,
+    dry_run: bool,
+    no_sync: bool,
+    as_json: bool,
+) -> None:
+    """Correct pixel sizes, units, channels and names in an .ozx file.
+
+    All images of FILE are edited, those of a plate or a series too; ozx:///data/plate.ozx/A/1/0 limits that to one.
+    FILE is replaced when the new one is complete. No pixel is touched.
+
+    A pixel size is that of the full resolution; the other levels and the label images change by the same factor. A
+    single unit goes to the axes of its kind, space or time, that have a pixel size, or to all when none is given; no
+    number is converted. A comma in a name is written as \\,.
+
+    \b
+    Examples:
+      ozx edit cells.ozx --pixel-size y=0.65,x=0.65 --unit micrometer --dry-run
+      ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
+      ozx edit ozx:///data/series.ozx/0 --name Overview
+    """
+    result = edit(
+        path,
+        pixel_size=None if pixel_size is None else _sizes(pixel_size),
+        unit=None if unit is None else _units(unit),
+        channel_names=None if channel_names is None else _split(channel_names),
+        colors=None if colors is None else _split(colors),
+        name=name,
+        dry_run=dry_run,
+        sync=not no_sync,
+    )
+    for note in result.notes:
+        say(f"note: {note}")
+    if as_json:
+        print_json(result.to_dict())
+        return
+    for line in describe_differences(result.differences):
+        click.echo(line)
+    click.echo(printable(f"{result.path}  {_outcome(result, dry_run=dry_run)}"))
+
+
+def _outcome(result: EditResult, *, dry_run: bool) -> str:
+    if not result.differences:
+        return "nothing to change, nothing written"
+    count = len({difference.node for difference in result.differences})
+    what = f"{count:,} group{'s' if count != 1 else ''}"
+    return f"{what} would change; dry run, nothing written" if dry_run else f"{what} changed"
+
+
+def _sizes(text: str) -> dict[str, float]:
+    sizes = {}
+    for axis, value in _pairs(text, "--pixel-size", "y=0.65,x=0.65").items():
+        try:
+            sizes[axis] = float(value)
+        except ValueError:
+            raise UsageError(
+                f"--pixel-size: expected a number for axis {axis}; got {value!r}",
+                hint="Decimals have a point; the unit goes into --unit.",
+            ) from None
+    return sizes
+
+
+def _units(text: str) -> str | dict[str, str]:
+    return _pairs(text, "--unit", "x=micrometer,t=second") if "=" in text else text.strip()
+
+
+def _pairs(text: str, option: str, example: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for part in text.split(","):
+        axis, equals, value = (piece.strip() for piece in part.partition("="))
+        if not axis or not equals or not value:
+            raise UsageError(f"{option}: expected axes with values, as in {example}; got {text!r}")
+        if axis in pairs:
+            raise UsageError(f"{option}: axis {axis} is given twice in {text!r}")
+        pairs[axis] = value
+    return pairs
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]

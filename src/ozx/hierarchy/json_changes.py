@@ -1,0 +1,93 @@
+"""Two states of a JSON document: what differs, and how the new one is written in the style of the old."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+__all__ = ["JsonChange", "JsonStyles", "iter_changes"]
+
+_INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
+
+
+class JsonChange(NamedTuple):
+    """One value that differs: the JSON pointer (RFC 6901) to it, and both states, None where there is none."""
+
+    pointer: str
+    old: Any
+    new: Any
+
+
+def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
+    """Yield what differs, as deep inside as it can be named: members of objects, elements of arrays of equal length.
+
+    Examples
+    --------
+    >>> list(iter_changes({"a": [1, 2], "b": 1}, {"a": [1, 3], "b": 1, "c/d": {}}))
+    [JsonChange(pointer='/a/1', old=2, new=3), JsonChange(pointer='/c~1d', old=None, new={})]
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key in old and key in new:
+                yield from iter_changes(old[key], new[key], place)
+            else:
+                yield JsonChange(place, old.get(key), new.get(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, pair in enumerate(zip(old, new, strict=True)):
+            yield from iter_changes(*pair, f"{pointer}/{index}")
+    elif old is not new and (type(old) is not type(new) or old != new):
+        yield JsonChange(pointer, old, new)
+
+
+class JsonStyles:
+    r"""Writes new states of documents in the style of the old ones: indentation, separators, escapes, end of line.
+
+    The style of a document is the one under which its old state comes out as it is stored; where none does (numbers
+    written in another way, mixed layouts), the one with the same indentation. To try that takes time: documents that
+    look alike are taken to have one style.
+
+    Examples
+    --------
+    >>> JsonStyles().dump_like({"a": 2}, {"a": 1}, b'{"a":1}\n')
+    b'{"a":2}\n'
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], _Style] = {}
+
+    def dump_like(self, document: Any, old: Any, stored: bytes) -> bytes:
+        """Return `document` as JSON in the style of `stored`, which is that of `old`."""
+        found = _INDENT.search(stored)
+        indent = None if found is None else found[1].decode("ascii")
+        look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())
+        if look not in self._known:
+            self._known[look] = _find_style(old, stored, indent)
+        return self._known[look].dump(document) + stored[len(stored.rstrip()) :]
+
+
+class _Style(NamedTuple):
+    indent: str | None
+    separators: tuple[str, str]
+    escapes: bool
+
+    def dump(self, value: Any) -> bytes:
+        text = json.dumps(value, indent=self.indent, separators=self.separators, ensure_ascii=self.escapes)
+        try:
+            return text.encode("utf-8")
+        except UnicodeEncodeError:  # half a surrogate pair, which only an escape can express
+            return self._replace(escapes=True).dump(value)
+
+
+def _find_style(old: Any, stored: bytes, indent: str | None) -> _Style:
+    colon = ": " if indent is not None or b'": ' in stored else ":"
+    comma = ", " if indent is None and colon == ": " else ","
+    likely = _Style(indent, (comma, colon), b"\\u" in stored)
+    for separators in dict.fromkeys([likely.separators, (",", ":"), (",", ": "), (", ", ": ")]):
+        for escapes in (True, False):
+            style = _Style(indent, separators, escapes)
+            if style.dump(old) == stored.strip():
+                return style
+    return likely

@@ -1,0 +1,181 @@
+"""edit: repairs pixel sizes, units, channels and names in the metadata of an .ozx file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.browsing import ArchiveView, similar_nodes
+from ozx.flow.location import parse_local
+from ozx.hierarchy.differences import Difference
+from ozx.hierarchy.edition import Change, Edition, edit_hierarchy
+from ozx.hierarchy.edits import Edits, parse_edits
+from ozx.hierarchy.nodes import NodeCollector
+
+__all__ = ["EditResult", "edit"]
+
+# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """What an edit changed, or would change.
+
+    Attributes
+    ----------
+    path
+        The file.
+    written
+        Whether the file was written: not in a dry run, and not where all is as it was asked for.
+    differences
+        What is different about the images.
+    changes
+        Every JSON value that differs, resolution levels and copies in consolidated metadata included.
+    notes
+        Things worth knowing, one sentence each.
+    """
+
+    path: str
+    written: bool
+    differences: tuple[Difference, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx edit --json``."""
+        return {
+            "schema": 1,
+            "path": self.path,
+            "written": self.written,
+            "differences": [asdict(difference) for difference in self.differences],
+            "changes": [asdict(change) for change in self.changes],
+            "notes": list(self.notes),
+        }
+
+
+def edit(
+    path: str | os.PathLike[str],
+    *,
+    pixel_size: Mapping[str, float] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    channel_names: Sequence[str | None] | None = None,
+    colors: Sequence[str | None] | None = None,
+    name: str | None = None,
+    dry_run: bool = False,
+    sync: bool = True,
+) -> EditResult:
+    """Correct the metadata of an image, of all images of a plate or a series, or of one node; pixels stay as they are.
+
+    The old file stays until the new one is complete. Where everything is as it was asked for, nothing is written.
+
+    Parameters
+    ----------
+    path
+        An ``.ozx`` file with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
+        limits the edit to the images of that node.
+    pixel_size
+        Size of a pixel at full resolution by axis, such as ``{"y": 0.65, "x": 0.65}``. The other levels, and shifts,
+        change by the same factor; so do label images, which may be at another resolution. An axis must be in one of
+        the images; images without it are left as they are.
+    unit
+        A unit as OME-Zarr spells it (``micrometer``, ``second``), or units by axis. A single one goes to the axes of
+        its type, space or time: those in `pixel_size`, or all when that is not given. Numbers are not converted.
+    channel_names, colors
+        One per channel; None or ``""`` keeps what a channel has. Colours are ``RRGGBB``, with or without ``#``, or
+        one of red, green, blue, cyan, magenta, yellow, white.
+    name
+        What the image is called or, where the root is a plate, the plate.
+    dry_run
+        Only tell what would change.
+    sync
+        Whether to wait until the file is on the disk.
+
+    Raises
+    ------
+    UsageError
+        Nothing is asked for, a value cannot be meant, an image has no such axis or another number of channels, or it
+        is a directory.
+    FormatError
+        It is no archive, or its metadata is broken; or it changed meanwhile.
+    UnsupportedError
+        It is not OME-Zarr 0.5, or the pixel size does not come from scales alone.
+    OSError
+        Reading or writing failed. After any error the file is as it was.
+
+    Examples
+    --------
+    >>> result = edit("cells.ozx", pixel_size={"y": 0.65, "x": 0.65}, dry_run=True)
+    >>> for difference in result.differences[:2]:
+    ...     print(difference.what, difference.old, difference.new, difference.unit)
+    axis y 0.325 0.65 micrometer
+    axis x 0.325 0.65 micrometer
+    """
+    edits = parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name)
+    location = parse_local(path)
+    file = location.path
+    if os.path.isdir(file):
+        raise UsageError(
+            f"expected an .ozx file to edit; {file} is a directory",
+            hint="Pack it first, or change its zarr.json files with a text editor.",
+        )
+    source = FileSource(file)
+    try:
+        edition, notes = _edit(ArchiveView(source), edits, location.node)
+    except (FormatError, UnsupportedError, UsageError) as error:
+        raise error.at(file) from None
+    finally:
+        source.close()
+    is_written = bool(edition.new) and not dry_run
+    if is_written:
+        # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
+        _write(os.path.realpath(file), edition, sync=sync)
+    return EditResult(file, is_written, edition.differences, edition.changes, notes)
+
+
+def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[Edition, tuple[str, ...]]:
+    """Return the edited documents, and notes about the archive."""
+    collector, items = NodeCollector(), {}
+    for item in view.iter_items(metadata_only=True):
+        items[item.key] = item
+        try:
+            collector.add(item.key, view.read_document(item))
+        except (FormatError, UnsupportedError) as error:
+            collector.add_problem(item.key, error.message)
+    nodes = collector.nodes()
+
+    def read(key: str) -> bytes | None:
+        return view.read_document(items[key]) if key in items else None
+
+    if node and node not in nodes:
+        raise UsageError(f"expected a node to edit; there is no {node!r}", hint=similar_nodes(node, nodes))
+    edition = edit_hierarchy(nodes, read, edits, node)
+    root = nodes.get("")
+    is_converted = root is not None and root.ome is not None and root.ome.layout is not None
+    if edition.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
+        kept = f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said"
+        return edition, (*edition.notes, kept)
+    return edition, edition.notes
+
+
+def _write(path: str, edition: Edition, *, sync: bool) -> None:
+    """Write the file anew with the edited documents; an error leaves the old one."""
+    from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
+
+    from ozx.store.ozx_store import OzxStore  # noqa: PLC0415 (zarr)
+
+    buffer = default_buffer_prototype().buffer
+    with OzxStore(path, mode="a", keep_partial=False, sync=sync) as store:
+        for key, value in edition.new.items():
+            found = store.get_sync(key)
+            if found is None or found.to_bytes() != edition.old[key]:
+                raise FormatError(
+                    f"{key} changed while it was edited; nothing is written",
+                    path=path,
+                    hint="Another program writes this file: run it again when that is done.",
+                )
+            store.set_sync(key, buffer.from_bytes(value))

@@ -1,0 +1,174 @@
+"""`ozx edit` as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, sort_values, write_archive
+
+import ozx
+from ozx.cli.app import run
+from ozx.cli.edit_text import describe_differences
+from ozx.hierarchy.differences import Difference
+from ozx.operations.edit import edit
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/edit.json").read_bytes())
+
+
+def call(capsys, *arguments):
+    code = run(["edit", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+
+
+@pytest.fixture
+def plate(tmp_path):
+    return pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+
+
+IMAGE_SCREEN = """\
+root
+  axis y           0.325 → 0.65 nanometer
+  axis x           0.325 → 0.65 nanometer
+  unit of y        micrometer → nanometer
+  unit of x        micrometer → nanometer
+  channel 0 name   Nuclei → DAPI
+  channel 1 color  FFB000 → FF0000
+  name             Synthetic cells → Repaired
+labels/cells
+  axis y     0.325 → 0.65 nanometer
+  axis x     0.325 → 0.65 nanometer
+  unit of y  micrometer → nanometer
+  unit of x  micrometer → nanometer
+"""
+EVERYTHING = [
+    *("--pixel-size", "y=0.65, x=0.65", "--unit", "nanometer", "--channel-names", "DAPI,"),
+    *("--colors", ",red", "--name", "Repaired"),
+]
+
+
+def test_the_difference_is_shown_and_written(cells, capsys):
+    before = cells.read_bytes()
+    code, out, err = call(capsys, cells, *EVERYTHING, "--dry-run")
+    last = f"{cells}  2 groups would change; dry run, nothing written\n"
+    assert (code, out, err) == (0, IMAGE_SCREEN + last, "")
+    assert cells.read_bytes() == before
+    assert call(capsys, cells, *EVERYTHING) == (0, IMAGE_SCREEN + f"{cells}  2 groups changed\n", "")
+    assert call(capsys, cells, *EVERYTHING) == (0, f"{cells}  nothing to change, nothing written\n", "")
+    assert ozx.inspect(cells).images[0].levels[1].scale == (1.0, 1.3, 1.3)
+
+
+def test_images_of_a_plate_that_change_alike_are_told_once(plate, capsys):
+    code, out, err = call(capsys, plate, "--pixel-size", "y=0.65,x=0.65", "--name", "Screen 7", "--no-sync")
+    assert (code, err) == (0, "")
+    assert out == (
+        "root\n  name  Synthetic plate → Screen 7\n"
+        "A/1/0, A/1/1, A/2/0 and 3 more\n"
+        "  axis y  0.325 → 0.65 micrometer\n  axis x  0.325 → 0.65 micrometer\n"
+        f"{plate}  7 groups changed\n"
+    )
+
+
+def test_thousands_of_images_are_few_lines():
+    wells = [f"{row}/{column}/{field}" for row in "ABCDEFGHIJKLMNOP" for column in range(1, 25) for field in range(9)]
+    differences = [Difference(well, "axis x", 0.1 if well.startswith("P") else 0.2, 0.4, None) for well in wells]
+    assert describe_differences(differences) == [
+        "A/1/0, A/1/1, A/1/2 and 3,237 more",
+        "  axis x  0.2 → 0.4",
+        "P/1/0, P/1/1, P/1/2 and 213 more",
+        "  axis x  0.1 → 0.4",
+    ]
+
+
+def test_names_out_of_a_file_do_not_steer_the_terminal(tmp_path, capsys):
+    document = json.loads((FIXTURES / "image.ome.zarr" / "zarr.json").read_bytes())
+    document["attributes"]["ome"]["multiscales"][0]["name"] = "\x1b[2J\nevil"
+    values = {**tree(FIXTURES / "image.ome.zarr"), "zarr.json": json.dumps(document).encode()}
+    path = write_archive(tmp_path / "a.ozx", sort_values(values))
+    code, out, _ = call(capsys, path, "--name", "good", "--dry-run")
+    assert code == 0
+    assert "\x1b" not in out
+    assert "\\x1b[2J\\nevil → good" in out
+
+
+@pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+def test_json_is_what_the_library_returns(tmp_path, cells, capsys, dry_run):
+    expected = edit(cells, pixel_size={"y": 0.65, "x": 0.65}, channel_names=["A", "B"], dry_run=True).to_dict()
+    arguments = ["--pixel-size", "y=0.65,x=0.65", "--channel-names", "A,B", *dry_run, "--json"]
+    code, out, err = call(capsys, cells, *arguments)
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer == {**expected, "written": not dry_run}
+
+
+def test_notes_go_to_stderr(tmp_path, capsys):
+    path = pack_tree(FIXTURES / "series.ome.zarr", tmp_path / "series.ozx")
+    code, out, err = call(capsys, path, "--pixel-size", "t=0.5", "--unit", "millisecond")
+    assert code == 0
+    lines = "  axis t     30 → 0.5 millisecond\n  unit of t  second → millisecond\n"
+    assert out == f"0, 1\n{lines}{path}  2 groups changed\n"
+    assert err == "note: OME/METADATA.ome.xml is kept: it goes on saying what the original file said\n"
+
+
+def test_a_node_uri(plate, capsys):
+    code, out, _ = call(capsys, f"ozx://{plate}/B/1/0", "--channel-names", r"A\,B,C")
+    assert (code, out) == (
+        0,
+        "B/1/0\n  channel 0 name  Nuclei → A,B\n  channel 1 name  Cytoplasm → C\n" + f"{plate}  1 group changed\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing is asked for"),
+        (["--pixel-size", "0.65"], "--pixel-size: expected axes with values, as in y=0.65,x=0.65; got '0.65'"),
+        (["--pixel-size", "x=0,65"], "--pixel-size: expected axes with values"),
+        (["--pixel-size", "x=0.65um"], "--pixel-size: expected a number for axis x; got '0.65um'"),
+        (["--pixel-size", "x=1,x=2"], "--pixel-size: axis x is given twice"),
+        (["--pixel-size", "x="], "--pixel-size: expected axes with values"),
+        (["--pixel-size", "x=0"], "axis x: expected a pixel size greater than 0"),
+        (["--pixel-size", "x=nan"], "axis x: expected a pixel size greater than 0"),
+        (["--pixel-size", "z=1"], "one of c, y, x; got 'z'"),
+        (["--pixel-size", "c=1"], "axis c counts channels"),
+        (["--unit", "um"], "hint: Did you mean micrometer?"),
+        (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
+        (["--unit", "second"], "expected axes of time for the unit second"),
+        (["--channel-names", "A,B,C"], "expected 2 channel names, one per channel; got 3"),
+        (["--colors", "FF00,red"], "expected a colour as RRGGBB, six hexadecimal digits; got 'FF00'"),
+        (["--name", ""], "expected a name; got an empty one"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(cells, capsys, arguments, message):
+    before = cells.read_bytes()
+    code, out, err = call(capsys, cells, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert cells.read_bytes() == before
+
+
+def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
+    (tmp_path / "a.ozx").write_bytes(b"nothing")
+    assert call(capsys, tmp_path / "a.ozx", "--name", "N")[0] == 1
+    assert call(capsys, tmp_path / "b.ozx", "--name", "N")[0] == 4
+    assert call(capsys, FIXTURES / "image.ome.zarr", "--name", "N")[0] == 2
+
+
+def test_a_dry_run_loads_neither_zarr_nor_numpy(cells):
+    code = (
+        "import sys; from ozx.cli.app import run; run(sys.argv[1:]);"
+        "sys.exit(sorted({'zarr', 'numpy', 'rich', 'pydantic'} & set(sys.modules)) or 0)"
+    )
+    arguments = ["edit", str(cells), "--pixel-size", "x=0.65", "--dry-run"]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,380 @@
+"""Edits of whole files: every image, nothing but what was asked for, the old file or the new one."""
+
+import json
+import os
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+import zarr
+from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
+from ome_zarr_models import open_ome_zarr
+from packed import pack_tree, sort_values, write_archive, zip_values
+from zarr.storage import ZipStore
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.hierarchy.edition import Change
+from ozx.operations import edit as module
+from ozx.operations.edit import edit
+
+DOUBLED = {"y": 0.65, "x": 0.65}
+IMAGES = {
+    "image": ["", "labels/cells"],
+    "sharded": [""],
+    "plate": ["A/1/0", "A/1/1", "A/2/0", "B/1/0", "B/2/0", "B/2/1"],
+    "series": ["0", "1"],
+}
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """A function that packs a fixture, or values."""
+
+    def pack(name="image", **changes):
+        values = {**tree(FIXTURES / f"{name}.ome.zarr"), **changes}
+        values = {key: value for key, value in values.items() if value is not None}
+        return write_archive(tmp_path / f"{name}.ozx", sort_values(values))
+
+    return pack
+
+
+def values_of(path):
+    reader = ArchiveReader(os.fspath(path))
+    return {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
+
+
+def document(path, node=""):
+    return json.loads(values_of(path)[f"{node}/zarr.json".removeprefix("/")])
+
+
+def scales(path, node=""):
+    (multiscale,) = document(path, node)["attributes"]["ome"]["multiscales"]
+    return [dataset["coordinateTransformations"][0]["scale"] for dataset in multiscale["datasets"]]
+
+
+def state(path):
+    return path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino, sorted(os.listdir(path.parent))
+
+
+def group(**ome):
+    return json.dumps(
+        {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", **ome}}}
+    ).encode()
+
+
+@pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_every_image_is_edited_and_nothing_else(packed, name):
+    path = packed(name)
+    before = values_of(path)
+    result = edit(path, pixel_size=DOUBLED, unit="nanometer")
+    assert result.written
+    assert list(dict.fromkeys(difference.node for difference in result.differences)) == IMAGES[name]
+    after = values_of(path)
+    documents = {f"{node}/zarr.json".removeprefix("/") for node in IMAGES[name]}
+    assert {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} == documents
+    report = ozx.validate(path)
+    assert report.valid
+    assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}
+    assert next(iter(after)) == "zarr.json"
+    for node in IMAGES[name]:
+        old = json.loads(before[f"{node}/zarr.json".removeprefix("/")])
+        new = document(path, node)
+        for change in [change for change in result.changes if change.node == node]:
+            value, other = old, new
+            *above, last = [int(part) if part.isdigit() else part for part in change.pointer.split("/")[1:]]
+            for part in above:
+                value, other = value[part], other[part]
+            assert (value[last], other[last]) == (change.old, change.new)
+            value[last] = change.new
+        assert old == new
+        assert [scale[-2:] for scale in scales(path, node)] == [
+            [0.65 * 2**level] * 2 for level in range(len(scales(path, node)))
+        ]
+
+
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_pixels_stay_and_other_readers_see_the_edit(packed, name):
+    path = packed(name)
+    edit(path, pixel_size=DOUBLED, sync=False)
+    old = zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r")
+    with ZipStore(path, mode="r") as store:
+        new = zarr.open_group(store, mode="r")
+        for node in IMAGES[name]:
+            for level in old[node].array_keys() if node else old.array_keys():
+                key = f"{node}/{level}".removeprefix("/")
+                np.testing.assert_array_equal(new[key][...], old[key][...])
+            model = open_ome_zarr(new[node] if node else new)
+            assert [
+                dataset.coordinateTransformations[0].scale[-1]
+                for dataset in model.ome_attributes.multiscales[0].datasets
+            ] == [scale[-1] for scale in scales(path, node)]
+
+
+def test_channels_and_name_of_an_image(packed):
+    path = packed()
+    result = edit(path, channel_names=["DAPI", ""], colors=[None, "red"], name="Repaired")
+    ome = document(path)["attributes"]["ome"]
+    assert [channel["label"] for channel in ome["omero"]["channels"]] == ["DAPI", "Cytoplasm"]
+    assert [channel["color"] for channel in ome["omero"]["channels"]] == ["3A7BFF", "FF0000"]
+    assert ome["multiscales"][0]["name"] == "Repaired"
+    assert result.changes[0] == Change("", "/attributes/ome/multiscales/0/name", "Synthetic cells", "Repaired")
+    inspection = ozx.inspect(path)
+    assert (inspection.name, inspection.images[0].channels[0].label) == ("Repaired", "DAPI")
+
+
+def test_the_layout_of_documents_stays(packed):
+    compact = json.dumps(json.loads(tree(FIXTURES / "image.ome.zarr")["zarr.json"]), separators=(",", ":")).encode()
+    path = packed(**{"zarr.json": compact})
+    edit(path, name="N")
+    assert values_of(path)["zarr.json"] == compact.replace(b'"Synthetic cells"', b'"N"')
+    indented = tree(FIXTURES / "plate.ome.zarr")["A/1/0/zarr.json"]
+    path = packed("plate")
+    edit(path, channel_names=["DAPI", None])
+    assert values_of(path)["A/1/0/zarr.json"] == indented.replace(b'"Nuclei"', b'"DAPI"')
+
+
+def test_a_dry_run_tells_the_same_and_leaves_the_file(packed):
+    path = packed()
+    before = state(path)
+    told = edit(path, pixel_size=DOUBLED, dry_run=True)
+    assert state(path) == before
+    assert not told.written
+    done = edit(path, pixel_size=DOUBLED)
+    assert (done.differences, done.changes) == (told.differences, told.changes)
+    assert state(path) != before
+
+
+def test_where_all_is_so_already_nothing_is_written(packed):
+    path = packed("plate")
+    edit(path, pixel_size=DOUBLED, name="P")
+    before = state(path)
+    result = edit(path, pixel_size=DOUBLED, name="P")
+    assert (result.written, result.differences, result.changes) == (False, (), ())
+    assert state(path) == before
+
+
+def test_the_name_of_a_plate_is_that_of_the_plate(packed):
+    path = packed("plate")
+    result = edit(path, name="Screen 7", channel_names=["A", "B"])
+    assert document(path)["attributes"]["ome"]["plate"]["name"] == "Screen 7"
+    assert document(path, "A/1/0")["attributes"]["ome"]["multiscales"][0]["name"] == "Well A1, field 1"
+    assert (result.differences[0].node, result.differences[0].what) == ("", "name")
+    assert len({difference.node for difference in result.differences}) == 7
+
+
+def test_of_several_images_one_has_to_be_named(packed):
+    path = packed("series")
+    with pytest.raises(UsageError, match="expected one image to name; there are 2: 0, 1"):
+        edit(path, name="N")
+    edit(f"ozx://{path}/1", name="N")
+    assert [image.name for image in ozx.inspect(path).images] == ["Stack", "N"]
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "edited"),
+    [
+        ("plate", "A/1/0", ["A/1/0"]),
+        ("plate", "A/1", ["A/1/0", "A/1/1"]),
+        ("plate", "B", ["B/1/0", "B/2/0", "B/2/1"]),
+        ("series", "0", ["0"]),
+        ("image", "labels", ["labels/cells"]),
+        ("image", "labels/cells", ["labels/cells"]),
+    ],
+)
+def test_a_node_limits_the_edit(packed, name, node, edited):
+    path = packed(name)
+    result = edit(f"ozx://{path}/{node}", pixel_size={"x": 0.65})
+    assert result.path == str(path)
+    assert list(dict.fromkeys(difference.node for difference in result.differences)) == edited
+    assert [node for node in IMAGES[name] if scales(path, node)[0][-1] == 0.65] == edited
+
+
+@pytest.mark.parametrize(
+    ("node", "message", "hint"),
+    [
+        ("0", "0 is an array", None),
+        ("label", "there is no 'label'", "Did you mean labels"),
+    ],
+)
+def test_a_node_that_is_no_image_is_refused(packed, node, message, hint):
+    path = packed()
+    with pytest.raises(UsageError, match=message) as refusal:
+        edit(f"ozx://{path}/{node}", name="N")
+    assert refusal.value.path == str(path)
+    assert hint is None or hint in refusal.value.hint
+
+
+def test_copies_in_consolidated_metadata_follow(tmp_path):
+    for name, images in (("plate", IMAGES["plate"]), ("image", ["labels/cells"])):
+        source = tmp_path / f"{name}.ome.zarr"
+        shutil.copytree(FIXTURES / f"{name}.ome.zarr", source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zarr-python: consolidated metadata is not part of Zarr v3 yet
+            zarr.consolidate_metadata(source)
+        path = pack_tree(source, tmp_path / f"{name}.ozx")
+        result = edit(path, pixel_size=DOUBLED)
+        with ZipStore(path, mode="r") as store:
+            root = zarr.open_group(store, mode="r", use_consolidated=True)
+            for node in images:
+                assert root[node].attrs["ome"] == document(path, node)["attributes"]["ome"]
+                assert (
+                    root[node].attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"][
+                        -1
+                    ]
+                    == 0.65
+                )
+        copied = [change for change in result.changes if change.pointer.startswith("/consolidated_metadata")]
+        own = [change for change in result.changes if change.node in images]
+        assert len(copied) == len(own)
+        assert ozx.validate(path).valid
+
+
+def test_an_image_without_the_axis_is_left_with_a_note(tmp_path):
+    series = make_image(tmp_path / "series")
+    deep = json.loads((FIXTURES / "series.ome.zarr" / "0" / "zarr.json").read_bytes())
+    values = {f"0/{key}": value for key, value in tree(series).items()}
+    values |= {f"1/{key}": value for key, value in tree(FIXTURES / "series.ome.zarr" / "0").items()}
+    values |= {"zarr.json": group(**{"bioformats2raw.layout": 3}), "OME/zarr.json": group(series=["0", "1", "2"])}
+    path = write_archive(tmp_path / "series.ozx", sort_values(values))
+    result = edit(path, pixel_size={"z": 3.0})
+    assert [(difference.node, difference.old, difference.new) for difference in result.differences] == [("1", 1.5, 3.0)]
+    assert deep["attributes"]["ome"]["multiscales"][0]["axes"][2]["name"] == "z"
+    assert result.notes == (
+        "0: left as it is along z: the image has no such axis",
+        "2: an image is listed here, but there is none",
+    )
+    with pytest.raises(UsageError, match="one of y, x, t, c, z; got 'w'"):
+        edit(path, pixel_size={"w": 1})
+
+
+def test_a_label_image_that_is_missing_is_told(packed):
+    path = packed(**{"labels/zarr.json": group(labels=["cells", "nuclei"])})
+    result = edit(path, pixel_size=DOUBLED)
+    assert result.notes == ("labels/nuclei: a label image is listed here, but there is none",)
+    assert scales(path, "labels/cells")[0] == [0.65, 0.65]
+
+
+def test_the_metadata_of_the_original_file_is_not_edited_and_that_is_said(packed):
+    path = packed("series")
+    assert "OME/METADATA.ome.xml" in values_of(path)
+    result = edit(path, pixel_size=DOUBLED)
+    assert result.notes == ("OME/METADATA.ome.xml is kept: it goes on saying what the original file said",)
+    assert edit(path, pixel_size=DOUBLED).notes == ()
+
+
+def test_channels_are_counted_in_the_array(packed):
+    attributes = json.loads(tree(FIXTURES / "image.ome.zarr")["zarr.json"])
+    del attributes["attributes"]["ome"]["omero"]
+    path = packed(**{"zarr.json": json.dumps(attributes, indent=2).encode()})
+    with pytest.raises(UsageError, match="expected 2 channel names, one per channel; got 3"):
+        edit(path, channel_names=["A", "B", "C"])
+    result = edit(path, channel_names=["A", "B"])
+    assert "0 to 65535" in result.notes[0].replace("from ", "")
+    image = ozx.inspect(path).images[0]
+    assert [(channel.label, channel.color) for channel in image.channels] == [("A", "00FFFF"), ("B", "FF00FF")]
+    with ZipStore(path, mode="r") as store:
+        open_ome_zarr(zarr.open_group(store, mode="r"))
+
+
+def test_a_link_stays_and_its_file_is_edited(packed, tmp_path):
+    path = packed()
+    link = tmp_path / "elsewhere" / "link.ozx"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    assert edit(link, pixel_size=DOUBLED).path == str(link)
+    assert link.is_symlink()
+    assert scales(path)[0] == [1.0, 0.65, 0.65]
+    assert os.listdir(link.parent) == ["link.ozx"]
+
+
+def test_archives_of_other_programs_become_conformant(tmp_path):
+    path = zip_values(tmp_path / "other.ozx", tree(FIXTURES / "image.ome.zarr"), deflated=True)
+    edit(path, pixel_size=DOUBLED)
+    assert scales(path)[0] == [1.0, 0.65, 0.65]
+    report = ozx.validate(path)
+    assert report.valid
+    assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda path: path.mkdir(), UsageError, "is a directory"),
+        (lambda path: path.write_bytes(b"no archive"), FormatError, "a.ozx"),
+        (lambda path: zip_values(path, tree(FIXTURES / "legacy.ome.zarr")), UnsupportedError, "OME-Zarr 0.5"),
+        (lambda path: write_archive(path, {"zarr.json": group()}), UnsupportedError, "there are no images"),
+        (lambda path: write_archive(path, {"zarr.json": group(multiscales=[])}), FormatError, "multiscales is empty"),
+        (lambda path: write_archive(path, {"zarr.json": b"{"}), FormatError, "the root: expected metadata"),
+        (lambda path: write_archive(path, {"a": b""}), FormatError, "no zarr.json at the root"),
+        (
+            lambda path: write_archive(path, {"zarr.json": group(version="0.6", multiscales=[{}])}),
+            UnsupportedError,
+            r"0\.6",
+        ),
+    ],
+)
+def test_what_cannot_be_edited_is_refused(tmp_path, make, error, message):
+    path = tmp_path / "a.ozx"
+    make(path)
+    with pytest.raises(error, match=message):
+        edit(path, name="N")
+
+
+def test_urls_are_refused():
+    with pytest.raises(UsageError, match="found a URL"):
+        edit("https://example.org/cells.ozx", name="N")
+
+
+def test_arguments_are_looked_at_before_the_file():
+    with pytest.raises(UsageError, match="nothing is asked for"):
+        edit("missing.ozx")
+    with pytest.raises(FileNotFoundError):
+        edit("missing.ozx", name="N")
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_an_error_while_writing_leaves_the_old_file(packed, monkeypatch, at):
+    path = packed()
+    before = state(path)
+    calls = []
+
+    def fail(self, key, value):
+        calls.append(key)
+        if len(calls) > at:
+            raise OSError(28, "No space left on device")
+        return original(self, key, value)
+
+    original = ozx.OzxStore.set_sync
+    monkeypatch.setattr(ozx.OzxStore, "set_sync", fail)
+    with pytest.raises(OSError, match="No space"):
+        edit(path, pixel_size=DOUBLED)
+    assert len(calls) == at + 1
+    assert state(path) == before
+
+
+def test_a_file_that_changes_between_reading_and_writing_is_left(packed, monkeypatch):
+    path = packed()
+
+    def edit_and_change(*arguments):
+        edition = original(*arguments)
+        packed(**{"zarr.json": json.dumps(document(path)).encode()})
+        return edition
+
+    original = module._edit
+    monkeypatch.setattr(module, "_edit", edit_and_change)
+    with pytest.raises(FormatError, match="changed while it was edited"):
+        edit(path, pixel_size=DOUBLED)
+    assert scales(path)[0] == [1.0, 0.325, 0.325]
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_edit_is_the_same_twice_and_can_be_undone(packed):
+    path = packed("plate")
+    before = values_of(path)
+    edit(path, pixel_size=DOUBLED)
+    edit(path, pixel_size={"y": 0.325, "x": 0.325})
+    assert values_of(path) == before
