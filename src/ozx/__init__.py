@@ -15,8 +15,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
+    from ozx.errors import (
+        FormatError,
+        NotOmeZarrWarning,
+        OzxError,
+        OzxWarning,
+        PartialFileWarning,
+        ResourceError,
+        RewrittenWarning,
+        UnsupportedError,
+        UsageError,
+    )
     from ozx.operations.detect import is_ozx
+    from ozx.operations.edit import edit
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
@@ -24,17 +35,24 @@ if TYPE_CHECKING:
     from ozx.operations.unpack import unpack
     from ozx.progress import Progress
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
+    from ozx.store.ozx_store import OzxStore
     from ozx.validation.validate import validate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FormatError",
+    "NotOmeZarrWarning",
     "OzxError",
+    "OzxStore",
+    "OzxWarning",
+    "PartialFileWarning",
     "Progress",
     "ResourceError",
+    "RewrittenWarning",
     "UnsupportedError",
     "UsageError",
+    "edit",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -49,11 +67,17 @@ __all__ = [
 # Where each public name lives, and what it is called there.
 _HOMES = {
     "FormatError": "ozx.errors:FormatError",
+    "NotOmeZarrWarning": "ozx.errors:NotOmeZarrWarning",
     "OzxError": "ozx.errors:OzxError",
+    "OzxStore": "ozx.store.ozx_store:OzxStore",
+    "OzxWarning": "ozx.errors:OzxWarning",
+    "PartialFileWarning": "ozx.errors:PartialFileWarning",
     "Progress": "ozx.progress:Progress",
     "ResourceError": "ozx.errors:ResourceError",
+    "RewrittenWarning": "ozx.errors:RewrittenWarning",
     "UnsupportedError": "ozx.errors:UnsupportedError",
     "UsageError": "ozx.errors:UsageError",
+    "edit": "ozx.operations.edit:edit",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",
     "list_entries": "ozx.operations.list_entries:list_entries",

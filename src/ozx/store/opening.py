@@ -1,43 +1,124 @@
-"""Opening an .ozx file as a zarr group."""
+"""Opening an .ozx file, or a node in it, as a zarr group."""
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ozx.archive.byte_source import FileSource
-from ozx.archive.directory import read_end
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.browsing import similar_nodes
+from ozx.flow.location import parse_location, printable_location
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 
 if TYPE_CHECKING:
     import zarr
 
-__all__ = ["open_group"]
+    from ozx.store.normalised import NormalisedStore
+
+__all__ = ["open_group", "open_store"]
 
 
-def open_group(path: str | os.PathLike[str]) -> zarr.Group:
-    """Return the root group of the hierarchy in an .ozx file, read-only.
+def open_store(
+    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None
+) -> tuple[NormalisedStore, str]:
+    """Return the store that `open_group` reads from, and the path of the node in it.
+
+    Parameters
+    ----------
+    path, options
+        As in `open_group`.
+
+    Raises
+    ------
+    UsageError
+        `path` is no path, URL or node URI.
+
+    Examples
+    --------
+    >>> open_store("cells.ozx|zip:labels/cells/")[1]
+    'labels/cells'
+    """
+    # They load zarr, which takes half a second, and only this needs it.
+    from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
+    from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
+
+    location = parse_location(path)
+    return NormalisedStore(OzxStore(location.path, mode="r", options=options)), location.node
+
+
+def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
+    """Return the root group of the hierarchy in an .ozx file, or the group of one of its nodes, read-only.
+
+    Legal metadata that zarr-python would refuse is read all the same (`ozx.store.normalised`).
 
     Parameters
     ----------
     path
-        A local .ozx file.
+        A local .ozx file; a URL of one (extra ``remote``); or a node in one: ``ozx:///data/cells.ozx/labels/cells``,
+        ``cells.ozx|zip:labels/cells/``, ``https://example.org/cells.ozx|zip:labels/cells/``.
+    options
+        For URLs: what the object store is told, as keyword arguments of obstore.
 
     Raises
     ------
     FormatError
-        It is no archive, or a damaged one.
+        It is no archive, a damaged one, or there is no hierarchy at its root.
+    UnsupportedError
+        It is Zarr v2, or the node must not be opened without understanding something that is not understood.
+    UsageError
+        There is no such node, or it is an array.
 
     Examples
     --------
     >>> group = open_group("cells.ozx")
     >>> group["0"].shape
     (2, 256, 256)
+    >>> open_group("cells.ozx|zip:labels/cells/").path
+    'labels/cells'
     """
-    import zarr  # noqa: PLC0415 (takes half a second, and only this needs it)
-    from zarr.storage import ZipStore  # noqa: PLC0415
+    import zarr  # noqa: PLC0415 (see open_store)
 
-    source = FileSource(os.fspath(path))
-    read_end(source)  # says what is wrong with the file in words; zarr would say BadZipFile
-    source.close()
-    store = ZipStore(os.fspath(path), mode="r")
-    return zarr.open_group(store, mode="r", zarr_format=3)
+    store, node = open_store(path, options=options)
+    given = printable_location(path)
+    document = store.get_sync(f"{node}/{METADATA}" if node else ROOT_METADATA)
+    if document is None:
+        raise _missing(store, node, given)
+    if json.loads(document.to_bytes()).get("node_type") == "array":
+        raise UsageError(
+            f"expected a group; {node or 'the root'} is an array",
+            path=given,
+            hint=f"Open the group it is in, and take it from there: group[{node.rpartition('/')[2]!r}]."
+            if node
+            else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
+        )
+    return zarr.open_group(store, mode="r", path=node, zarr_format=3)
+
+
+def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:
+    """Return the error for a node without ``zarr.json``."""
+    from zarr.core.sync import sync  # noqa: PLC0415 (see open_store)
+
+    async def list_keys() -> list[str]:
+        return [key async for key in store.list()]
+
+    keys = sync(list_keys())
+    nodes = {node_of(key) for key in keys if is_metadata_key(key)}
+    if not nodes and any(key.rpartition("/")[2] in LEGACY_METADATA for key in keys):
+        # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
+        return UnsupportedError(
+            "expected Zarr v3 (OME-Zarr 0.5); found Zarr v2 (OME-Zarr 0.4), which RFC-9 does not know in a ZIP file",
+            path=path,
+            rule="rfc9/root",
+            hint="Unpack it and convert it to 0.5, or read it as it is: "
+            'zarr.open_group(ozx.OzxStore(path), mode="r", zarr_format=2).',
+        )
+    if node:
+        return UsageError(f"it has no node {node!r}", path=path, hint=similar_nodes(node, nodes))
+    return FormatError(
+        f"expected a hierarchy; found no zarr.json at the root of the archive ({len(keys):,} entries)",
+        path=path,
+        rule="rfc9/root",
+        hint=f"There is one at {min(nodes, key=len)}/: open {path}|zip:{min(nodes, key=len)}/." if nodes else None,
+    )

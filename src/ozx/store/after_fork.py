@@ -1,0 +1,30 @@
+"""Locks in a forked child: the thread that held one in the parent is not there to give it back."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Protocol
+
+__all__ = ["renew_after_fork"]
+
+
+class _Holder(Protocol):
+    def renew_locks(self) -> None: ...
+
+
+_holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
+
+
+def renew_after_fork(holder: _Holder) -> None:
+    """Have ``holder.renew_locks()`` called in every child that is forked while `holder` lives."""
+    _holders.add(holder)
+
+
+def _renew() -> None:
+    for holder in list(_holders):
+        holder.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_renew)

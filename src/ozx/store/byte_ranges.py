@@ -1,0 +1,49 @@
+"""Which bytes of a value a request of zarr means."""
+
+from __future__ import annotations
+
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+from ozx.errors import UsageError
+
+__all__ = ["requested_span"]
+
+
+def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
+    """Return offset and length of the requested bytes in a value of `size` bytes, clamped to its end.
+
+    Raises
+    ------
+    TypeError
+        `byte_range` is no request that zarr defines.
+    UsageError
+        It has a negative number.
+
+    Examples
+    --------
+    >>> [requested_span(wanted, 10) for wanted in (None, RangeByteRequest(2, 5), RangeByteRequest(8, 12))]
+    [(0, 10), (2, 3), (8, 2)]
+    >>> requested_span(OffsetByteRequest(4), 10), requested_span(SuffixByteRequest(4), 10)
+    ((4, 6), (6, 4))
+    >>> requested_span(SuffixByteRequest(40), 10), requested_span(OffsetByteRequest(40), 10)
+    ((0, 10), (10, 0))
+    """
+    if byte_range is None:
+        return 0, size
+    if isinstance(byte_range, RangeByteRequest):
+        start, stop = byte_range.start, byte_range.end
+    elif isinstance(byte_range, OffsetByteRequest):
+        start, stop = byte_range.offset, size
+    elif isinstance(byte_range, SuffixByteRequest):
+        _check_not_negative(byte_range.suffix, byte_range)
+        start, stop = max(0, size - byte_range.suffix), size
+    else:
+        raise TypeError(f"Unexpected byte_range, got {byte_range}.")
+    _check_not_negative(min(start, stop), byte_range)
+    offset = min(start, size)
+    return offset, max(0, min(stop, size) - offset)
+
+
+def _check_not_negative(number: int, byte_range: ByteRequest) -> None:
+    if number < 0:
+        raise UsageError(f"expected a byte range of numbers from 0 on; got {byte_range}")

@@ -1,0 +1,249 @@
+"""An image in a zarr group as programs for images want it: levels as arrays, axes, scales, channels, labels.
+
+The doors to napari and xarray stand on it. Metadata is read node by node as it is asked for, so that a plate with
+thousands of fields opens as fast as its first one; pixels are not read at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import zarr
+
+from ozx.errors import FormatError, OzxError
+from ozx.hierarchy.images import image_paths, label_paths
+from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.ome import Axis, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.rendering import LabelDisplay, ShownChannel, parse_label_display, parse_shown_channels
+
+__all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "view_image", "view_images"]
+
+# What zarr raises for metadata that it cannot make sense of: its own errors derive from the first two.
+_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLevel:
+    """One resolution level: its array, and where its pixels lie.
+
+    `path` is that of the array below the group that was opened. `scale` and `translation` have one value per axis, in
+    the axes' units; None where the metadata does not say, or says more than scaling and moving.
+    """
+
+    path: str
+    array: zarr.Array[Any]
+    scale: tuple[float, ...] | None
+    translation: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """One image or label image.
+
+    Attributes
+    ----------
+    path
+        That of its group below the group that was opened, whose own is empty.
+    name
+        As the metadata says it.
+    axes
+        One per dimension of the arrays.
+    levels
+        At least one, full resolution first; all have as many dimensions as there are axes.
+    channels
+        What ``omero`` says, none where it is missing; their number need not be that of the array's channels.
+    labels
+        Paths of the label images that belong to this image.
+    is_label
+        Whether it is a label image.
+    display
+        Colours and properties of a label image, empty for others.
+    notes
+        What is missing, one sentence each.
+    """
+
+    path: str
+    name: str | None
+    axes: tuple[Axis, ...]
+    levels: tuple[ImageLevel, ...]
+    channels: tuple[ShownChannel, ...]
+    labels: tuple[str, ...]
+    is_label: bool
+    display: LabelDisplay
+    notes: tuple[str, ...] = ()
+
+    @property
+    def channel_axis(self) -> int | None:
+        """Which dimension counts the channels, if one does."""
+        # OME-Zarr 0.5, "axes": the type is only a SHOULD; an axis without one is known by its name.
+        types = [axis.type or {"c": "channel"}.get(axis.name or "") for axis in self.axes]
+        return types.index("channel") if "channel" in types else None
+
+
+class GroupNodes(Mapping[str, Node]):
+    """The nodes below a zarr group by path, each read when it is first asked for.
+
+    Iterating, which only hierarchies need that do not list their images, reads all of them.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> root = zarr.create_group({}, attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+    >>> nodes = GroupNodes(root)
+    >>> nodes[""].ome.labels, nodes.get("cells")
+    (('cells',), None)
+    """
+
+    def __init__(self, group: zarr.Group) -> None:
+        self._group = group
+        self._found: dict[str, zarr.Group | zarr.Array[Any] | None] = {"": group}
+
+    def __getitem__(self, path: str) -> Node:
+        found = self.find(path)
+        if found is None:
+            raise KeyError(path)
+        if isinstance(found, zarr.Array):
+            return Node(path, "array", found.metadata.zarr_format)
+        zarr_format = found.metadata.zarr_format
+        return Node(path, "group", zarr_format, ome=parse_ome(dict(found.attrs), zarr_format))
+
+    def __iter__(self) -> Iterator[str]:
+        yield ""
+        yield from sorted(path for path, _ in self._group.members(max_depth=None))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def find(self, path: str) -> zarr.Group | zarr.Array[Any] | None:
+        """Return the group or array at `path`, or None where there is none.
+
+        Raises
+        ------
+        FormatError
+            There is one, and zarr cannot open it.
+        """
+        if path not in self._found:
+            try:
+                self._found[path] = self._group[path]
+            except KeyError:
+                self._found[path] = None
+            except OzxError:
+                raise
+            except _ZARR_ERRORS as error:
+                what = str(error).partition("\n")[0] or type(error).__name__
+                raise FormatError(
+                    f"{path}: expected a node that zarr can open, found one it refuses: {what}",
+                    hint="ozx validate says what is wrong with it.",
+                ) from error
+        return self._found[path]
+
+
+def list_images(group: zarr.Group) -> list[str]:
+    """Return the paths of the images that a group leads to, whether they exist or not.
+
+    Of an image that is the group itself (path ``""``), of a plate the fields of all wells, of a series its images.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> plate = {"version": "0.5", "plate": {"wells": [{"path": "A/1"}]}}
+    >>> root = zarr.create_group({}, attributes={"ome": plate})
+    >>> well = root.create_group("A/1", attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+    >>> list_images(root)
+    ['A/1/0']
+    """
+    return list(image_paths(GroupNodes(group)))
+
+
+def view_images(group: zarr.Group) -> Iterator[ImageView]:
+    """Yield the images that a group leads to, each when it is asked for.
+
+    Raises
+    ------
+    FormatError
+        As `view_image`.
+    """
+    nodes = GroupNodes(group)
+    for path in image_paths(nodes):
+        yield from _views(nodes, path)
+
+
+def view_image(group: zarr.Group, path: str = "") -> ImageView:
+    """Return the image at `path` below a group; where several share a group, the first.
+
+    Raises
+    ------
+    FormatError
+        There is no image, or its axes and arrays do not fit together. A lower level that is missing is a note.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    >>> steps = [{"type": "scale", "scale": [0.5, 0.5]}]
+    >>> multiscale = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": steps}]}
+    >>> root = zarr.create_group({}, attributes={"ome": {"version": "0.5", "multiscales": [multiscale]}})
+    >>> array = root.create_array("0", shape=(4, 4), chunks=(4, 4), dtype="uint8")
+    >>> view = view_image(root)
+    >>> view.levels[0].array.shape, view.levels[0].scale, view.channel_axis
+    ((4, 4), (0.5, 0.5), None)
+    """
+    return next(_views(GroupNodes(group), path))
+
+
+def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
+    group = nodes.find(path)
+    where = path or "the root"
+    if group is None or isinstance(group, zarr.Array):
+        what = "there is nothing" if group is None else "there is an array"
+        raise FormatError(f"{where}: expected the group of an image, {what}", hint="ozx info lists the images.")
+    ome = nodes[path].ome
+    if ome is None or not ome.multiscales:
+        what = "no ome metadata" if ome is None else f"a group of kind {ome.kind}, without multiscales"
+        raise FormatError(f"{where}: expected an image, found {what}", hint="ozx info lists the images.")
+    for multiscale in ome.multiscales:
+        yield _view(nodes, path, multiscale, ome)
+
+
+def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
+    group = nodes.find(path)
+    zarr_format = 3 if group is None else group.metadata.zarr_format
+    attributes = as_object({} if group is None else dict(group.attrs))
+    levels, notes = _levels(nodes, path, multiscale)
+    return ImageView(
+        path=path,
+        name=multiscale.name,
+        axes=multiscale.axes,
+        levels=levels,
+        channels=parse_shown_channels(attributes, zarr_format),
+        labels=tuple(label_paths(nodes, path)),
+        is_label=ome.is_label,
+        display=parse_label_display(attributes, zarr_format),
+        notes=notes,
+    )
+
+
+def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple[ImageLevel, ...], tuple[str, ...]]:
+    levels: list[ImageLevel] = []
+    notes: list[str] = []
+    for dataset in multiscale.datasets:
+        where = join_path(path, dataset.path or "")
+        array = None if dataset.path is None else nodes.find(where)
+        if not isinstance(array, zarr.Array):
+            missing = f"{where or 'the root'}: a level is listed here, but there is no array"
+            if not levels:  # without the full resolution there is no image, without the others a slower one
+                raise FormatError(missing, hint="ozx validate says what else is wrong.")
+            notes.append(missing)
+            continue
+        if array.ndim != len(multiscale.axes):
+            raise FormatError(
+                f"{where}: expected {len(multiscale.axes)} dimensions, one per axis, found {array.ndim}",
+                hint="ozx validate says what else is wrong.",
+            )
+        levels.append(ImageLevel(where, array, dataset.scale, dataset.translation))
+    if not levels:
+        raise FormatError(f"{path or 'the root'}: expected a multiscale with datasets, found none")
+    return tuple(levels), tuple(notes)

@@ -1,0 +1,254 @@
+"""Arrays that are read when they are sliced: one channel of a level, and a plate as one picture.
+
+Both have what NumPy-like libraries ask of an array (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be
+sent to other processes. A library that schedules reads, such as dask, is wrapped around them by who needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, OzxError
+from ozx.hierarchy.images import plate_wells
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome import Plate
+from ozx.store.image_view import GroupNodes, ImageView, view_image
+
+__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate"]
+
+# What zarr and its codecs raise for chunks that do not decode. OSError, which is about the disk, passes through.
+_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError)
+
+Slices = tuple[slice, ...]
+#: One slice or number per dimension, numbers not negative: dask passes on either.
+Index = tuple[slice | int, ...]
+
+
+@dataclass(frozen=True)
+class LevelSlice:
+    """One level of an image or, where `channel` is given, that channel of it, with one dimension less.
+
+    Examples
+    --------
+    >>> array = zarr.create_array({}, shape=(2, 4, 4), chunks=(1, 2, 2), dtype="uint8", fill_value=7)
+    >>> channel = LevelSlice(array, "0", axis=0, channel=1)
+    >>> channel.shape, channel.chunks, int(channel[0:1, 0:1][0, 0])
+    ((4, 4), (2, 2), 7)
+    """
+
+    array: zarr.Array[Any]
+    path: str
+    axis: int | None = None
+    channel: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dimensions."""
+        return self._kept(self.array.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """What is decoded at once: the inner chunks of a sharded array."""
+        return self._kept(self.array.chunks)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the pixels."""
+        return np.dtype(self.array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def __getitem__(self, key: Index) -> NDArray[Any]:
+        index: list[slice | int] = list(key)
+        if self.axis is not None and self.channel is not None:
+            index.insert(self.axis, self.channel)
+        try:
+            return np.asarray(self.array[tuple(index)])
+        except OzxError:
+            raise
+        except _DECODING_ERRORS as error:
+            what = str(error).partition("\n")[0] or type(error).__name__
+            raise FormatError(
+                f"{self.path}: expected chunks that decode, found one that does not: {what}",
+                hint="ozx validate says what is wrong with the file.",
+            ) from error
+
+    def _kept(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        kept = list(lengths)
+        if self.axis is not None and self.channel is not None:
+            del kept[self.axis]
+        return tuple(kept)
+
+
+@dataclass(frozen=True)
+class PlateFields:
+    """The images of a plate, each looked up when it is first shown.
+
+    `paths` has the fields of each well that has any, by (row, column); `first` is an image all others are expected
+    to resemble; `part` leads from the group of a field to the image shown: empty, or that of a label image.
+    """
+
+    group: zarr.Group
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    paths: dict[tuple[int, int], tuple[str, ...]]
+    first: ImageView
+    part: str = ""
+    notes: tuple[str, ...] = ()
+    _views: dict[str, ImageView | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def count(self) -> int:
+        """The largest number of fields in a well."""
+        return max(len(paths) for paths in self.paths.values())
+
+    def view(self, row: int, column: int, number: int) -> ImageView | None:
+        """Return the image of a field, or None where there is none."""
+        fields = self.paths.get((row, column), ())
+        if number >= len(fields):
+            return None
+        path = join_path(fields[number], self.part)
+        if path not in self._views:
+            is_there = GroupNodes(self.group).find(path) is not None
+            self._views[path] = view_image(self.group, path) if is_there else None
+        return self._views[path]
+
+    def labels(self) -> list[PlateFields]:
+        """Return the label images that the first field has, for all fields."""
+        start = len(self.first.path) + 1
+        return [
+            PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
+            for path in self.first.labels
+        ]
+
+
+@dataclass(frozen=True)
+class PlatePicture:
+    """All wells of a plate side by side, at one level and of one channel: the n-th field of each.
+
+    The dimensions are the field, where wells have more than one, those of the fields, and y and x across the plate.
+    A well or field that is missing is zero; fields of another size than the first one are cut, or padded with zeros.
+    """
+
+    fields: PlateFields
+    level: int
+    axis: int | None = None
+    channel: int | None = None
+
+    @property
+    def _tile(self) -> LevelSlice:
+        return self._slice(self.fields.first)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dimensions."""
+        *rest, height, width = self._tile.shape
+        return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """One plane of one field at a time."""
+        height, width = self._tile.shape[-2:]
+        return (*(1 for _ in self.shape[:-2]), height, width)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the pixels."""
+        return self._tile.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def _lead(self) -> tuple[int, ...]:
+        return (self.fields.count,) if self.fields.count > 1 else ()
+
+    def __getitem__(self, key: Index) -> NDArray[Any]:
+        data = self._read(tuple(part if isinstance(part, slice) else slice(part, part + 1) for part in key))
+        return data[tuple(slice(None) if isinstance(part, slice) else 0 for part in key)]
+
+    def _read(self, key: Slices) -> NDArray[Any]:
+        ranges = [range(*part.indices(length)) for part, length in zip(key, self.shape, strict=True)]
+        numbers = ranges[0] if self._lead else range(1)
+        out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
+        height, width = self._tile.shape[-2:]
+        for place, number in enumerate(numbers):
+            for row, inside_y, target_y in _tiles(ranges[-2], height):
+                for column, inside_x, target_x in _tiles(ranges[-1], width):
+                    view = self.fields.view(row, column, number)
+                    if view is not None:
+                        data = self._slice(view)[(*key[len(self._lead) : -2], inside_y, inside_x)]
+                        # A smaller field gives less than was asked for; the rest stays zero.
+                        corner = tuple(slice(length) for length in data.shape)
+                        out[place][..., target_y, target_x][corner] = data
+        return out if self._lead else out[0]
+
+    def _slice(self, view: ImageView) -> LevelSlice:
+        if len(view.axes) != len(self.fields.first.axes) or self.level >= len(view.levels):
+            first = self.fields.first
+            raise FormatError(
+                f"{view.path}: expected {len(first.axes)} axes and {len(first.levels)} levels as in {first.path}, "
+                f"found {len(view.axes)} and {len(view.levels)}",
+                hint="Open this field by itself.",
+            )
+        level = view.levels[self.level]
+        return LevelSlice(level.array, level.path, self.axis, self.channel)
+
+
+def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
+    """Return the fields of a plate; `plate` is what the group's metadata says.
+
+    Raises
+    ------
+    FormatError
+        No well has an image, or a well is in no row or column of the plate.
+    """
+    nodes = GroupNodes(group)
+    paths: dict[tuple[int, int], tuple[str, ...]] = {}
+    notes = []
+    for well in plate_wells(nodes):
+        parts = join_path("", well.path).split("/")
+        # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
+        if len(parts) != 2 or parts[0] not in plate.rows or parts[1] not in plate.columns:
+            raise FormatError(f"{well.path}: expected a well at ROW/COLUMN of the plate's rows and columns")
+        if not well.fields:
+            notes.append(f"{well.path}: a well is listed here, but it has no images")
+            continue
+        found = nodes["/".join(parts)].ome
+        listed = () if found is None or found.fields is None else found.fields
+        place = plate.rows.index(parts[0]), plate.columns.index(parts[1])
+        paths[place] = tuple(join_path(well.path, path) for path in listed)
+    present = (path for fields in paths.values() for path in fields if nodes.find(path) is not None)
+    path = next(present, None)
+    if path is None:
+        raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
+    return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
+
+
+def _tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
+    """Return which tiles of `length` pixels a range meets: their number, the part inside, and its place in the range.
+
+    Examples
+    --------
+    >>> _tiles(range(3, 7), 4)
+    [(0, slice(3, 4, 1), slice(0, 1, None)), (1, slice(0, 3, 1), slice(1, 4, None))]
+    """
+    found = []
+    done = 0
+    while done < len(wanted):
+        tile, start = divmod(wanted[done], length)
+        count = min(len(wanted) - done, -(-(length - start) // wanted.step))
+        stop = start + (count - 1) * wanted.step + 1
+        found.append((tile, slice(start, stop, wanted.step), slice(done, done + count)))
+        done += count
+    return found

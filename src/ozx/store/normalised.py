@@ -1,0 +1,200 @@
+"""A store as zarr-python accepts it: legal metadata that it refuses is shown in the form it reads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from typing import Any, NoReturn, Self
+
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.storage import WrapperStore
+
+from ozx.errors import OzxError, UsageError
+from ozx.flow.location import printable_location
+from ozx.hierarchy.keys import is_metadata_key, node_of
+from ozx.hierarchy.normalisation import normalise_document
+from ozx.store.byte_ranges import requested_span
+from ozx.store.zarr_knowledge import zarr_understands
+
+__all__ = ["NormalisedStore"]
+
+
+class NormalisedStore(WrapperStore[Store]):
+    """A read-only look at another store, in which each ``zarr.json`` is one that zarr-python reads.
+
+    Byte ranges and sizes of a ``zarr.json`` are those of what is shown. All other values are the wrapped store's.
+
+    Parameters
+    ----------
+    store
+        Any zarr store.
+
+    Raises
+    ------
+    UnsupportedError
+        Reading a ``zarr.json`` that asks to be understood and is not; names node and extension.
+    FormatError
+        Reading a ``zarr.json`` that is no JSON object.
+    UsageError
+        Anything that would write.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from zarr.storage import MemoryStore
+    >>> document = b'{"zarr_format": 3, "node_type": "group", "cache": {"must_understand": false}}'
+    >>> memory = MemoryStore({"zarr.json": default_buffer_prototype().buffer.from_bytes(document)})
+    >>> zarr.open_group(NormalisedStore(memory), mode="r").attrs.asdict()
+    {}
+    """
+
+    def __repr__(self) -> str:
+        return f"NormalisedStore({self._store!r})"
+
+    __hash__ = None  # type: ignore[assignment]  # as every store that compares by value
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, NormalisedStore) and self._store == value._store
+
+    # Reading
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        """Return the requested bytes of a value, or None where there is no such key."""
+        if not is_metadata_key(key):
+            return await self._store.get(key, prototype, byte_range)
+        return self._shown(key, await self._store.get(key, prototype), prototype, byte_range)
+
+    def get_sync(
+        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return what `get` returns; TypeError where the wrapped store cannot."""
+        read: Any = getattr(self._store, "get_sync", None)
+        if read is None:
+            raise TypeError(f"Store {type(self._store).__name__} does not support synchronous get.")
+        if prototype is None:
+            prototype = default_buffer_prototype()
+        is_metadata = is_metadata_key(key)
+        value: Buffer | None = read(key, prototype=prototype, byte_range=None if is_metadata else byte_range)
+        return self._shown(key, value, prototype, byte_range) if is_metadata else value
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return the requested bytes of several values, in the order of the requests."""
+        requests = list(key_ranges)
+        if any(is_metadata_key(key) for key, _ in requests):
+            return [await self.get(key, prototype, byte_range) for key, byte_range in requests]
+        return await self._store.get_partial_values(prototype, requests)
+
+    def get_ranges(self, key: str, byte_ranges: Any, **options: Any) -> AsyncIterator[Any]:
+        """Return several ranges of one value as they arrive; zarr-python 3.2 and later."""
+        found: AsyncIterator[Any] = self._ranges("get_ranges", key, byte_ranges, options)
+        return found
+
+    def get_ranges_sync(self, key: str, byte_ranges: Any, **options: Any) -> Any:
+        """Return several ranges of one value; zarr-python 3.4 and later."""
+        return self._ranges("get_ranges_sync", key, byte_ranges, options)
+
+    def _ranges(self, method: str, key: str, byte_ranges: Any, options: dict[str, Any]) -> Any:
+        given = {name: value for name, value in options.items() if value is not None}
+        if is_metadata_key(key):
+            return getattr(Store, method)(self, key, byte_ranges, **given)  # made of get, and so of what is shown
+        return getattr(self._store, method)(key, byte_ranges, **given)
+
+    async def _get_many(
+        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
+    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
+        for key, prototype, byte_range in requests:
+            yield key, await self.get(key, prototype, byte_range)
+
+    async def getsize(self, key: str) -> int:
+        """Return the length of a value in bytes; FileNotFoundError where there is no such key."""
+        if not is_metadata_key(key):
+            return await self._store.getsize(key)
+        value = await self.get(key, default_buffer_prototype())
+        if value is None:
+            raise FileNotFoundError(key)
+        return len(value)
+
+    def _shown(
+        self, key: str, value: Buffer | None, prototype: BufferPrototype, byte_range: ByteRequest | None
+    ) -> Buffer | None:
+        if value is None:
+            return None
+        stored = value.to_bytes()
+        try:
+            shown = normalise_document(stored, node_of(key), zarr_understands)
+        except OzxError as error:
+            path = getattr(self._store, "path", None)
+            raise error if path is None else error.at(printable_location(path)) from None
+        if byte_range is None and shown is stored:
+            return value
+        offset, length = requested_span(byte_range, len(shown))
+        return prototype.buffer.from_bytes(shown[offset : offset + length])
+
+    # Nothing is written
+
+    @property
+    def read_only(self) -> bool:
+        """True, whatever the wrapped store is."""
+        return True
+
+    @property
+    def supports_writes(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def supports_deletes(self) -> bool:
+        """False."""
+        return False
+
+    def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr's signature)
+        """Return a store like this one; `UsageError` unless it is to be read-only."""
+        if not read_only:
+            self._check_writable()
+        return self._with_store(self._store)
+
+    def _check_writable(self) -> NoReturn:
+        raise UsageError(
+            "expected a store that can be written to; this one shows another, and only for reading",
+            hint='Write with ozx.OzxStore(path, mode="a").',
+        )
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Raise `UsageError`."""
+        del key, value
+        self._check_writable()
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Raise `UsageError`."""
+        del key, value
+        self._check_writable()
+
+    async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        del values
+        self._check_writable()
+
+    async def delete(self, key: str) -> None:
+        """Raise `UsageError`."""
+        del key
+        self._check_writable()
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Raise `UsageError`."""
+        del prefix
+        self._check_writable()
+
+    async def clear(self) -> None:
+        """Raise `UsageError`."""
+        self._check_writable()
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        """Raise `UsageError`."""
+        del key, value
+        self._check_writable()
+
+    def delete_sync(self, key: str) -> None:
+        """Raise `UsageError`."""
+        del key
+        self._check_writable()

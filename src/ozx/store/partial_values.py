@@ -1,0 +1,60 @@
+"""Writes to parts of a value, as Zarr core's abstract store interface has them and zarr's Store has not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import pairwise
+
+from ozx.errors import UsageError
+
+__all__ = ["grouped_writes", "overwritten"]
+
+
+def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
+    """Return writes by key, in the order of their places.
+
+    Zarr core 3.1, "Abstract store interface", ``set_partial_values``: "a key may occur multiple times with different
+    range_starts, range_starts (considering the length of the respective values) must not specify overlapping ranges
+    for the same key".
+
+    Raises
+    ------
+    UsageError
+        Two writes overlap, or one begins before the value.
+
+    Examples
+    --------
+    >>> grouped_writes([("a", 4, b"xy"), ("b", 0, b"-"), ("a", 0, b"abcd")])
+    {'a': [(0, b'abcd'), (4, b'xy')], 'b': [(0, b'-')]}
+    """
+    grouped: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
+    for key, start, data in writes:
+        if start < 0:
+            raise UsageError(f"{key}: expected a write at 0 or later; got {start}")
+        grouped[key].append((start, bytes(data)))
+    for key, pieces in grouped.items():
+        pieces.sort(key=lambda piece: piece[0])
+        for (start, data), (following, _) in pairwise(pieces):
+            if start + len(data) > following or start == following:
+                raise UsageError(
+                    f"{key}: the write of {len(data):,} bytes at {start:,} overlaps the one at {following:,}",
+                    hint="Join them into one, or write one after the other.",
+                )
+    return dict(grouped)
+
+
+def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
+    r"""Return `value` with `pieces` written over it; it grows where they reach further, with zeros in between.
+
+    Examples
+    --------
+    >>> overwritten(b"abcdef", [(1, b"BC"), (5, b"FG")]), overwritten(b"", [(2, b"x")])
+    (b'aBCdeFG', b'\x00\x00x')
+    """
+    result = bytearray(value)
+    for start, data in pieces:
+        if start > len(result):
+            result += bytes(start - len(result))
+        result[start : start + len(data)] = data
+    return bytes(result)

@@ -1,0 +1,191 @@
+"""The values of a finished archive, by key: what `OzxStore` reads from."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from zarr.abc.store import ByteRequest, SuffixByteRequest
+
+from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import ResourceError
+from ozx.store.after_fork import renew_after_fork
+from ozx.store.byte_ranges import requested_span
+from ozx.store.sorted_keys import SortedKeys
+
+__all__ = ["ArchiveSession", "open_source"]
+
+# zarr asks for the index at the end of a shard anew at every access to the shard.
+_LONGEST_KEPT_SUFFIX = 1 << 20
+_KEPT_SUFFIXES = 64 << 20
+# Looking a name up costs some microseconds; a chunked image is read key by key, again and again.
+_KEPT_INDICES = 100_000
+
+
+class ArchiveSession:
+    """An archive that is read by key; opened at the first use, safe with threads, fork and pickle.
+
+    Parameters
+    ----------
+    source
+        The archive's bytes.
+
+    Examples
+    --------
+    >>> session = ArchiveSession(FileSource("cells.ozx"))
+    >>> session.read("zarr.json", SuffixByteRequest(1)), session.size("no/such/key")
+    (b'}', None)
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self.source = source
+        self._reader: ArchiveReader | None = None
+        self._keys: SortedKeys | None = None
+        self.renew_locks()
+        self._indices: dict[str, int | None] = {}
+        self._suffixes: OrderedDict[str, bytes] = OrderedDict()
+        self._kept = 0
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Make the lock anew."""
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"source": self.source}
+
+    def __setstate__(self, state: dict[str, ByteSource]) -> None:
+        self.__init__(state["source"])  # type: ignore[misc]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether reading means waiting for somebody else's computer."""
+        return hasattr(self.source, "read_at_async")
+
+    @property
+    def reader(self) -> ArchiveReader:
+        """The archive, checked to be readable as a whole.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            As `ArchiveReader.check`; only names that occur twice are accepted, and the last one is seen.
+        """
+        if self._reader is None:
+            with self._lock:
+                if self._reader is None:
+                    self._reader = self._opened()
+        return self._reader
+
+    def _opened(self) -> ArchiveReader:
+        try:
+            self.source.size()
+            # A pickled source knows the file it was; what has its name now may even look like a broken archive.
+            self.source.check_unchanged()
+            reader = ArchiveReader(self.source)
+            reader.check(allow_duplicates=True)
+            reader.prefetch_head()
+        except FileNotFoundError:
+            # Not passed on: zarr takes it for "no such key", and would say that there is no group.
+            raise ResourceError("there is no such file", path=self.source.name) from None
+        return reader
+
+    async def ensure_open(self) -> None:
+        """Open the archive, without blocking the event loop where that takes requests."""
+        if self._reader is None and self.is_remote:
+            await asyncio.to_thread(lambda: self.reader)
+
+    def close(self) -> None:
+        """Give back what the system lent; a later use opens the archive again."""
+        close = getattr(self.source, "close", None)
+        if close is not None:
+            close()
+
+    @contextmanager
+    def keys(self) -> Iterator[SortedKeys]:
+        """Give all keys; entries that stand for folders are none."""
+        if self._keys is None:
+            self._keys = SortedKeys(name for name in self.reader.columns.names() if not name.endswith("/"))
+        yield self._keys
+
+    def find(self, key: str) -> int | None:
+        """Return the index of the entry that holds the value of `key`, or None."""
+        try:
+            return self._indices[key]
+        except KeyError:
+            pass
+        reader = self.reader
+        try:
+            index = None if key.endswith("/") else reader.find(key)
+        except UnicodeEncodeError:  # a lone surrogate: no name can be that
+            index = None
+        if len(self._indices) >= _KEPT_INDICES:
+            self._indices.clear()
+        self._indices[key] = index
+        return index
+
+    def size(self, key: str) -> int | None:
+        """Return the length of a value in bytes, or None where there is none."""
+        index = self.find(key)
+        return None if index is None else int(self.reader.columns.uncompressed_sizes[index])
+
+    def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
+        """Return the requested bytes of a value, or None where there is no such key.
+
+        Raises
+        ------
+        FormatError
+            The entry is damaged, or the file is no longer the one that was opened (``zip/changed``).
+        """
+        index = self.find(key)
+        if index is None:
+            return None
+        offset, length = requested_span(byte_range, int(self.reader.columns.uncompressed_sizes[index]))
+        data = self._kept_suffix(key, byte_range, length)
+        if data is None:
+            data = self.reader.read(index, offset, length)
+            self.source.check_unchanged()
+            self._keep_suffix(key, byte_range, data)
+        return data
+
+    async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
+        """Return what `read` returns, without blocking the event loop while a request is under way."""
+        await self.ensure_open()
+        index = self.find(key)
+        if index is None:
+            return None
+        offset, length = requested_span(byte_range, int(self.reader.columns.uncompressed_sizes[index]))
+        data = self._kept_suffix(key, byte_range, length)
+        if data is None:
+            data = await self.reader.read_async(index, offset, length)
+            self._keep_suffix(key, byte_range, data)
+        return data
+
+    def _kept_suffix(self, key: str, byte_range: ByteRequest | None, length: int) -> bytes | None:
+        if not isinstance(byte_range, SuffixByteRequest):
+            return None
+        data = self._suffixes.get(key)
+        return data[len(data) - length :] if data is not None and len(data) >= length else None
+
+    def _keep_suffix(self, key: str, byte_range: ByteRequest | None, data: bytes) -> None:
+        if not isinstance(byte_range, SuffixByteRequest) or len(data) > _LONGEST_KEPT_SUFFIX:
+            return
+        with self._lock:
+            self._kept += len(data) - len(self._suffixes.pop(key, b""))
+            self._suffixes[key] = data
+            while self._kept > _KEPT_SUFFIXES:
+                self._kept -= len(self._suffixes.popitem(last=False)[1])
+
+
+def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSource:
+    """Return the bytes of a local file, or of a remote one where `path` is a URL; nothing is opened yet."""
+    if "://" not in path:
+        return FileSource(path)
+    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (an extra)
+
+    return RemoteSource(path, options)

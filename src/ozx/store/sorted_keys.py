@@ -1,0 +1,76 @@
+"""Keys in order, so that what lies below a prefix is found without looking at the others."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+
+__all__ = ["SortedKeys"]
+
+# The code point after '/': every key below "a/" sorts before "a0".
+_AFTER_SLASH = chr(ord("/") + 1)
+
+
+class SortedKeys:
+    """A set of keys that answers which begin with a prefix.
+
+    Parameters
+    ----------
+    keys
+        The keys; repeated ones count once.
+
+    Examples
+    --------
+    >>> keys = SortedKeys(["zarr.json", "a/zarr.json", "a/c/1", "a/c/0", "a-b/zarr.json"])
+    >>> keys.below("a/"), list(keys.children("a")), list(keys.children(""))
+    (['a/c/0', 'a/c/1', 'a/zarr.json'], ['c', 'zarr.json'], ['a-b', 'a', 'zarr.json'])
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys = sorted(set(keys))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: str) -> bool:
+        position = bisect_left(self._keys, key)
+        return position < len(self._keys) and self._keys[position] == key
+
+    def add(self, key: str) -> None:
+        """Add `key`, which must not be there yet."""
+        insort(self._keys, key)
+
+    def remove(self, key: str) -> None:
+        """Remove `key`, which must be there."""
+        del self._keys[bisect_left(self._keys, key)]
+
+    def below(self, prefix: str) -> list[str]:
+        """Return the keys that begin with `prefix`, in order."""
+        keys = self._keys
+        first = last = bisect_left(keys, prefix)
+        step = 1
+        # Doubling steps: the end is found in time that grows with the logarithm of what lies below, not of all keys.
+        while last + step <= len(keys) and keys[last + step - 1].startswith(prefix):
+            last += step
+            step *= 2
+        while step:
+            if last + step <= len(keys) and keys[last + step - 1].startswith(prefix):
+                last += step
+            step //= 2
+        return keys[first:last]
+
+    def children(self, folder: str) -> Iterator[str]:
+        """Yield the first component, once each, of what follows `folder` and a slash; of every key for an empty one."""
+        prefix = folder.rstrip("/") + "/" if folder.rstrip("/") else ""
+        keys = self._keys
+        position = bisect_left(keys, prefix)
+        while position < len(keys) and keys[position].startswith(prefix):
+            child, slash, _ = keys[position][len(prefix) :].partition("/")
+            if not slash:
+                yield child
+                position += 1
+                continue
+            if keys[bisect_left(keys, prefix + child)] != prefix + child:  # else it was a key itself, and came before
+                yield child
+            # A folder's keys need not be looked at one by one.
+            position = bisect_left(keys, prefix + child + _AFTER_SLASH, position)

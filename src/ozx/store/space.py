@@ -1,0 +1,87 @@
+"""Which bytes of a growing file are free."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from ozx.archive.writer import SHORTEST_PADDING
+
+__all__ = ["Space"]
+
+
+class Space:
+    """The room of a file from `start` on: taken piece by piece, given back in any order.
+
+    What is given back is used again for pieces that fit, so that a chunk rewritten a thousand times does not make
+    the file a thousand chunks longer. A piece that is shorter than its hole leaves enough of it to be filled by
+    padding.
+
+    Parameters
+    ----------
+    start
+        The first byte.
+    limit
+        Where the room ends; by default nowhere.
+
+    Examples
+    --------
+    >>> space = Space(0)
+    >>> space.take(100), space.take(50), space.take(10)
+    (0, 100, 150)
+    >>> space.give_back(100, 50)
+    >>> space.take(50), space.end
+    (100, 160)
+    """
+
+    def __init__(self, start: int, limit: int | None = None) -> None:
+        self.start = self.end = start
+        self._limit = limit
+        self._by_start: dict[int, int] = {}
+        self._by_end: dict[int, int] = {}
+        self._by_length: list[tuple[int, int]] = []
+
+    @property
+    def holes(self) -> list[tuple[int, int]]:
+        """Offset and length of what is free before `end`, in the file's order."""
+        return sorted(self._by_start.items())
+
+    def take(self, length: int) -> int | None:
+        """Return the offset of `length` free bytes, which are taken now; None where a limited room is full."""
+        at = bisect_left(self._by_length, (length, 0))
+        if at < len(self._by_length) and self._by_length[at][0] != length:
+            at = bisect_left(self._by_length, (length + SHORTEST_PADDING, 0))
+        if at < len(self._by_length):
+            found, offset = self._by_length[at]
+            self._remove(offset, found)
+            if found > length:
+                self._add(offset + length, found - length)
+            return offset
+        if self._limit is not None and self.end + length > self._limit:
+            return None
+        offset, self.end = self.end, self.end + length
+        return offset
+
+    def give_back(self, offset: int, length: int) -> None:
+        """Free `length` bytes from `offset`; joined with what is free before and after."""
+        before = self._by_end.get(offset)
+        if before is not None:
+            self._remove(before, offset - before)
+            offset, length = before, length + offset - before
+        after = self._by_start.get(offset + length)
+        if after is not None:
+            self._remove(offset + length, after)
+            length += after
+        if offset + length == self.end:
+            self.end = offset
+        else:
+            self._add(offset, length)
+
+    def _add(self, offset: int, length: int) -> None:
+        self._by_start[offset] = length
+        self._by_end[offset + length] = offset
+        insort(self._by_length, (length, offset))
+
+    def _remove(self, offset: int, length: int) -> None:
+        del self._by_start[offset]
+        del self._by_end[offset + length]
+        del self._by_length[bisect_left(self._by_length, (length, offset))]

@@ -1,0 +1,345 @@
+"""An archive in the making, by key: what `OzxStore` writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import NamedTuple
+
+from zarr.abc.store import ByteRequest
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.names import name_fault
+from ozx.errors import PartialFileWarning, ResourceError, UsageError
+from ozx.flow.browsing import is_any_metadata_key
+from ozx.store.after_fork import renew_after_fork
+from ozx.store.byte_ranges import requested_span
+from ozx.store.finishing import Unfinished, finish
+from ozx.store.growing_file import GrowingFile, Slot
+from ozx.store.reading import ArchiveSession
+from ozx.store.sorted_keys import SortedKeys
+
+__all__ = ["WriteOptions", "WriteSession"]
+
+# A thread is worth its trouble (forking beside it is warned of) where freeing takes longer than 20 ms.
+_SLOWLY_FREED = 64 << 20
+
+_numbers = count()
+
+
+class WriteOptions(NamedTuple):
+    """What a writer was asked for; see `ozx.OzxStore`."""
+
+    exclusive: bool
+    append: bool
+    require_ome: bool
+    keep_partial: bool
+    sync: bool
+
+
+class WriteSession:
+    """The values of an archive that is being written; nothing is opened or locked before the first use.
+
+    Any number of threads of the process that made it may use it. Metadata stays in memory until the end, values are
+    written at once.
+
+    Parameters
+    ----------
+    path
+        The archive.
+    options
+        How it is written.
+
+    Attributes
+    ----------
+    token
+        Names this session and no other, so that pickled stores find it again.
+    """
+
+    def __init__(self, path: str, options: WriteOptions) -> None:
+        self.path = path
+        self.options = options
+        self.renew_locks()
+        self._writes = 0
+        self._process = os.getpid()
+        self.token = f"{self._process}-{next(_numbers)}"
+        self._is_prepared = self._is_closed = False
+        self._growing: GrowingFile | None = None
+        self._base: ArchiveSession | None = None
+        self._documents: dict[str, bytes] = {}
+        self._slots: dict[str, Slot] = {}
+        self._base_indices: dict[str, int] = {}
+        self._keys: SortedKeys | None = None
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Make the locks anew."""
+        self._lock = threading.RLock()
+        self._no_writes = threading.Condition(self._lock)
+
+    def __del__(self) -> None:
+        if getattr(self, "_growing", None) is None or self._is_closed or self._process != os.getpid():
+            return
+        warnings.warn(
+            f"{self.path}: the store was never closed, so that the file was not finished; what was written stays as "
+            f"{self.path}.partial. Use the store in a with block, or call close().",
+            PartialFileWarning,
+            stacklevel=1,
+        )
+        self.abort()
+
+    def size(self, key: str) -> int | None:
+        """Return the length of a value in bytes, or None where there is none."""
+        self._prepare()
+        with self._lock:
+            self._check_open()
+            document, slot = self._documents.get(key), self._slots.get(key)
+            if document is not None:
+                return len(document)
+            if slot is not None:
+                return slot.size
+            return self._base.size(key) if self._base is not None and key in self._base_indices else None
+
+    def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
+        """Return the requested bytes of a value, or None where there is no such key.
+
+        Raises
+        ------
+        ResourceError
+            This is a forked child of the writer, which has replaced the value or closed the file since.
+        """
+        self._prepare()
+        with self._lock:
+            self._check_open()
+            document, slot, growing = self._documents.get(key), self._slots.get(key), self._growing
+            base = self._base if key in self._base_indices else None
+            guard = growing.reading() if growing is not None and slot is not None else None
+            if guard is not None:
+                guard.__enter__()
+        if document is not None:
+            offset, length = requested_span(byte_range, len(document))
+            return document[offset : offset + length]
+        if slot is None or growing is None or guard is None:
+            return None if base is None else base.read(key, byte_range)
+        try:
+            offset, length = requested_span(byte_range, slot.size)
+            if self._process != os.getpid():
+                return self._read_in_child(growing, slot, offset, length)
+            return growing.read_at(slot.data_offset + offset, length)
+        finally:
+            guard.__exit__(None, None, None)
+
+    def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
+        """Read what was written before the fork; the writer does not know that it is read."""
+        try:
+            data = growing.read_at(slot.data_offset + offset, length)
+            if growing.holds(slot):  # afterwards, so that the value was whole until then
+                return data
+        except FileNotFoundError:
+            pass
+        raise ResourceError(
+            f"{slot.raw_name.decode()}: process {self._process}, which writes the file, has replaced the value since "
+            f"this process ({os.getpid()}) was forked, or has closed the file",
+            path=self.path,
+            hint="Fork after closing the store, and open it for reading.",
+        )
+
+    @contextmanager
+    def keys(self) -> Iterator[SortedKeys]:
+        """Give all keys; they do not change during the block."""
+        self._prepare()
+        with self._lock:
+            self._check_open()
+            if self._keys is None:
+                self._keys = SortedKeys([*self._documents, *self._slots, *self._base_indices])
+            yield self._keys
+
+    def set(self, key: str, value: memoryview) -> None:
+        """Store a value; what was stored under `key` before is gone then, and not sooner.
+
+        Raises
+        ------
+        UsageError
+            `key` cannot be the name of an entry.
+        ResourceError
+            Another program, or another process of this one, writes the file.
+        """
+        fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
+        if fault is not None:
+            raise UsageError(f"{key!r} is no key: {fault}", path=self.path)
+        if is_any_metadata_key(key):
+            document = bytes(value)
+            with self._lock:
+                growing = self._begin()
+                if growing.has_room:
+                    growing.draft(key, document)
+                self._forget(key)
+                self._documents[key] = document
+                self._remember(key)
+            return
+        with self._lock:
+            growing = self._begin()
+            if not growing.has_room:
+                growing.make_room(self._documents)
+            self._writes += 1
+        try:
+            slot = growing.write(key, value)  # without the lock: threads write side by side
+            with self._lock:
+                self._forget(key)
+                self._slots[key] = slot
+                self._remember(key)
+        finally:
+            with self._lock:
+                self._writes -= 1
+                self._no_writes.notify_all()
+
+    def set_if_missing(self, key: str, value: memoryview) -> None:
+        """Store a value unless there is one, in one step."""
+        with self._lock:
+            if self.size(key) is None:
+                self.set(key, value)
+
+    def update(self, key: str, change: Callable[[bytes], bytes]) -> None:
+        """Replace a value by what `change` makes of it, in one step; a missing one counts as empty."""
+        with self._lock:
+            self.set(key, memoryview(change(self.read(key) or b"")))
+
+    def delete(self, key: str) -> None:
+        """Remove a value; do nothing where there is none."""
+        if self.size(key) is None:
+            return
+        with self._lock:
+            growing = self._begin()
+            growing.forget_draft(key)
+            if self._forget(key) and self._keys is not None:
+                self._keys.remove(key)
+
+    def close(self) -> None:
+        """Finish the archive and give it its name; a second call does nothing.
+
+        Raises
+        ------
+        FormatError
+            The hierarchy is no OME-Zarr and `require_ome` was given, or the archive that is added to changed
+            meanwhile; what was written stays as ``NAME.partial``.
+        """
+        with self._lock:
+            growing = self._end()
+            if growing is None:
+                return
+            try:
+                if self._base is not None:
+                    self._base.source.check_unchanged()
+                finish(
+                    Unfinished(
+                        growing=growing,
+                        documents=self._documents,
+                        slots=self._slots,
+                        base=None if self._base is None else self._base.reader,
+                        base_indices=list(self._base_indices.values()),
+                    ),
+                    require_ome=self.options.require_ome,
+                    force=not self.options.exclusive,
+                    sync=self.options.sync,
+                )
+            except BaseException:
+                self._leave(growing)
+                raise
+            finally:
+                base, self._base = self._base, None  # who is still reading from it goes on
+            if base is not None and base.source.size() > _SLOWLY_FREED:
+                # The old file has no name any more; until its last descriptor is closed the system keeps its blocks.
+                # Freeing them takes a third of a second per gigabyte on ext4, which nobody has to wait for.
+                threading.Thread(target=base.close, name="ozx-free-old-file").start()
+
+    def abort(self) -> None:
+        """Stop writing: no file gets or loses its name, and what was written stays as ``NAME.partial``."""
+        with self._lock:
+            growing = self._end()
+            if growing is not None:
+                self._leave(growing)
+
+    def _end(self) -> GrowingFile | None:
+        """Return the file that is to be finished or left, if this process has one; nothing can be changed then."""
+        if self._is_closed or self._process != os.getpid():
+            return None
+        self._is_closed = True
+        while self._writes:
+            self._no_writes.wait()
+        return self._growing
+
+    def _leave(self, growing: GrowingFile) -> None:
+        growing.stop_reading()
+        if not self.options.keep_partial or not (self._slots or self._documents):
+            growing.partial.remove()
+            return
+        # An error here would hide the one that is being handled: the same full disk, most likely.
+        with contextlib.suppress(OSError):
+            if not growing.has_room:
+                growing.make_room(self._documents)
+        growing.partial.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("the store was closed", path=self.path, hint="Open it anew to read or change it.")
+
+    def _prepare(self) -> None:
+        """Look at what there is before the first use."""
+        self._check_open()
+        if self._is_prepared:
+            return
+        with self._lock:
+            if self._is_prepared:
+                return
+            exists = os.path.lexists(self.path)
+            if exists and self.options.exclusive:
+                raise UsageError(f"{self.path} exists already", hint='Choose another name, or mode="w" to replace it.')
+            if exists and self.options.append:
+                self._read_base(ArchiveSession(FileSource(self.path)))
+            self._is_prepared = True
+
+    def _read_base(self, base: ArchiveSession) -> None:
+        for index, name in enumerate(base.reader.columns.names()):
+            if name.endswith("/"):
+                continue
+            if is_any_metadata_key(name):
+                self._documents[name] = base.reader.read(index)
+            else:
+                self._base_indices[name] = index
+        self._base = base
+
+    def _begin(self) -> GrowingFile:
+        """Make the file and lock it, before the first change."""
+        if self._process != os.getpid():
+            raise ResourceError(
+                f"the store is written by process {self._process}; this is process {os.getpid()}",
+                path=self.path,
+                hint="Write from threads of one process, or let each process write a file of its own.",
+            )
+        self._prepare()
+        with self._lock:
+            if self._growing is None:
+                self._growing = GrowingFile(self.path)
+                left_behind = self._growing.partial.left_behind
+                if left_behind is not None:
+                    message = f"{self.path}: an earlier writer did not finish; what it wrote is kept as {left_behind}"
+                    warnings.warn(message, PartialFileWarning, stacklevel=2)
+            return self._growing
+
+    def _forget(self, key: str) -> bool:
+        """Drop the value of `key` that is known; tell whether there was one."""
+        slot = self._slots.pop(key, None)
+        if slot is not None and self._growing is not None:
+            self._growing.free(slot)
+        known = self._documents.pop(key, None) is not None
+        return self._base_indices.pop(key, None) is not None or known or slot is not None
+
+    def _remember(self, key: str) -> None:
+        """Keep the sorted keys complete."""
+        if self._keys is not None and key not in self._keys:
+            self._keys.add(key)

@@ -1,0 +1,84 @@
+"""Stores for tests: values in and out without an event loop, and what has to hold of every finished file."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from pathlib import Path
+
+from builders import array, group
+from zarr.core.buffer import cpu, default_buffer_prototype
+
+import ozx
+from ozx import OzxStore
+from ozx.errors import OzxWarning
+
+#: The metadata of a smallest OME-Zarr: a root, and an array of 8 × 8 chunks.
+SEED = {"zarr.json": group(), "0/zarr.json": array([64, 64], [8, 8])}
+
+
+def run(awaitable):
+    """Return what a coroutine of a local store returns; it never waits for anything."""
+    try:
+        awaitable.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waits for something")
+
+
+def collect(generator) -> list:
+    """Return what an asynchronous generator of a local store yields."""
+    result = []
+    while True:
+        try:
+            result.append(run(generator.__anext__()))
+        except StopAsyncIteration:
+            return result
+
+
+def buffer(data):
+    return cpu.Buffer.from_bytes(bytes(data))
+
+
+def put(store, key, data):
+    """Set one value, from any kind of store."""
+    run(store.set(key, buffer(data)))
+
+
+def take(store, key, wanted=None):
+    """Get one value, or a part of it, as bytes or None."""
+    found = run(store.get(key, default_buffer_prototype(), wanted))
+    return None if found is None else found.to_bytes()
+
+
+def contents(store) -> dict[str, bytes]:
+    """Return every key and value."""
+    return {key: take(store, key) for key in collect(store.list())}
+
+
+def write_store(path, values, mode="w", **options) -> Path:
+    """Write `values` through a store; says nothing where they are no OME-Zarr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OzxWarning)
+        with OzxStore(path, mode=mode, sync=False, **options) as store:
+            for key, data in values.items():
+                put(store, key, data)
+    return Path(path)
+
+
+def pattern(seed: int, size: int) -> bytes:
+    """Return bytes of which no two seeds, and no two places, are easily confused."""
+    word = seed.to_bytes(3, "little")
+    return b"".join(word + n.to_bytes(3, "little") for n in range(size // 6 + 1))[:size]
+
+
+def assert_finished(path, values, *, rules=("rfc9/sharding",)):
+    """Assert that a file holds `values` for our reader and for Python's, and that nothing else can be said of it."""
+    store = OzxStore(path)
+    assert contents(store) == values
+    store.close()
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == sorted(values)
+        assert archive.testzip() is None
+        assert {name: archive.read(name) for name in archive.namelist()} == values
+    assert {finding.id for finding in ozx.validate(path).findings} <= set(rules)
