@@ -6,7 +6,7 @@ decoded, blosc-compressed inner chunks. Levels are written as they are given; no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -20,7 +20,7 @@ from zarr.codecs import BloscCodec
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import LabelDisplay, ShownChannel
 
-__all__ = ["ArrayLike", "NewImage", "NewLevel", "Stacked", "Strided", "choose_chunks", "write_image", "write_labels"]
+__all__ = ["ArrayLike", "NewImage", "NewLevel", "Stacked", "Strided", "choose_chunks", "write_image"]
 
 _VERSION = "0.5"
 # One plane's part that a viewer wants at once: half a MiB of 16-bit pixels.
@@ -142,10 +142,10 @@ def choose_chunks(
     return chunks, None if chunks == shape else tuple(shards)
 
 
-def write_image(group: zarr.Group, image: NewImage, *, source: str | None = None) -> None:
-    """Make a group an OME-Zarr 0.5 image: its attributes, and one array per level (``0``, ``1``, …).
+def write_image(group: zarr.Group, image: NewImage, labels: Mapping[str, NewImage] | None = None) -> None:
+    """Make a group an OME-Zarr 0.5 image, with one array per level (``0``, ``1``, …), and label images below it.
 
-    `source` is the path from a label image to the image that it belongs to.
+    All metadata comes before the first pixels: `OzxStore` keeps room for what it has seen by then.
 
     Examples
     --------
@@ -155,38 +155,45 @@ def write_image(group: zarr.Group, image: NewImage, *, source: str | None = None
     >>> root.attrs["ome"]["multiscales"][0]["datasets"]
     [{'path': '0', 'coordinateTransformations': [{'type': 'scale', 'scale': [0.5, 0.5]}]}]
     """
-    group.attrs["ome"] = _describe(image, source)
+    group.attrs["ome"] = _describe(image, None)
+    arrays = _create_levels(group, image)
+    if labels:
+        parent = group.create_group("labels", attributes={"ome": {"version": _VERSION, "labels": list(labels)}})
+        for name, label in labels.items():
+            # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
+            below = parent.create_group(name, attributes={"ome": _describe(label, "../../")})
+            arrays += _create_levels(below, label)
+    for array, data in arrays:
+        _fill(array, data)
+
+
+def _create_levels(group: zarr.Group, image: NewImage) -> list[tuple[zarr.Array[Any], ArrayLike]]:
+    arrays: list[tuple[zarr.Array[Any], ArrayLike]] = []
     for number, level in enumerate(image.levels):
-        _write_level(group, str(number), image.axes, level.data)
+        dtype = np.dtype(level.data.dtype).newbyteorder("=")
+        chunks, shards = choose_chunks(level.data.shape, image.axes, dtype.itemsize)
+        array = group.create_array(
+            str(number),
+            shape=level.data.shape,
+            dtype=dtype,
+            chunks=chunks,
+            shards=shards,
+            fill_value=0,
+            compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle", typesize=dtype.itemsize),
+            dimension_names=[axis.name for axis in image.axes],
+        )
+        arrays.append((array, level.data))
+    return arrays
 
 
-def write_labels(group: zarr.Group, labels: dict[str, NewImage]) -> None:
-    """Add label images to the group of an image: the group ``labels`` that names them, and one below it for each."""
-    parent = group.create_group("labels", attributes={"ome": {"version": _VERSION, "labels": list(labels)}})
-    for name, image in labels.items():
-        write_image(parent.create_group(name), image, source="../../")
-
-
-def _write_level(group: zarr.Group, path: str, axes: tuple[Axis, ...], data: ArrayLike) -> None:
-    dtype = np.dtype(data.dtype).newbyteorder("=")
-    chunks, shards = choose_chunks(data.shape, axes, dtype.itemsize)
-    array = group.create_array(
-        path,
-        shape=data.shape,
-        dtype=dtype,
-        chunks=chunks,
-        shards=shards,
-        fill_value=0,
-        compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle", typesize=dtype.itemsize),
-        dimension_names=[axis.name for axis in axes],
-    )
-    blocks = [range(0, length, step) for length, step in zip(data.shape, shards or chunks, strict=True)]
+def _fill(array: zarr.Array[Any], data: ArrayLike) -> None:
+    blocks = [range(0, length, step) for length, step in zip(data.shape, array.shards or array.chunks, strict=True)]
     for corner in product(*blocks):
         region = tuple(
             slice(start, min(start + block.step, length))
             for start, block, length in zip(corner, blocks, data.shape, strict=True)
         )
-        array[region] = np.asarray(data[region]).astype(dtype, copy=False)
+        array[region] = np.asarray(data[region]).astype(array.dtype, copy=False)
 
 
 def _describe(image: NewImage, source: str | None) -> dict[str, Any]:

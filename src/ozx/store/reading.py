@@ -88,8 +88,11 @@ class ArchiveSession:
             # A pickled source knows the file it was; what has its name now may even look like a broken archive.
             self.source.check_unchanged()
             reader = ArchiveReader(self.source)
-            reader.check(allow_duplicates=True)
-            reader.prefetch_head()
+            try:
+                reader.check(allow_duplicates=True)
+                reader.prefetch_head()
+            finally:
+                self.source.check_unchanged()
         except FileNotFoundError:
             # Not passed on: zarr takes it for "no such key", and would say that there is no group.
             raise ResourceError("there is no such file", path=self.source.name) from None
@@ -148,8 +151,10 @@ class ArchiveSession:
         offset, length = requested_span(byte_range, int(self.reader.columns.uncompressed_sizes[index]))
         data = self._kept_suffix(key, byte_range, length)
         if data is None:
-            data = self.reader.read(index, offset, length)
-            self.source.check_unchanged()
+            try:
+                data = self.reader.read(index, offset, length)
+            finally:  # what looks like damage may be another file's bytes
+                self.source.check_unchanged()
             self._keep_suffix(key, byte_range, data)
         return data
 

@@ -1,0 +1,43 @@
+"""Functions run in forked and spawned processes, for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import traceback
+import warnings
+
+
+def in_child(function) -> int:
+    """Run `function` in a forked process; return its process id. It exits with 0, or with 1 after an exception."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            function()
+            code = 0
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return child
+
+
+def wait(child: int, seconds: float = 20) -> int:
+    """Return a child's exit code; a child that takes longer than `seconds` is killed, and its code is minus 9."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def run_in_child(function) -> int:
+    """Return the exit code of `function` in a forked process."""
+    return wait(in_child(function))

@@ -1,0 +1,222 @@
+"""Closing: each way from the room at the head and the free places to a file without a byte that belongs to nothing."""
+
+import json
+import os
+import warnings
+import zipfile
+
+import pytest
+from builders import group
+from packed import sort_values, write_archive
+from stores import SEED, assert_finished, buffer, contents, put, run
+
+from ozx import FormatError, OzxStore
+from ozx.errors import NotOmeZarrWarning, RewrittenWarning
+from ozx.store import finishing
+from ozx.store.head_room import document_room
+
+DATA = {f"0/c/0/{n}": bytes([n + 1]) * 80_000 for n in range(5)}
+HEAD = sum(document_room(key, document) for key, document in SEED.items())
+LONGEST, LESS = 65_515, 65_515 - 6
+
+
+def is_rewritten(path, values, *, also=lambda store: None):
+    """Write `values`; tell whether the file under the final name is another one than what was written to."""
+    store = OzxStore(path, mode="w", sync=False)
+    for key, value in values.items():
+        put(store, key, value)
+    also(store)
+    written = os.fstat(store._write._growing.partial.descriptor).st_ino
+    store.close()
+    return os.stat(path).st_ino != written
+
+
+@pytest.fixture
+def out(tmp_path):
+    yield tmp_path / "a.ozx"
+    assert [name for name in os.listdir(tmp_path) if not name.endswith(".ozx")] == []
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """Set how many bytes more than the metadata needs are kept at the head; all of the file may be padding."""
+
+    def set_spare(spare):
+        monkeypatch.setattr("ozx.store.growing_file.head_room", lambda documents: HEAD + spare)
+        monkeypatch.setattr(finishing, "_MOST_PADDING", 1.0)
+
+    return set_spare
+
+
+@pytest.mark.parametrize(
+    ("spare", "rewritten"),
+    [(spare, False) for spare in (0, 6, 7, 4_000, LONGEST - 1, LONGEST)]
+    # More than one header can be lengthened by: the two documents' help.
+    + [(LONGEST + more, False) for more in (*range(1, 14), 40_000, LESS - 1, LESS, LESS + 1, LESS + 6, 2 * LESS)]
+    # Shorter than the shortest padding, or longer than all headers can be lengthened by.
+    + [(spare, True) for spare in (*range(1, 6), LONGEST + 2 * LESS + 1, 300_000)],
+)
+def test_spare_room_is_filled_by_padding_where_it_can_be(out, room, spare, rewritten):
+    room(spare)
+    assert is_rewritten(out, SEED | DATA) == rewritten
+    assert_finished(out, SEED | DATA)
+    packed = write_archive(out.with_name("packed.ozx"), sort_values(SEED | DATA)).stat().st_size
+    assert out.stat().st_size == packed + (0 if rewritten else spare)
+
+
+@pytest.mark.parametrize("spare", [0, 3])
+def test_a_file_without_gaps_is_the_one_that_pack_writes(out, room, spare):
+    room(spare)
+    is_rewritten(out, SEED | DATA)
+    packed = write_archive(out.with_name("packed.ozx"), sort_values(SEED | DATA))
+    assert out.read_bytes() == packed.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("deleted", "rewritten"), [([0], True), ([1], True), ([4], False), ([3, 4], False), ([0, 1, 2, 3, 4], False)]
+)
+def test_a_hole_that_no_header_can_fill_has_the_file_rewritten(out, room, deleted, rewritten):
+    room(6)
+    keys = list(DATA)
+
+    def delete(store):
+        for number in deleted:
+            run(store.delete(keys[number]))
+
+    # The hole before the first value is filled by the documents' headers, too.
+    assert is_rewritten(out, SEED | DATA, also=delete) == (rewritten and deleted != [0])
+    assert_finished(out, {key: value for key, value in (SEED | DATA).items() if key not in [keys[n] for n in deleted]})
+
+
+@pytest.mark.parametrize("shorter", [0, 1, 5, 6, 7, 100, 60_000])
+def test_a_value_replaced_by_a_shorter_one_leaves_room_that_is_used_or_filled(out, room, shorter):
+    room(0)
+    values = SEED | DATA
+    key = "0/c/0/2"
+
+    def replace(store):
+        put(store, key, b"")
+        put(store, key, values[key][shorter:])
+
+    is_rewritten(out, values, also=replace)
+    assert_finished(out, values | {key: values[key][shorter:]})
+
+
+@pytest.mark.parametrize(("size", "rewritten"), [(2_300_000, True), (2_500_000, False)])
+def test_two_per_cent_may_be_padding(out, size, rewritten):
+    """The room is 48 KiB at least, most of which is spare."""
+    values = SEED | {"0/c/0/0": bytes(size)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing is said of a file that is rewritten in a moment
+        assert is_rewritten(out, values) == rewritten
+    assert_finished(out, values)
+    assert out.stat().st_size <= 1.02 * size + 2_000
+
+
+@pytest.mark.parametrize(("size", "told"), [(1_000_000, False), (1_100_000, True)])
+def test_metadata_that_outgrows_its_room_has_the_file_rewritten_which_is_said(out, room, size, told):
+    room(100)
+    values = SEED | {"0/c/0/0": bytes(size)}
+    longer = {"zarr.json": group(attributes={"ome": {"version": "0.5"}, "notes": "x" * 3_000})}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert is_rewritten(out, values, also=lambda store: put(store, "zarr.json", longer["zarr.json"]))
+    assert [warning.category for warning in said] == [RewrittenWarning] * told
+    if told:
+        assert "outgrew the room" in str(said[0].message)
+        assert f"{HEAD + 100:,} bytes" in str(said[0].message)
+    assert_finished(out, values | longer)
+
+
+def test_metadata_alone_is_an_archive(out):
+    assert not is_rewritten(out, SEED)
+    assert_finished(out, SEED)
+
+
+def test_changed_metadata_alone_keeps_the_data_of_the_old_archive(out):
+    write_archive(out, sort_values(SEED | DATA))
+    new = {"zarr.json": group(attributes={"ome": {"version": "0.5"}, "notes": "new"})}
+    with OzxStore(out, mode="a", sync=False) as store:
+        put(store, "zarr.json", new["zarr.json"])
+    assert_finished(out, SEED | DATA | new)
+
+
+def test_everything_deleted_is_an_empty_archive(out):
+    store = OzxStore(out, mode="w", sync=False)
+    put(store, "0/c/0/0", b"x" * 1_000)
+    run(store.clear())
+    with pytest.warns(NotOmeZarrWarning, match="no root zarr.json"):
+        store.close()
+    assert contents(OzxStore(out)) == {}
+    with zipfile.ZipFile(out) as archive:
+        assert archive.namelist() == []
+    assert out.stat().st_size < 200
+
+
+NO_OME = {
+    "no root zarr.json": None,
+    "no attributes.ome.version": group(None),
+    "zarr.json": b"{",
+}
+
+
+@pytest.mark.parametrize("problem", NO_OME)
+def test_what_is_no_ome_zarr_is_written_whole_with_a_warning(out, problem):
+    values = {"0/c/0/0": b"data"} | ({} if NO_OME[problem] is None else {"zarr.json": NO_OME[problem]})
+    store = OzxStore(out, mode="w", sync=False)
+    for key, value in values.items():
+        put(store, key, value)
+    with pytest.warns(NotOmeZarrWarning, match=problem) as said:
+        store.close()
+    assert len(said) == 1
+    assert contents(OzxStore(out)) == values
+    with zipfile.ZipFile(out) as archive:
+        assert archive.comment == b""
+
+
+@pytest.mark.parametrize("problem", NO_OME)
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_has_to_be_ome_zarr_is_refused_and_kept_as_partial_file(tmp_path, problem, keep):
+    out = tmp_path / "a.ozx"
+    out.write_bytes(b"old")
+    store = OzxStore(out, mode="w", sync=False, require_ome=True, keep_partial=keep)
+    put(store, "0/c/0/0", b"data")
+    if NO_OME[problem] is not None:
+        put(store, "zarr.json", NO_OME[problem])
+    with pytest.raises(FormatError, match=problem) as caught:
+        store.close()
+    assert caught.value.rule == "rfc9/one-hierarchy"
+    assert out.read_bytes() == b"old"
+    partial = tmp_path / "a.ozx.partial"
+    assert partial.exists() == keep
+    if keep:
+        assert b"data" in partial.read_bytes()
+    else:
+        assert ".partial" not in caught.value.hint
+
+
+def test_metadata_comes_first_and_breadth_first_and_the_comment_says_so(out):
+    names = ["zarr.json", "a-b/zarr.json", "a/zarr.json", "a/x/zarr.json", "b/.zattrs"]
+    with OzxStore(out, mode="w", sync=False) as store:
+        put(store, "a/data", b"1")
+        for name in reversed(names):
+            put(store, name, group())
+        put(store, "Data", b"2")
+    with zipfile.ZipFile(out) as archive:
+        found = archive.namelist()
+        comment = json.loads(archive.comment)
+        assert [entry.header_offset for entry in archive.infolist()] == sorted(
+            e.header_offset for e in archive.infolist()
+        )
+    depth_first = sorted(names[:4], key=lambda name: (name.count("/"), name.split("/")))
+    assert found[:5] == [*depth_first, "b/.zattrs"]
+    assert set(found[5:]) == {"a/data", "Data"}
+    assert comment["ome"] == {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}
+
+
+def test_legacy_metadata_of_the_old_archive_stays_readable(out):
+    values = {"zarr.json": group(), "0/.zarray": b"{}", "0/0.0": b"chunk"}
+    write_archive(out, values)
+    with OzxStore(out, mode="a", sync=False) as store:
+        store.set_sync("1/x", buffer(b"more"))
+    assert contents(OzxStore(out)) == values | {"1/x": b"more"}

@@ -1,0 +1,150 @@
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+import zarr
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, write_archive, zip_values
+from range_server import serving
+
+import ozx
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.store.opening import open_store
+
+
+@pytest.fixture
+def packed(image, tmp_path):
+    return pack_tree(image, tmp_path / "my cells.ozx")
+
+
+def test_the_root(packed, image):
+    group = ozx.open(packed)
+    expected = zarr.open_group(image, mode="r")
+    assert group.attrs.asdict() == expected.attrs.asdict()
+    np.testing.assert_array_equal(group["0"][:], expected["0"][:])
+    assert group.read_only
+
+
+@pytest.mark.parametrize(
+    "form", ["ozx://{uri}/labels/cells", "{path}|zip:labels/cells/", "file://{uri}|zip:labels/cells"]
+)
+def test_a_node_by_its_uri(packed, image, form):
+    group = ozx.open(form.format(path=packed, uri=str(packed).replace(" ", "%20")))
+    assert group.path == "labels/cells"
+    np.testing.assert_array_equal(group["0"][:], zarr.open_group(image, mode="r")["labels/cells/0"][:])
+
+
+def test_nothing_is_opened_before_it_is_asked_for(tmp_path):
+    store, node = open_store(str(tmp_path / "none.ozx|zip:0/"))
+    assert node == "0"
+    with pytest.raises(OSError, match="no such file"):
+        store.get_sync("zarr.json")
+
+
+def test_an_array_is_no_group(packed):
+    with pytest.raises(UsageError, match="labels/cells/0 is an array") as caught:
+        ozx.open(f"{packed}|zip:labels/cells/0/")
+    assert "group['0']" in caught.value.hint
+
+
+def test_a_bare_array_is_no_group(tmp_path):
+    values = {"zarr.json": (FIXTURES / "image.ome.zarr/0/zarr.json").read_bytes()}
+    with pytest.raises(UsageError, match="the root is an array") as caught:
+        ozx.open(write_archive(tmp_path / "a.ozx", values))
+    assert "open_array" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("node", "hint"),
+    [("labels/cell", "Did you mean labels/cells"), ("labels/cells/zarr.json", "labels/cells"), ("9", "It has 0 and 1")],
+)
+def test_a_missing_node(packed, node, hint):
+    with pytest.raises(UsageError, match=f"has no node '{node}'") as caught:
+        ozx.open(f"{packed}|zip:{node}")
+    assert hint in caught.value.hint
+
+
+def test_zarr_v2_in_a_zip_file(tmp_path):
+    legacy = FIXTURES / "legacy.ome.zarr"
+    path = zip_values(tmp_path / "a.zip", tree(legacy))
+    for name in (path, f"{path}|zip:0/"):
+        with pytest.raises(UnsupportedError, match=r"Zarr v2 \(OME-Zarr 0\.4\)") as caught:
+            ozx.open(name)
+        assert "convert" in caught.value.hint
+    # What the hint says works.
+    group = zarr.open_group(ozx.OzxStore(path), mode="r", zarr_format=2)
+    np.testing.assert_array_equal(group["0"][:], zarr.open_group(legacy, mode="r")["0"][:])
+
+
+def test_no_hierarchy_at_the_root(tmp_path, image):
+    path = zip_values(tmp_path / "a.zip", {f"cells/{key}": value for key, value in tree(image).items()})
+    with pytest.raises(FormatError, match=r"no zarr\.json at the root") as caught:
+        ozx.open(path)
+    assert caught.value.rule == "rfc9/root"
+    assert f"{path}|zip:cells/" in caught.value.hint
+    assert ozx.open(f"{path}|zip:cells/").attrs["ome"]["version"] == "0.5"
+    with pytest.raises(FormatError, match="1 entries") as caught:
+        ozx.open(zip_values(tmp_path / "b.zip", {"readme.txt": b""}))
+    assert caught.value.hint is None
+
+
+def test_no_archive(tmp_path):
+    (tmp_path / "a.ozx").write_bytes(b"no archive at all")
+    with pytest.raises(FormatError):
+        ozx.open(tmp_path / "a.ozx")
+    with pytest.raises(OSError, match="no such file"):
+        ozx.open(tmp_path / "b.ozx")
+
+
+def test_legal_metadata_that_zarr_refuses(tmp_path, image):
+    values = tree(image)
+    root, level = json.loads(values["zarr.json"]), json.loads(values["0/zarr.json"])
+    root["extensions"] = [{"name": "example.statistics", "must_understand": False}]
+    level["chunk_key_encoding"] = "default"
+    values |= {"zarr.json": json.dumps(root).encode(), "0/zarr.json": json.dumps(level).encode()}
+    path = write_archive(tmp_path / "a.ozx", values)
+    with pytest.raises((TypeError, ValueError), match="extensions"):
+        zarr.open_group(ozx.OzxStore(path), mode="r")
+    group = ozx.open(path)
+    np.testing.assert_array_equal(group["0"][:], zarr.open_group(image, mode="r")["0"][:])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(group))["0"][:], group["0"][:])
+    stored = ozx.OzxStore(path).get_sync("zarr.json").to_bytes()
+    assert stored == values["zarr.json"]
+
+
+def test_an_extension_that_must_be_understood(tmp_path, image):
+    values = tree(image)
+    values["labels/zarr.json"] = json.dumps(json.loads(values["labels/zarr.json"]) | {"extensions": ["a.b"]}).encode()
+    path = write_archive(tmp_path / "a.ozx", values)
+    group = ozx.open(path)
+    for call in (lambda: group["labels"], lambda: ozx.open(f"{path}|zip:labels/")):
+        with pytest.raises(UnsupportedError, match=r"labels: .*'a\.b'") as caught:
+            call()
+        assert caught.value.path == str(path)
+
+
+def test_nothing_is_printed(packed, capfd):
+    ozx.open(packed)
+    with pytest.raises(UsageError):
+        ozx.open(f"{packed}|zip:9/")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_stored_zip_of_zarrs_own(tmp_path, image):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, value in tree(image).items():
+            archive.writestr(key, value)
+    assert ozx.open(tmp_path / "a.zip")["0"].shape == (2, 256, 256)
+
+
+def test_a_node_behind_a_url(packed, image):
+    pytest.importorskip("obstore", reason="the extra remote is not installed")
+    with serving(packed.read_bytes()) as server:
+        group = ozx.open(f"{server.url}|zip:labels/cells/")
+        np.testing.assert_array_equal(group["0"][:], zarr.open_group(image, mode="r")["labels/cells/0"][:])
+        assert len(server.take_requests()) == 1  # its last MiB is the whole of it
+        with pytest.raises(UsageError, match="no node '9'") as caught:
+            ozx.open(f"{server.url}?signature=secret|zip:9/")
+    assert "secret" not in str(caught.value)

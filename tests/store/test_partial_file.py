@@ -1,0 +1,118 @@
+"""``NAME.partial``: one writer at a time, nothing of a dead one is lost."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from stores import put
+
+from ozx import OzxStore, ResourceError, UsageError
+from ozx.errors import PartialFileWarning
+from ozx.store.partial_file import PartialFile
+
+
+@pytest.fixture
+def target(tmp_path):
+    return str(tmp_path / "a.ozx")
+
+
+def test_a_second_writer_is_refused_until_the_first_one_is_done(target):
+    first = PartialFile(target)
+    for _ in range(2):
+        with pytest.raises(ResourceError, match="another program is writing") as caught:
+            PartialFile(target)
+        assert caught.value.path == target
+        assert f"{target}.partial" in caught.value.hint
+    first.remove()
+    PartialFile(target).remove()
+    assert os.listdir(os.path.dirname(target)) == []
+
+
+def test_a_writer_in_another_process_is_refused(target):
+    first = PartialFile(target)
+    code = "import sys; from ozx.store.partial_file import PartialFile; PartialFile(sys.argv[1])"
+    asked = subprocess.run([sys.executable, "-c", code, target], capture_output=True, text=True, check=False)
+    assert "ResourceError" in asked.stderr
+    assert os.path.exists(first.path)
+    first.remove()
+
+
+def test_what_a_dead_writer_left_is_kept_under_other_names(target):
+    for number in range(3):
+        partial = PartialFile(target)
+        assert partial.left_behind == (f"{target}.partial.{number}" if number else None)
+        os.write(partial.descriptor, b"%d" % number)
+        partial.close()
+    for number, name in enumerate(["a.ozx.partial.1", "a.ozx.partial.2", "a.ozx.partial"]):
+        with open(os.path.join(os.path.dirname(target), name), "rb") as file:
+            assert file.read() == b"%d" % number
+
+
+def test_an_empty_file_that_was_left_is_used(target):
+    PartialFile(target).close()
+    partial = PartialFile(target)
+    assert partial.left_behind is None
+    partial.remove()
+
+
+def test_the_store_tells_what_an_earlier_writer_left(target):
+    with pytest.raises(KeyError), OzxStore(target, mode="w", sync=False) as store:
+        put(store, "0/c/0", b"first")
+        raise KeyError
+    store = OzxStore(target, mode="w", sync=False, keep_partial=False)
+    with pytest.warns(PartialFileWarning, match=r"did not finish.*a\.ozx\.partial\.1"):
+        put(store, "0/c/0", b"second")
+    store._write.abort()
+    with open(target + ".partial.1", "rb") as file:
+        assert file.read().endswith(b"first")
+    assert not os.path.exists(target + ".partial")
+
+
+def test_the_final_name_is_taken_in_one_step(target):
+    partial = PartialFile(target)
+    os.write(partial.descriptor, b"new")
+    assert not os.path.exists(target)
+    partial.publish(force=False, sync=True)
+    with open(target, "rb") as file:
+        assert file.read() == b"new"
+    assert os.listdir(os.path.dirname(target)) == ["a.ozx"]
+
+
+def test_a_name_that_was_taken_meanwhile_is_left_alone(target):
+    partial = PartialFile(target)
+    os.write(partial.descriptor, b"new")
+    with open(target, "wb") as file:
+        file.write(b"other")
+    with pytest.raises(UsageError, match="exists already"):
+        partial.publish(force=False, sync=False)
+    with open(target, "rb") as file:
+        assert file.read() == b"other"
+    assert os.path.exists(partial.path)
+    partial.publish(force=True, sync=False)
+    with open(target, "rb") as file:
+        assert file.read() == b"new"
+
+
+def test_a_directory_or_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="is a directory"):
+        PartialFile(str(tmp_path))
+    with pytest.raises(ResourceError, match="does not exist"):
+        PartialFile(str(tmp_path / "no" / "a.ozx"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_that_lives_on_does_not_keep_the_lock(target):
+    partial = PartialFile(target)
+    child = os.fork()
+    if child == 0:
+        time.sleep(30)
+        os._exit(0)
+    try:
+        partial.close()
+        PartialFile(target).remove()
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)

@@ -1,0 +1,429 @@
+"""Reading finished archives: of any legal kind, by threads, forks and pickles, and of files that change meanwhile."""
+
+import itertools
+import multiprocessing
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+import zipfile
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import inflate64
+import pytest
+import zarr
+from builders import ArchiveBuilder
+from children import in_child, run_in_child, wait
+from packed import sort_values, write_archive, zip_values
+from stores import SEED, collect, contents, pattern, run, take
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+from ozx import FormatError, OzxStore, ResourceError, UnsupportedError
+from ozx.store import reading
+
+VALUES = SEED | {f"0/c/{n // 4}/{n % 4}": pattern(n, 5_000 + n) for n in range(16)}
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_archive(tmp_path / "a.ozx", sort_values(VALUES))
+
+
+@pytest.mark.parametrize("deflated", [True, False])
+def test_archives_of_other_programs_are_read(tmp_path, deflated):
+    path = zip_values(tmp_path / "a.zip", VALUES, deflated=deflated)
+    store = OzxStore(path)
+    assert contents(store) == VALUES
+    key = "0/c/0/1"
+    for wanted, expected in (
+        (RangeByteRequest(10, 200), VALUES[key][10:200]),
+        (OffsetByteRequest(4_900), VALUES[key][4_900:]),
+        (SuffixByteRequest(7), VALUES[key][-7:]),
+    ):
+        assert take(store, key, wanted) == expected
+
+
+def test_deflate64_entries_are_read(tmp_path):
+    packer = inflate64.Deflater()
+    value = pattern(1, 100_000)
+    data = packer.deflate(value) + packer.flush()
+    path = ArchiveBuilder.valid(**{"0/c/0": value}).set("0/c/0", data=data, method=9).write(tmp_path / "a.zip")
+    assert take(OzxStore(path), "0/c/0") == value
+    assert take(OzxStore(path), "0/c/0", SuffixByteRequest(30)) == value[-30:]
+
+
+def test_of_entries_with_one_name_the_last_one_is_seen(tmp_path):
+    path = ArchiveBuilder.valid().duplicate("0/c/0", b"newer").write(tmp_path / "a.zip")
+    store = OzxStore(path)
+    assert take(store, "0/c/0") == b"newer"
+    assert collect(store.list()).count("0/c/0") == 1
+
+
+def test_entries_of_folders_are_no_keys(tmp_path):
+    path = ArchiveBuilder.valid().add("0/").add("empty/").write(tmp_path / "a.zip")
+    store = OzxStore(path)
+    assert sorted(collect(store.list())) == ["0/c/0", "0/zarr.json", "zarr.json"]
+    assert sorted(collect(store.list_dir(""))) == ["0", "zarr.json"]
+    assert take(store, "0/") is None
+    assert not run(store.exists("empty/"))
+
+
+def test_data_descriptors_and_padding_are_read(tmp_path):
+    builder = ArchiveBuilder.valid().stream("0/c/0").set("zarr.json", local={"extra": b"\x35\xd9\2\0\1\0"})
+    assert take(OzxStore(builder.write(tmp_path / "a.zip")), "0/c/0") == b"abcd"
+
+
+def truncated(path):
+    os.truncate(path, os.path.getsize(path) - 40)
+
+
+def encrypted(path):
+    ArchiveBuilder.valid().set("0/c/0", flags=1).write(path)
+
+
+BAD = {
+    "text": (lambda path: path.write_bytes(b"hello " * 1_000), FormatError),
+    "nothing": (lambda path: path.write_bytes(b""), FormatError),
+    "truncated": (truncated, FormatError),
+    "encrypted": (encrypted, UnsupportedError),
+    "another method": (lambda path: ArchiveBuilder.valid().set("0/c/0", method=14).write(path), UnsupportedError),
+    "a name that leaves the folder": (
+        lambda path: ArchiveBuilder.valid().rename("0/c/0", "../x").write(path),
+        FormatError,
+    ),
+    "overlap": (lambda path: ArchiveBuilder.valid().set("0/c/0", central={"offset": 3}).write(path), FormatError),
+    "a directory": (lambda path: (path.unlink(), path.mkdir()), FormatError),
+    "no file": (lambda path: path.unlink(), ResourceError),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("mode", ["r", "a"])
+def test_bad_archives_are_refused_at_the_first_use_by_our_errors(path, what, mode):
+    spoil, error = BAD[what]
+    spoil(path)
+    if mode == "a" and what in ("no file", "a directory"):
+        return  # a new file is made, or test_writing looks at it
+    store = OzxStore(path, mode=mode)
+    for use in (lambda: take(store, "zarr.json"), lambda: collect(store.list()), lambda: run(store.exists("x"))):
+        with pytest.raises(error) as caught:
+            use()
+        assert str(path) in str(caught.value)
+    assert os.listdir(path.parent) == [path.name] * path.exists()
+
+
+def test_a_missing_file_is_not_called_a_missing_group(tmp_path):
+    with pytest.raises(ResourceError, match="no such file"):
+        zarr.open_group(OzxStore(tmp_path / "a.ozx"), mode="r")
+
+
+def test_damage_behind_the_directory_is_found_when_it_is_read(path):
+    data = bytearray(path.read_bytes())
+    at = data.index(VALUES["0/c/3/3"])
+    data[at + 100] ^= 1
+    path.write_bytes(data)
+    store = OzxStore(path)
+    assert take(store, "0/c/0/0") == VALUES["0/c/0/0"]
+    with pytest.raises(FormatError) as caught:
+        take(store, "0/c/3/3")
+    assert caught.value.rule == "zip/crc"
+
+
+@pytest.mark.parametrize(
+    "key", ["", "/", "0", "0/", "/zarr.json", "0//zarr.json", "../a.ozx", "ZARR.JSON", "\ud800", "é"]
+)
+def test_what_is_no_key_is_missing(path, key):
+    store = OzxStore(path)
+    assert take(store, key) is None
+    assert take(store, key, SuffixByteRequest(3)) is None
+    assert not run(store.exists(key))
+    with pytest.raises(FileNotFoundError):
+        run(store.getsize(key))
+
+
+def test_keys_are_case_sensitive_and_may_be_any_text(tmp_path):
+    values = {"zarr.json": SEED["zarr.json"], "a/É": b"1", "a/é": b"2", "a/e\u0301": b"3", "A/é": b"4", "日本/✓": b"5"}
+    store = OzxStore(write_archive(tmp_path / "a.ozx", values))
+    assert contents(store) == values
+    assert sorted(collect(store.list_dir("a"))) == sorted(["É", "é", "e\u0301"])
+
+
+def test_a_suffix_longer_than_the_value_is_the_value(path):
+    for store in (OzxStore(path), OzxStore(path, mode="a")):
+        for suffix in (5_000, 5_001, 1 << 40):
+            assert take(store, "0/c/0/0", SuffixByteRequest(suffix)) == VALUES["0/c/0/0"]
+
+
+def test_kept_suffixes_are_right_and_bounded(path, monkeypatch):
+    monkeypatch.setattr(reading, "_KEPT_SUFFIXES", 9_000)
+    monkeypatch.setattr(reading, "_LONGEST_KEPT_SUFFIX", 4_000)
+    store = OzxStore(path)
+    moments = random.Random(1)
+    for _ in range(600):
+        key, length = moments.choice(list(VALUES)), moments.choice([0, 1, 16, 3_000, 4_001, 9_999])
+        assert take(store, key, SuffixByteRequest(length)) == (VALUES[key][-length:] if length else b"")
+        session = store._read
+        assert session._kept == sum(map(len, session._suffixes.values())) <= 9_000
+        assert max(map(len, session._suffixes.values()), default=0) <= 4_000
+
+
+def test_the_index_of_a_shard_is_read_once(path, monkeypatch):
+    store = OzxStore(path)
+    take(store, "0/c/0/0", SuffixByteRequest(100))
+    monkeypatch.setattr(store._read.reader, "read", lambda *arguments: pytest.fail("it was read again"))
+    assert take(store, "0/c/0/0", SuffixByteRequest(40)) == VALUES["0/c/0/0"][-40:]
+
+
+def test_a_reading_store_that_was_closed_can_be_used_again(path):
+    with OzxStore(path) as store:
+        assert take(store, "0/c/0/0") == VALUES["0/c/0/0"]
+    store.close()
+    assert contents(store) == VALUES
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_closing_gives_the_descriptor_back(path):
+    def is_open():
+        links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+        return str(path) in [os.readlink(link) for link in links if os.path.lexists(link)]
+
+    store = OzxStore(path)
+    assert not is_open()
+    take(store, "zarr.json")
+    assert is_open()
+    store.close()
+    assert not is_open()
+
+
+# A file that changes.
+
+OTHER = {key: bytes(value[::-1]) for key, value in VALUES.items()}
+
+
+def replace(path):
+    other = write_archive(path.with_name("other"), sort_values(OTHER))
+    os.replace(other, path)
+
+
+def write_over(path):
+    other = write_archive(path.with_name("other"), sort_values(OTHER))
+    path.write_bytes(other.read_bytes())
+    os.utime(path, ns=(1, 1))
+
+
+CHANGES = {
+    "replaced": replace,
+    "written over": write_over,
+    "cut": lambda path: os.truncate(path, 3_000),
+    "emptied": lambda path: os.truncate(path, 0),
+    "lengthened": lambda path: path.open("ab").write(b"x"),
+    "no archive": lambda path: path.write_bytes(b"something else"),
+}
+REQUESTS = (None, RangeByteRequest(3, 900), OffsetByteRequest(4_000), SuffixByteRequest(90))
+
+
+def part(value, wanted):
+    start, stop = {None: (0, None), REQUESTS[1]: (3, 900), REQUESTS[2]: (4_000, None), REQUESTS[3]: (-90, None)}[wanted]
+    return value[start:stop]
+
+
+def assert_changed_or_old(store, *, may_be_old):
+    """Every read is an error that names the change; or, where something was kept, gives the bytes from before."""
+    errors = []
+    for key, wanted in itertools.product(("0/c/0/0", "0/c/3/3"), REQUESTS):
+        try:
+            data = take(store, key, wanted)
+        except FormatError as error:
+            errors.append(error.rule)
+        else:
+            assert may_be_old
+            assert data == part(VALUES[key], wanted)
+    assert set(errors) == {"zip/changed"}
+    assert len(errors) >= 6
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_file_that_changes_is_an_error_and_never_wrong_bytes(path, what):
+    used, closed, unused = OzxStore(path), OzxStore(path), OzxStore(path)
+    for store in (used, closed):
+        for wanted in REQUESTS:
+            take(store, "0/c/0/0", wanted)
+    closed.close()
+    stored = pickle.dumps(used)
+    CHANGES[what](path)
+    assert_changed_or_old(used, may_be_old=True)
+    assert_changed_or_old(closed, may_be_old=True)
+    assert_changed_or_old(pickle.loads(stored), may_be_old=False)
+    if what in ("replaced", "written over"):
+        assert take(unused, "0/c/3/3") == OTHER["0/c/3/3"]
+
+
+def test_a_pickled_store_knows_the_file_it_was_in_another_process(path, tmp_path):
+    store = OzxStore(path)
+    take(store, "zarr.json")
+    (tmp_path / "store").write_bytes(pickle.dumps(store))
+    code = """
+import pickle, sys
+from zarr.core.buffer import default_buffer_prototype
+store = pickle.loads(open(sys.argv[1], "rb").read())
+try:
+    print(len(store.get_sync("0/c/0/0", prototype=default_buffer_prototype())))
+except Exception as error:
+    print(type(error).__name__, error.rule)
+"""
+
+    def ask():
+        command = [sys.executable, "-c", code, tmp_path / "store"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert ask() == "5000"
+    replace(path)
+    assert ask() == "FormatError zip/changed"
+
+
+def test_a_file_whose_name_is_gone_is_read_on(path):
+    store = OzxStore(path)
+    take(store, "zarr.json")
+    path.unlink()
+    assert contents(store) == VALUES
+
+
+def test_a_reader_beside_a_writer_that_replaces_the_file_again_and_again(tmp_path):
+    path = tmp_path / "a.ozx"
+    both = [VALUES, OTHER]
+    archives = [write_archive(tmp_path / f"{n}.ozx", sort_values(values)).read_bytes() for n, values in enumerate(both)]
+    path.write_bytes(archives[0])
+    stop = threading.Event()
+
+    def replace_again():
+        for turn in itertools.count():
+            if stop.is_set():
+                return
+            (tmp_path / "next").write_bytes(archives[turn % 2])
+            os.replace(tmp_path / "next", path)
+
+    writer = threading.Thread(target=replace_again)
+    writer.start()
+    seen = set()
+    try:
+        for _ in range(150):
+            store = OzxStore(path)
+            try:
+                which = [take(store, "0/c/0/0") == values["0/c/0/0"] for values in both]
+                assert any(which)
+                values = both[which.index(True)]
+                assert take(store, "0/c/3/3", SuffixByteRequest(50)) == values["0/c/3/3"][-50:]
+                assert take(store, "0/c/1/3") == values["0/c/1/3"]
+                seen.add("read")
+            except FormatError as error:
+                seen.add(error.rule)
+            store.close()
+    finally:
+        stop.set()
+        writer.join()
+    assert seen <= {"read", "zip/changed"}
+    assert "zip/changed" in seen
+
+
+# Threads, forks, pickles.
+
+
+def read_at_random(store, seed, turns=150):
+    """Read a store anyhow; returns the number of reads that were right."""
+    moments, keys = random.Random(seed), list(VALUES)
+    for _ in range(turns):
+        key, wanted = moments.choice(keys), moments.choice(REQUESTS)
+        if take(store, key, wanted) != part(VALUES[key], wanted):
+            return -1
+    return turns
+
+
+def test_threads_open_and_read_one_store_at_once(path):
+    for _ in range(5):
+        store = OzxStore(path)
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda seed, store=store: read_at_random(store, seed, 50), range(8))) == [50] * 8
+
+
+def test_closing_while_others_read_never_gives_wrong_bytes(path, tmp_path):
+    """A descriptor's number goes to the next file that is opened; who reads on must not read from that."""
+    other = tmp_path / "noise"
+    other.write_bytes(b"\xff" * path.stat().st_size)
+    store, stop = OzxStore(path), threading.Event()
+
+    def close_again():
+        while not stop.is_set():
+            store.close()
+            with other.open("rb") as file:
+                file.read(10)
+
+    closer = threading.Thread(target=close_again)
+    closer.start()
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda seed: read_at_random(store, seed, 400), range(4))) == [400] * 4
+    finally:
+        stop.set()
+        closer.join()
+
+
+def test_a_descriptor_that_is_being_read_from_is_closed_afterwards(path, monkeypatch):
+    """The same, at the worst moment."""
+    store = OzxStore(path)
+    take(store, "0/c/0/0")
+    noise = path.with_name("noise")
+    noise.write_bytes(b"\xff" * path.stat().st_size)
+    original, opened = os.pread, []
+
+    def pread(descriptor, length, offset):
+        if not opened:
+            store.close()
+            opened.append(os.open(noise, os.O_RDONLY))
+        return original(descriptor, length, offset)
+
+    if not hasattr(os, "pread"):
+        pytest.skip("needs pread")
+    monkeypatch.setattr(os, "pread", pread)
+    assert take(store, "0/c/3/3", RangeByteRequest(5, 50)) == VALUES["0/c/3/3"][5:50]
+    os.close(opened[0])
+
+
+@needs_fork
+def test_forked_children_read_side_by_side(path):
+    store = OzxStore(path)
+    take(store, "0/c/0/0")
+
+    def work(seed):
+        assert read_at_random(store, seed) > 0
+
+    children = [in_child(lambda seed=seed: work(seed)) for seed in range(4)]
+    assert read_at_random(store, 9) > 0
+    assert [wait(child) for child in children] == [0] * 4
+    assert contents(store) == VALUES
+
+
+@needs_fork
+def test_a_child_forked_while_a_thread_holds_the_lock_reads(path):
+    store = OzxStore(path)
+    take(store, "0/c/0/0")
+    with store._read._lock:
+        assert run_in_child(lambda: take(store, "0/c/0/0", SuffixByteRequest(3))) == 0
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_process_pools_take_stores_by_pickle(path, method):
+    used, unused = OzxStore(path), OzxStore(path)
+    take(used, "zarr.json")
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        found = list(pool.map(read_at_random, [used, unused] * 2, range(4)))
+    assert found == [150] * 4
+
+
+def test_python_and_we_read_the_same(path):
+    with zipfile.ZipFile(path) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == contents(OzxStore(path))

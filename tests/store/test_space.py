@@ -1,0 +1,82 @@
+"""Free places: nothing is taken twice, nothing is lost, and what is left over can be filled by padding."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ozx.archive.writer import SHORTEST_PADDING
+from ozx.store.space import Space
+
+steps = st.lists(st.one_of(st.integers(SHORTEST_PADDING, 60), st.tuples(st.integers(0, 1 << 20))), max_size=80)
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps, st.sampled_from([0, 17]), st.sampled_from([None, 40, 300]))
+def test_every_byte_is_taken_once_or_free(steps, start, limit):
+    """A number takes a piece of that length, a tuple gives one back."""
+    space = Space(start, None if limit is None else start + limit)
+    taken = {}
+    for step in steps:
+        if isinstance(step, tuple):
+            if taken:
+                offset = sorted(taken)[step[0] % len(taken)]
+                space.give_back(offset, taken.pop(offset))
+        else:
+            offset = space.take(step)
+            if offset is None:
+                assert limit is not None
+                assert space.end + step > start + limit
+                assert not [length for _, length in space.holes if length == step or length >= step + SHORTEST_PADDING]
+            else:
+                taken[offset] = step
+        pieces = sorted([*taken.items(), *space.holes])
+        position = start
+        for offset, length in pieces:
+            assert offset == position
+            position += length
+        assert position == space.end
+        assert limit is None or space.end <= start + limit
+        holes = {offset for offset, _ in space.holes}
+        assert not [
+            offset for offset, length in space.holes if offset + length in holes or offset + length == space.end
+        ]
+        assert all(length >= SHORTEST_PADDING for _, length in space.holes)
+
+
+def test_everything_given_back_leaves_nothing():
+    space = Space(5)
+    places = [(space.take(length), length) for length in (3, 100, 7, 20)]
+    for place in (places[1], places[3], places[0], places[2]):
+        space.give_back(*place)
+    assert (space.end, space.holes) == (5, [])
+
+
+def test_a_piece_leaves_nothing_or_enough_for_padding():
+    space = Space(0)
+    space.take(100)
+    space.take(1)
+    space.give_back(0, 100)
+    for too_long in range(95, 100):
+        assert space.take(too_long) >= 101
+    assert space.take(94) == 0
+    assert space.holes == [(94, 6)]
+    assert space.take(6) == 94
+    assert space.holes == []
+
+
+def test_the_shortest_hole_that_fits_is_used():
+    space = Space(0)
+    for length in (500, 1, 100, 1, 300, 1):
+        space.take(length)
+    for offset, length in ((0, 500), (501, 100), (602, 300)):
+        space.give_back(offset, length)
+    assert [space.take(90), space.take(290), space.take(490)] == [501, 602, 0]
+
+
+def test_a_value_rewritten_a_thousand_times_does_not_make_the_room_longer():
+    space = Space(0)
+    offset = space.take(1_000)
+    for _ in range(1_000):
+        following = space.take(1_000)
+        space.give_back(offset, 1_000)
+        offset = following
+    assert space.end <= 2_000
