@@ -19,7 +19,6 @@ import pytest
 import zarr
 from hierarchies import FIXTURES
 from judges import require
-from range_server import serving
 from zarr.storage import FsspecStore
 
 import ozx
@@ -288,15 +287,6 @@ def test_tensorstore_takes_each_of_the_documented_specs(package, packed, spec):
     np.testing.assert_array_equal(
         array[1, 0, 2, 3:40, 5:70].read().result(), pixels("sharded.ome.zarr/0")[1, 0, 2, 3:40, 5:70]
     )
-
-
-@pytest.mark.parametrize("package", ["tensorstore"], indirect=True)
-def test_tensorstore_reads_by_http(package, packed):
-    import tensorstore
-
-    with serving((packed / "image.ozx").read_bytes()) as server:
-        array = tensorstore.open(f"{server.url}|zip:0/|zarr3:").result()
-        np.testing.assert_array_equal(array.read().result(), pixels("image.ome.zarr/0"))
 
 
 HANG = """

@@ -229,18 +229,18 @@ class WriteSession:
             meanwhile; what was written stays as ``NAME.partial``.
         """
         with self._lock:
-            growing = self._end()
+            growing, base = self._end()
             if growing is None:
                 return
             try:
-                if self._base is not None:
-                    self._base.source.check_unchanged()
+                if base is not None:
+                    base.source.check_unchanged()
                 finish(
                     Unfinished(
                         growing=growing,
                         documents=self._documents,
                         slots=self._slots,
-                        base=None if self._base is None else self._base.reader,
+                        base=None if base is None else base.reader,
                         base_indices=list(self._base_indices.values()),
                     ),
                     require_ome=self.options.require_ome,
@@ -250,8 +250,6 @@ class WriteSession:
             except BaseException:
                 self._leave(growing)
                 raise
-            finally:
-                base, self._base = self._base, None  # who is still reading from it goes on
             if base is not None and base.source.size() > _SLOWLY_FREED:
                 # The old file has no name any more; until its last descriptor is closed the system keeps its blocks.
                 # Freeing them takes a third of a second per gigabyte on ext4, which nobody has to wait for.
@@ -260,18 +258,22 @@ class WriteSession:
     def abort(self) -> None:
         """Stop writing: no file gets or loses its name, and what was written stays as ``NAME.partial``."""
         with self._lock:
-            growing = self._end()
+            growing, _ = self._end()
             if growing is not None:
                 self._leave(growing)
 
-    def _end(self) -> GrowingFile | None:
-        """Return the file that is to be finished or left, if this process has one; nothing can be changed then."""
+    def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
+        """Return the file that is to be finished or left, and the old one; nothing can be changed or read any more.
+
+        Neither, where another process is the writer. Whoever is still reading from the old file reads on.
+        """
         if self._is_closed or self._process != os.getpid():
-            return None
+            return None, None
         self._is_closed = True
         while self._writes:
             self._no_writes.wait()
-        return self._growing
+        base, self._base = self._base, None
+        return self._growing, base
 
     def _leave(self, growing: GrowingFile) -> None:
         growing.stop_reading()

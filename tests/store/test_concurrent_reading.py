@@ -1,0 +1,158 @@
+"""Eight threads in each of four processes read one file at random: every byte is right."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import random
+import threading
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+import zarr
+from stores import pattern, put, take
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+from ozx import OzxStore
+
+SECONDS = float(os.environ.get("OZX_READING_SECONDS", "60"))
+THREADS, PROCESSES = 8, 4
+SIDE, SHARD, INNER = 512, 256, 32
+KEYS = 200
+
+
+def pixels():
+    return np.arange(SIDE * SIDE, dtype="uint32").reshape(SIDE, SIDE) * np.uint32(2_654_435_761)
+
+
+def plain(number):
+    return pattern(number, 100 + number * 37)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("reading") / "a.ozx"
+    with OzxStore(path, "w", sync=False) as store:
+        group = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        for name, codecs in (("raw", None), ("packed", "auto")):
+            group.create_array(
+                name,
+                shape=(SIDE, SIDE),
+                shards=(SHARD, SHARD),
+                chunks=(INNER, INNER),
+                dtype="uint32",
+                compressors=codecs,
+            )[:] = pixels()
+        group.create_array("chunks", shape=(SIDE, SIDE), chunks=(64, 64), dtype="uint32")[:] = pixels()
+        for number in range(KEYS):
+            put(store, f"plain/{number}", plain(number))
+    return path
+
+
+def read_something(store, group, expected, moments):
+    """Read one thing in one of the ways there are; tell whether it is what was written."""
+    if moments.random() < 0.3:
+        y, x = moments.randrange(SIDE), moments.randrange(SIDE)
+        height, width = moments.choice([(1, 1), (INNER, INNER), (40, 70), (SHARD, 3)])
+        name = moments.choice(["raw", "packed", "chunks"])
+        return (group[name][y : y + height, x : x + width] == expected[y : y + height, x : x + width]).all()
+    number = moments.randrange(KEYS)
+    value = plain(number)
+    start, stop = sorted((moments.randrange(len(value)), moments.randrange(len(value) + 50)))
+    wanted, right = moments.choice(
+        [
+            (None, value),
+            (RangeByteRequest(start, stop), value[start:stop]),
+            (OffsetByteRequest(start), value[start:]),
+            (SuffixByteRequest(stop + 1), value[max(0, len(value) - stop - 1) :]),
+        ]
+    )
+    return take(store, f"plain/{number}", wanted) == right
+
+
+def read_for(store, seconds, seed):
+    """Read by eight threads for some seconds; return how many reads were right, and what was not."""
+    warnings.simplefilter("ignore")
+    group, expected = zarr.open_group(store, mode="r"), pixels()
+    counts, wrong = [0] * THREADS, []
+    end = time.monotonic() + seconds
+
+    def work(number):
+        moments = random.Random(seed * 100 + number)
+        while time.monotonic() < end and not wrong:
+            try:
+                is_right = read_something(store, group, expected, moments)
+            except Exception as error:  # noqa: BLE001
+                wrong.append(repr(error))
+            else:
+                counts[number] += 1
+                if not is_right:
+                    wrong.append("other bytes")
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts), wrong
+
+
+def read_by_processes(store, method, seconds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
+        with ProcessPoolExecutor(PROCESSES, mp_context=multiprocessing.get_context(method)) as pool:
+            results = [pool.submit(read_for, store, seconds, seed) for seed in range(PROCESSES)]
+            return [result.result() for result in concurrent.futures.as_completed(results)]
+
+
+methods = pytest.mark.parametrize(
+    "method", [method for method in ("fork", "spawn") if method in multiprocessing.get_all_start_methods()]
+)
+
+
+@pytest.mark.parametrize(("method", "used"), [("fork", True), ("fork", False), ("spawn", True)])
+def test_threads_of_several_processes_read_the_right_bytes(path, method, used):
+    if method not in multiprocessing.get_all_start_methods():
+        method = "spawn"
+    store = OzxStore(path)
+    if used:  # children inherit, or are sent, a store that has a file open
+        assert read_for(store, 0.1, 99)[1] == []
+    results = read_by_processes(store, method, 0.5)
+    assert [wrong for _, wrong in results] == [[]] * PROCESSES
+    assert min(count for count, _ in results) > 10
+
+
+@pytest.mark.soak
+@methods
+def test_threads_of_several_processes_read_the_right_bytes_for_long(path, method):
+    store = OzxStore(path)
+    results = read_by_processes(store, method, SECONDS / 2)
+    assert [wrong for _, wrong in results] == [[]] * PROCESSES
+    assert min(count for count, _ in results) > 100 * SECONDS
+
+
+class Images:
+    """What a DataLoader is given: items by number, from a store that every worker gets a pickle of."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def __getitem__(self, number):
+        y, x = divmod(number * INNER, SIDE)
+        return zarr.open_array(self.store, path="raw", mode="r")[y : y + INNER, x : x + INNER]
+
+
+@methods
+def test_workers_of_a_data_loader_read_the_right_pixels(path, method):
+    images, expected = Images(OzxStore(path)), pixels()
+    assert (images[0] == expected[:INNER, :INNER]).all()
+    numbers = random.Random(1).sample(range(SIDE // INNER * 4), 40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
+            found = list(pool.map(images.__getitem__, numbers))
+    for number, part in zip(numbers, found, strict=True):
+        y, x = divmod(number * INNER, SIDE)
+        assert (part == expected[y : y + INNER, x : x + INNER]).all()

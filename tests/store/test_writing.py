@@ -1,0 +1,785 @@
+"""Writing through a store: by threads, beside readers, after forks, onto full disks, and beside other writers."""
+
+import contextlib
+import os
+import random
+import resource
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+from builders import ArchiveBuilder, group
+from children import in_child, run_in_child, wait
+from packed import sort_values, write_archive
+from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take, write_store
+from zarr.abc.store import RangeByteRequest, SuffixByteRequest
+
+from ozx import FormatError, OzxStore, ResourceError, UsageError
+from ozx.errors import OzxWarning, PartialFileWarning
+from ozx.store import finishing, growing_file
+
+DATA = {f"0/c/0/{n}": pattern(n, 3_000 + n) for n in range(8)}
+VALUES = SEED | DATA
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.ozx"
+
+
+@pytest.fixture
+def old(path):
+    """An archive that is there already; its bytes."""
+    return write_archive(path, sort_values(VALUES)).read_bytes()
+
+
+def writer(path, mode="w", **options):
+    return OzxStore(path, mode=mode, sync=False, **options)
+
+
+def names(path):
+    return sorted(os.listdir(path.parent))
+
+
+# Modes.
+
+
+def test_nothing_is_made_before_the_first_change(path):
+    for mode in ("w", "x", "a"):
+        with writer(path, mode) as store:
+            assert take(store, "zarr.json") is None
+            assert collect(store.list()) == []
+            run(store.delete("zarr.json"))
+            assert names(path) == []
+    assert names(path) == []
+
+
+def test_nothing_has_the_final_name_until_the_end(path):
+    with writer(path) as store:
+        for key, value in VALUES.items():
+            put(store, key, value)
+        assert names(path) == ["a.ozx.partial"]
+    assert names(path) == ["a.ozx"]
+    assert_finished(path, VALUES)
+
+
+def test_mode_w_does_not_see_the_old_file_and_replaces_it(path, old):
+    with writer(path) as store:
+        assert contents(store) == {}
+        put(store, "zarr.json", SEED["zarr.json"])
+        assert path.read_bytes() == old
+    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
+
+
+def test_mode_x_refuses_an_existing_file_at_the_first_use(path, old):
+    store = writer(path, "x")
+    for use in (lambda: put(store, "a", b"1"), lambda: take(store, "a"), lambda: collect(store.list())):
+        with pytest.raises(UsageError, match="exists already"):
+            use()
+    store.close()
+    assert path.read_bytes() == old
+    assert names(path) == ["a.ozx"]
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_mode_x_refuses_a_file_that_appeared_meanwhile(path, monkeypatch, rewritten):
+    monkeypatch.setattr(finishing, "_MOST_PADDING", 0 if rewritten else 1)
+    store = writer(path, "x")
+    for key, value in VALUES.items():
+        put(store, key, value)
+    path.write_bytes(b"other")
+    with pytest.raises(UsageError, match="exists already"):
+        store.close()
+    assert path.read_bytes() == b"other"
+    assert names(path) == ["a.ozx", "a.ozx.partial"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="needs permissions")
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_mode_a_keeps_the_permissions(path, old, monkeypatch, rewritten):
+    monkeypatch.setattr(finishing, "_MOST_PADDING", 0 if rewritten else 1)
+    path.chmod(0o600)
+    with writer(path, "a") as store:
+        put(store, "0/c/5/5", b"more")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_mode_a_adds_replaces_and_deletes(path, old):
+    with writer(path, "a") as store:
+        assert contents(store) == VALUES
+        put(store, "0/c/0/0", b"new")
+        put(store, "0/c/7/7", b"more")
+        run(store.delete("0/c/0/1"))
+        run(store.set_if_not_exists("0/c/0/2", buffer(b"not this")))
+        put(store, "zarr.json", group(attributes={"ome": {"version": "0.5"}, "x": 1}))
+        expected = contents(store)
+        assert path.read_bytes() == old
+        assert take(store, "0/c/0/3", RangeByteRequest(5, 50)) == DATA["0/c/0/3"][5:50]
+    assert expected.keys() == (VALUES.keys() - {"0/c/0/1"}) | {"0/c/7/7"}
+    assert expected["0/c/0/2"] == DATA["0/c/0/2"]
+    assert_finished(path, expected)
+
+
+def test_mode_a_without_a_change_leaves_the_file_alone(path, old):
+    before = path.stat()
+    with writer(path, "a") as store:
+        assert contents(store) == VALUES
+        run(store.delete("no/such/key"))
+        run(store.set_if_not_exists("zarr.json", buffer(b"no")))
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    ) or path.read_bytes() == old
+
+
+def test_mode_a_makes_an_archive_of_other_programs_conformant(path):
+    builder = ArchiveBuilder.valid().deflate("zarr.json").stream("0/c/0").duplicate("0/c/0", b"newer").add("0/")
+    builder.reorder("0/c/0", "zarr.json", "0/zarr.json", "0/").with_(comment=b"").classic().write(path)
+    expected = contents(OzxStore(path))
+    with writer(path, "a") as store:
+        put(store, "0/c/1", b"more")
+    assert_finished(path, expected | {"0/c/1": b"more"})
+
+
+@pytest.mark.parametrize("change", ["replaced", "written over", "gone"])
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_mode_a_refuses_when_the_old_file_changes_meanwhile(path, old, monkeypatch, change, rewritten):
+    monkeypatch.setattr(finishing, "_MOST_PADDING", 0 if rewritten else 1)
+    store = writer(path, "a")
+    put(store, "0/c/5/5", b"more")
+    if change == "gone":
+        path.unlink()
+        store.close()  # what is open is still read
+        assert_finished(path, VALUES | {"0/c/5/5": b"more"})
+        return
+    if change == "replaced":
+        write_archive(path.with_name("other"), SEED).replace(path)
+    else:
+        path.write_bytes(old[:-1] + b"}")
+        os.utime(path, ns=(1, 1))
+    now = path.read_bytes()
+    with pytest.raises(FormatError) as caught:
+        store.close()
+    assert caught.value.rule == "zip/changed"
+    assert path.read_bytes() == now
+    assert names(path) == ["a.ozx", "a.ozx.partial"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.parametrize("mode", ["w", "a"])
+@pytest.mark.parametrize("way", ["close", "abort"])
+def test_a_closed_writer_holds_nothing_open(path, old, mode, way):
+    store = writer(path, mode)
+    put(store, "0/c/5/5", b"more")
+    assert take(store, "0/c/5/5") == b"more"
+    put(store, "zarr.json", SEED["zarr.json"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OzxWarning)
+        getattr(store._write, way)()
+    links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    assert not [link for link in links if os.path.lexists(link) and str(path) in os.readlink(link)]
+
+
+# Keys.
+
+REFUSED = ["", "/", "a/", "/a", "../a", "a/../b", "a//b", "./a", "a\\b", "C:/a", "a\0b", "\ud800", "x" * 70_000]
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_what_no_archive_may_call_an_entry_is_refused(path, key):
+    store = writer(path)
+    for setter in (store.set, store.set_if_not_exists):
+        with pytest.raises(UsageError, match="is no key"):
+            run(setter(key, buffer(b"x")))
+    with pytest.raises(UsageError, match="is no key"):
+        run(store.set_partial_values([(key, 0, b"x")]))
+    assert take(store, key) is None
+    run(store.delete(key))
+    assert names(path) == []
+
+
+def test_keys_may_be_any_other_text(path):
+    values = {
+        "zarr.json": SEED["zarr.json"],
+        "日本/✓": b"1",
+        "é": b"2",
+        "e\u0301": b"3",
+        "E\u0301": b"4",
+        "a b/c?*": b"5",
+    }
+    write_store(path, values)
+    assert contents(OzxStore(path)) == values
+    assert contents(writer(path, "a")) == values
+
+
+# What is written can be read at once.
+
+
+def test_values_are_read_back_while_open(path):
+    with writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        for turn in range(50):
+            value = pattern(turn, turn * 40)
+            put(store, "0/c/0/0", value)
+            assert take(store, "0/c/0/0") == value
+            assert take(store, "0/c/0/0", SuffixByteRequest(10)) == value[-10:]
+            assert run(store.getsize("0/c/0/0")) == len(value)
+        assert os.path.getsize(f"{path}.partial") < 60_000
+
+
+@pytest.mark.parametrize("way", ["set", "delete", "others"])
+def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
+    """Every value names its writer and turn throughout, so that a mix of two shows."""
+    store, stop, wrong, reads = writer(path), threading.Event(), [], []
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"\1" * 2_000)
+
+    def read():
+        count = 0
+        while not stop.is_set() and not wrong:
+            for wanted in (None, RangeByteRequest(100, 1_500), SuffixByteRequest(700)):
+                value = take(store, "k", wanted)
+                if value is not None and len(set(value)) != 1:
+                    wrong.append(value)
+                count += 1
+        reads.append(count)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    until = time.monotonic() + 0.7
+    moments, turn = random.Random(2), 0
+    while time.monotonic() < until and not wrong:
+        turn += 1
+        size = moments.choice([2_000, 2_000, 2_100, 5_000])
+        if way == "delete" and turn % 2:
+            run(store.delete("k"))
+        else:
+            put(store, "k", bytes([turn % 255]) * size)
+        if way == "others":  # which take the places that become free
+            put(store, f"other/{turn % 9}", bytes([254]) * moments.choice([2_000, 2_100, 100]))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert min(reads) > 3
+    assert turn > 20
+    expected = contents(store)
+    store.close()
+    assert contents(OzxStore(path)) == expected
+
+
+def test_threads_write_side_by_side(path):
+    written = {}
+
+    def work(number, store):
+        moments = random.Random(number)
+        for turn in range(80):
+            key = f"0/c/{number}/{moments.randrange(8)}"
+            if moments.random() < 0.2:
+                run(store.delete(key))
+                written.pop(key, None)
+            else:
+                written[key] = pattern(number * 1_000 + turn, moments.choice([0, 100, 2_000, 70_000]))
+                put(store, key, written[key])
+            assert take(store, key) == written.get(key)
+
+    with writer(path) as store:
+        for key, value in SEED.items():
+            put(store, key, value)
+        threads = [threading.Thread(target=work, args=[number, store]) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert_finished(path, SEED | written)
+
+
+def test_one_key_set_by_many_threads_has_one_of_their_values(path):
+    with writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        threads = [
+            threading.Thread(target=lambda n=n: [put(store, "k", bytes([n]) * (100 + n)) for _ in range(40)])
+            for n in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        value = take(store, "k")
+    assert value in [bytes([n]) * (100 + n) for n in range(6)]
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": value})
+
+
+def test_of_many_threads_one_sets_what_did_not_exist(path):
+    with writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        for turn in range(20):
+            barrier, before = threading.Barrier(4), store._write._growing.end
+
+            def compete(number, turn=turn, barrier=barrier):
+                barrier.wait()
+                run(store.set_if_not_exists(f"k/{turn}", buffer(bytes([number]) * 50)))
+
+            threads = [threading.Thread(target=compete, args=[number]) for number in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert not turn or store._write._growing.end - before < 2 * 150
+
+
+def test_partial_writes_by_threads_lose_nothing(path):
+    with writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+
+        def work(number):
+            for place in range(number, 400, 4):
+                run(store.set_partial_values([("k", place, bytes([number + 1]))]))
+
+        threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert take(store, "k") == bytes([1, 2, 3, 4] * 100)
+
+
+# Closing.
+
+
+def test_closing_twice_is_closing_once(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    store.close()
+    before = path.stat().st_mtime_ns
+    store.close()
+    assert path.stat().st_mtime_ns == before
+    assert names(path) == ["a.ozx"]
+
+
+def test_a_closed_writer_can_no_longer_be_used(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "0/c", b"1")
+    store.close()
+    for use in (
+        lambda: put(store, "a", b"1"),
+        lambda: put(store, "a/zarr.json", b"1"),
+        lambda: take(store, "zarr.json"),
+        lambda: take(store, "0/c"),
+        lambda: run(store.exists("zarr.json")),
+        lambda: run(store.getsize("zarr.json")),
+        lambda: run(store.delete("zarr.json")),
+        lambda: run(store.delete("nothing")),
+        lambda: run(store.delete_prefix("")),
+        lambda: run(store.set_if_not_exists("a", buffer(b"1"))),
+        lambda: run(store.set_partial_values([("a", 0, b"1")])),
+        lambda: collect(store.list()),
+        lambda: collect(store.list_dir("")),
+    ):
+        with pytest.raises(UsageError, match="was closed"):
+            use()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c": b"1"})
+
+
+def test_closing_beside_writers_keeps_every_value_that_was_set(path):
+    for turn in range(12):
+        out = path.with_name(f"{turn}.ozx")
+        store, done = writer(out), {}
+        put(store, "zarr.json", SEED["zarr.json"])
+
+        def work(number, store=store, done=done):
+            with contextlib.suppress(UsageError):
+                for place in range(10_000):
+                    value = pattern(place, 2_000)
+                    put(store, f"{number}/{place}", value)
+                    done[f"{number}/{place}"] = value
+
+        threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.002 * turn)
+        store.close()
+        for thread in threads:
+            thread.join()
+        assert_finished(out, {"zarr.json": SEED["zarr.json"]} | done)
+
+
+def test_reading_beside_close_gives_the_value_or_says_that_the_store_was_closed(path):
+    for turn in range(8):
+        store, started, wrong = writer(path), threading.Barrier(4), []
+        put(store, "zarr.json", SEED["zarr.json"])
+        put(store, "k", b"k" * 1_000)
+
+        def read(store=store, started=started, wrong=wrong):
+            started.wait()
+            try:
+                while True:
+                    if take(store, "k") != b"k" * 1_000:
+                        wrong.append("bytes")
+            except UsageError:
+                pass
+            except BaseException as error:  # noqa: BLE001
+                wrong.append(error)
+
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        started.wait()
+        time.sleep(0.003 * turn)
+        store.close()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
+def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path, monkeypatch):
+    store, inside, go_on, found = writer(path), threading.Event(), threading.Event(), []
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"k" * 1_000)
+    original = finishing._complete
+
+    def complete(*arguments):
+        inside.set()
+        go_on.wait(10)
+        original(*arguments)
+
+    monkeypatch.setattr(finishing, "_MOST_PADDING", 1)
+    monkeypatch.setattr(finishing, "_complete", complete)
+
+    def read():
+        try:
+            found.append(take(store, "k"))
+        except UsageError as error:
+            found.append(str(error))
+
+    closing = threading.Thread(target=store.close)
+    # The reader has passed every check that does not need the lock, as if it had come just before `close`.
+    monkeypatch.setattr(store._write, "_prepare", lambda: None)
+    reading = threading.Thread(target=read)
+    closing.start()
+    assert inside.wait(10)
+    reading.start()
+    time.sleep(0.02)
+    go_on.set()
+    for thread in (closing, reading):
+        thread.join()
+    assert "was closed" in found[0]
+
+
+# Ends that are none.
+
+
+@pytest.mark.parametrize("mode", ["w", "x", "a"])
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt, SystemExit])
+def test_an_exception_leaves_the_old_file_and_what_was_written(path, mode, error):
+    before = None
+    if mode != "x":
+        before = write_archive(path, sort_values(VALUES)).read_bytes()
+    with pytest.raises(error), writer(path, mode) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        put(store, "0/c/9/9", b"precious")
+        raise error
+    assert (path.read_bytes() if path.exists() else None) == before
+    partial = path.with_name("a.ozx.partial").read_bytes()
+    assert partial.startswith(b"PK\x03\x04")
+    assert SEED["zarr.json"] in partial
+    assert partial.endswith(b"precious")
+
+
+def test_an_exception_leaves_nothing_where_that_is_asked_for(path, old):
+    with pytest.raises(KeyError), writer(path, keep_partial=False) as store:
+        put(store, "0/c/9/9", b"x")
+        raise KeyError
+    assert names(path) == ["a.ozx"]
+    assert path.read_bytes() == old
+
+
+def test_an_exception_before_the_first_change_leaves_nothing(path):
+    with pytest.raises(KeyError), writer(path):
+        raise KeyError
+    assert names(path) == []
+
+
+def test_metadata_alone_is_kept_as_well(path):
+    with pytest.raises(KeyError), writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        raise KeyError
+    assert SEED["zarr.json"] in path.with_name("a.ozx.partial").read_bytes()
+
+
+def test_a_writer_that_is_forgotten_is_told_of_and_keeps_what_was_written(path):
+    store = writer(path)
+    put(store, "0/c/9/9", b"precious")
+    with pytest.warns(PartialFileWarning, match="was never closed"):
+        del store
+    assert names(path) == ["a.ozx.partial"]
+
+
+def test_the_next_writer_keeps_what_an_earlier_one_left(path):
+    with pytest.raises(KeyError), writer(path) as store:
+        put(store, "0/c/9/9", b"precious")
+        raise KeyError
+    with pytest.warns(PartialFileWarning), writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+    assert names(path) == ["a.ozx", "a.ozx.partial.1"]
+
+
+# A full disk.
+
+
+def with_limit(limit, function):
+    """Run `function` in a child whose files cannot be longer than `limit`; 4 stands for an `OSError`."""
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            function()
+        except OSError:
+            os._exit(4)
+
+    return run_in_child(work)
+
+
+@needs_fork
+@pytest.mark.parametrize("mode", ["w", "x", "a"])
+@pytest.mark.parametrize("limit", [0, 100, 10_000, 60_000, 100_000, 149_300])
+def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
+    before = None
+    if mode != "x":
+        before = write_archive(path, sort_values(VALUES)).read_bytes()
+
+    def work():
+        with writer(path, mode) as store:
+            put(store, "zarr.json", SEED["zarr.json"])
+            put(store, "0/zarr.json", SEED["0/zarr.json"])
+            put(store, "0/c/9/9", b"x" * 100_000)
+            store.close()
+
+    assert with_limit(limit, work) == 4
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert set(names(path)) <= {"a.ozx", "a.ozx.partial"}
+    left = ["a.ozx.partial"] if path.with_name("a.ozx.partial").exists() and limit >= 100 else []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PartialFileWarning)
+        write_store(path, SEED)
+    assert_finished(path, SEED)
+    assert len(names(path)) == 1 + bool(left and path.with_name("a.ozx.partial.1").exists())
+
+
+def test_after_a_write_that_failed_the_store_goes_on(path, monkeypatch):
+    original = growing_file.write_pair_at
+    with writer(path) as store:
+        for key, value in VALUES.items():
+            put(store, key, value)
+
+        def fail(*arguments):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(growing_file, "write_pair_at", fail)
+        for key in ("0/c/0/0", "0/c/8/8", "zarr.json", "new/zarr.json"):
+            with pytest.raises(OSError, match="No space left"):
+                put(store, key, b"new")
+        monkeypatch.setattr(growing_file, "write_pair_at", original)
+        assert contents(store) == VALUES  # what was there is there
+        put(store, "0/c/0/1", b"new")
+    assert_finished(path, VALUES | {"0/c/0/1": b"new"})
+
+
+def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, monkeypatch):
+    def fail(*arguments, **keywords):
+        raise OSError(28, "No space left on device")
+
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    with monkeypatch.context() as patched:
+        patched.setattr(finishing, "write_all_at", fail)
+        patched.setattr(growing_file, "write_pair_at", fail)
+        patched.setattr("ozx.archive.writer.write_all_at", fail)
+        with pytest.raises(OSError, match="No space left"):
+            store.close()
+    write_store(path, SEED)
+    assert_finished(path, SEED)
+
+
+# Other writers.
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_a_second_writer_is_refused_at_its_first_change(path, mode):
+    first, second = writer(path, mode), writer(path, mode)
+    put(first, "zarr.json", SEED["zarr.json"])
+    with pytest.raises(ResourceError, match="another program is writing this file"):
+        put(second, "zarr.json", b"{}")
+    second.close()
+    assert names(path) == ["a.ozx.partial"]
+    first.close()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
+
+
+def test_a_writer_in_another_process_is_refused(path):
+    code = """
+import sys
+from zarr.core.buffer import cpu
+from ozx import OzxStore
+try:
+    OzxStore(sys.argv[1], mode="w").set_sync("a", cpu.Buffer.from_bytes(b"1"))
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    asked = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert asked.stdout.startswith("ResourceError")
+    assert "another program is writing" in asked.stdout
+    store.close()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
+
+
+def test_of_threads_that_open_the_same_file_one_writes(path):
+    outcomes, barrier, stores = [], threading.Barrier(6), []
+
+    def compete(number):
+        store = writer(path)
+        stores.append(store)
+        barrier.wait()
+        try:
+            put(store, "zarr.json", SEED["zarr.json"])
+            outcomes.append("wrote")
+        except ResourceError:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=compete, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["refused"] * 5 + ["wrote"]
+    for store in stores:
+        store.close()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
+
+
+# Forks.
+
+
+@needs_fork
+def test_a_forked_child_reads_and_does_not_write(path, old):
+    store = writer(path, "a")
+    put(store, "0/c/5/5", b"new")
+    put(store, "5/zarr.json", SEED["0/zarr.json"])
+    expected = contents(store)
+
+    def work():
+        assert contents(store) == expected
+        for change in (
+            lambda: put(store, "a", b"1"),
+            lambda: put(store, "zarr.json", b"1"),
+            lambda: run(store.delete("0/c/5/5")),
+            lambda: run(store.set_partial_values([("0/c/5/5", 0, b"1")])),
+        ):
+            with pytest.raises(ResourceError, match="is written by process"):
+                change()
+        store.close()
+        assert contents(store) == expected
+
+    assert run_in_child(work) == 0
+    put(store, "0/c/5/6", b"more")
+    store.close()
+    assert_finished(path, expected | {"0/c/5/6": b"more"})
+
+
+@needs_fork
+@pytest.mark.parametrize("end", ["exception", "collected", "closed"])
+def test_the_end_of_a_child_leaves_the_file_to_its_parent(path, end):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"k")
+
+    def work():
+        nonlocal store
+        if end == "exception":
+            with contextlib.suppress(KeyError), store:
+                raise KeyError
+        elif end == "collected":
+            store = None
+        else:
+            store.close()
+
+    assert run_in_child(work) == 0
+    assert names(path) == ["a.ozx.partial"]
+    store.close()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k"})
+
+
+@needs_fork
+@pytest.mark.parametrize("way", ["replaced", "deleted", "closed", "place used"])
+def test_a_child_never_reads_what_its_parent_wrote_over(path, way):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"old" * 1_000)
+    to_child, to_parent = os.pipe(), os.pipe()
+
+    def work():
+        os.read(to_child[0], 1)
+        for wanted in (None, RangeByteRequest(10, 20), SuffixByteRequest(5)):
+            try:
+                take(store, "k", wanted)
+                os.write(to_parent[1], b"-")
+            except ResourceError as error:
+                os.write(to_parent[1], b"!" if "since this process" in str(error) else b"?")
+
+    child = in_child(work)
+    if way == "closed":
+        store.close()
+    else:
+        run(store.delete("k")) if way == "deleted" else put(store, "k", b"new" * 1_000)
+        if way == "place used":
+            for n in range(5):
+                put(store, f"other/{n}", b"other" * 590)
+    os.write(to_child[1], b"x")
+    assert wait(child) == 0
+    os.set_blocking(to_parent[0], False)
+    assert os.read(to_parent[0], 10) == b"!!!"
+    store.close()
+    for descriptor in (*to_child, *to_parent):
+        os.close(descriptor)
+
+
+@needs_fork
+def test_a_child_forked_while_a_thread_holds_the_locks_reads(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"k")
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        with store._write._lock, store._write._growing.lock:
+            inside.set()
+            go_on.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert inside.wait(10)
+    assert run_in_child(lambda: take(store, "k")) == 0
+    go_on.set()
+    holder.join()
+    store.close()
+
+
+@needs_fork
+def test_after_an_exception_a_living_child_does_not_lock_the_file(path):
+    store = writer(path, keep_partial=False)
+    put(store, "k", b"k")
+    child = in_child(lambda: time.sleep(10))
+    with contextlib.suppress(KeyError), store:
+        raise KeyError
+    write_store(path, SEED)
+    os.kill(child, 9)
+    wait(child)
+    assert_finished(path, SEED)
