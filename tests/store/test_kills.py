@@ -133,7 +133,7 @@ def duration_of_closing(work):
     return time.perf_counter() - start
 
 
-@pytest.mark.soak
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 def test_killed_at_random_moments(tmp_path, mode):
     path, before = tmp_path / "f" / "a.ozx", None

@@ -234,26 +234,24 @@ def test_values_are_read_back_while_open(path):
 @pytest.mark.parametrize("way", ["set", "delete", "others"])
 def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
     """Every value names its writer and turn throughout, so that a mix of two shows."""
-    store, stop, wrong, reads = writer(path), threading.Event(), [], []
+    store, stop, wrong, reads = writer(path), threading.Event(), [], [0, 0, 0]
     put(store, "zarr.json", SEED["zarr.json"])
     put(store, "k", b"\1" * 2_000)
 
-    def read():
-        count = 0
+    def read(number):
         while not stop.is_set() and not wrong:
             for wanted in (None, RangeByteRequest(100, 1_500), SuffixByteRequest(700)):
                 value = take(store, "k", wanted)
                 if value is not None and len(set(value)) != 1:
                     wrong.append(value)
-                count += 1
-        reads.append(count)
+                reads[number] += 1
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=read, args=(number,)) for number in range(3)]
     for reader in readers:
         reader.start()
-    until = time.monotonic() + 0.7
-    moments, turn = random.Random(2), 0
-    while time.monotonic() < until and not wrong:
+    moments, turn, started = random.Random(2), 0, time.monotonic()
+    # By progress rather than by the clock alone: three busy readers may leave a writer few turns of the interpreter.
+    while not wrong and (time.monotonic() - started < 0.7 or turn < 20 or min(reads) < 20):
         turn += 1
         size = moments.choice([2_000, 2_000, 2_100, 5_000])
         if way == "delete" and turn % 2:
@@ -266,8 +264,6 @@ def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
     for reader in readers:
         reader.join()
     assert not wrong
-    assert min(reads) > 3
-    assert turn > 20
     expected = contents(store)
     store.close()
     assert contents(OzxStore(path)) == expected
