@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
 #: name -> (number of chunk files, bytes of each)
 SHAPES = {
     "many": (10_000, 80_000),
@@ -75,3 +77,37 @@ def make_many_entries(folder: Path, entries: int) -> Path:
         comment = {"ome": {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}}
         writer.finish(json.dumps(comment, separators=(",", ":")).encode())
     return path
+
+
+def make_images(folder: Path, *, quick: bool) -> Path:
+    """Return the directory of a group of arrays (uint16), and beside it the same as an .ozx file.
+
+    ``shard``: one uncompressed shard of 256 MiB with inner chunks of 128 KiB; ``raw``, ``packed``, ``sharded``:
+    128 MiB each, in chunks of 128 KiB: uncompressed, compressed by zarr's default codec, the same in shards of 8 MiB.
+    """
+    import zarr
+
+    import ozx
+
+    root = folder / f"images{'-quick' if quick else ''}.ome.zarr"
+    if root.is_dir():
+        return root
+    height, width = (2048, 2048) if quick else (8192, 16384)
+    group = zarr.open_group(root.with_suffix(".staging"), mode="w", attributes={"ome": {"version": "0.5"}})
+    side = min(height, 8192)
+    options = {"chunks": (256, 256), "dtype": "uint16"}
+    noise = np.random.default_rng(1)
+    whole = noise.integers(0, 65_536, (height, width), dtype="uint16")
+    group.create_array("shard", shape=whole.shape, shards=whole.shape, compressors=None, **options)[:] = whole
+    group.create_array("raw", shape=(side, side), compressors=None, **options)[:] = whole[:side, :side]
+    cells = noise.poisson(200, (side, side)).astype("uint16")
+    group.create_array("packed", shape=(side, side), **options)[:] = cells
+    group.create_array("sharded", shape=(side, side), shards=(2048, 2048), **options)[:] = cells
+    root.with_suffix(".staging").rename(root)
+    ozx.pack(root, archive_of(root), force=True, sync=False)
+    return root
+
+
+def archive_of(root: Path) -> Path:
+    """Return the .ozx file that is made of a directory."""
+    return root.with_name(root.name.removesuffix(".ome.zarr") + ".ozx")

@@ -1,18 +1,28 @@
-"""One timed task in a process of its own: prints seconds, growth and peak of memory as one line of JSON.
+"""One timed task in a process of its own: ``worker.py MODULE.FUNCTION ARGUMENT…`` prints its figures as JSON.
 
-Imports are done before the clock starts, for every peer alike. What a task made is verified by whoever called it.
+The function prepares (imports are done before the clock starts, for every peer alike) and returns what is timed: a
+callable, or a `Repeated`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
-import os
 import resource
-import shutil
 import sys
 import time
-import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Repeated:
+    """Something that is done many times and looked at afterwards."""
+
+    run: Callable[[], Any]
+    verify: Callable[[Any], None]
+    count: int = 1
 
 
 def _resident() -> int:
@@ -20,107 +30,31 @@ def _resident() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-def ozx_pack(source: str, out: str) -> Callable[[], object]:
-    import ozx
-
-    pack = ozx.pack
-    return lambda: pack(source, out, sync=False)
-
-
-def ozx_pack_sync(source: str, out: str) -> Callable[[], object]:
-    import ozx
-
-    pack = ozx.pack
-    return lambda: pack(source, out)
-
-
-def zipfile_pack(source: str, out: str) -> Callable[[], object]:
-    def run() -> None:
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-            for folder, folders, names in os.walk(source):
-                folders.sort()
-                for name in sorted(names):
-                    path = os.path.join(folder, name)
-                    archive.write(path, os.path.relpath(path, source))
-
-    return run
-
-
-def ngff_zarr_pack(source: str, out: str) -> Callable[[], object]:
-    from ngff_zarr.rfc9_zip import write_store_to_zip
-
-    return lambda: write_store_to_zip(source, out)
-
-
-def ozx_unpack(archive: str, out: str) -> Callable[[], object]:
-    import ozx
-
-    unpack = ozx.unpack
-    return lambda: unpack(archive, out, sync=False)
-
-
-def ozx_unpack_sync(archive: str, out: str) -> Callable[[], object]:
-    import ozx
-
-    unpack = ozx.unpack
-    return lambda: unpack(archive, out)
-
-
-def ozx_open(archive: str) -> Callable[[], object]:
-    from ozx.archive.reader import ArchiveReader
-
-    def run() -> object:
-        reader = ArchiveReader(archive)
-        found = reader.find("0/zarr.json")
-        assert found == 1 and len(reader) > 1
-        return reader
-
-    return run
-
-
-def zipfile_open(archive: str) -> Callable[[], object]:
-    def run() -> object:
-        opened = zipfile.ZipFile(archive)
-        assert opened.getinfo("0/zarr.json").file_size > 0
-        return opened
-
-    return run
-
-
-def ozx_info(archive: str) -> Callable[[], object]:
-    import ozx
-
-    inspect = ozx.inspect
-    return lambda: inspect(archive).to_dict()
-
-
-def ozx_ls_nodes(archive: str) -> Callable[[], object]:
-    import ozx
-
-    list_entries = ozx.list_entries
-    return lambda: list_entries(archive, nodes=True).to_dict()
-
-
-def remove(path: str) -> None:
-    if os.path.isdir(path):
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
+def _status(path: str, name: str) -> int:
+    with open(path, encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name))
 
 
 def main() -> None:
-    task = globals()[sys.argv[1]](*sys.argv[2:])
-    before = _resident()
+    module, _, function = sys.argv[1].partition(".")
+    made = getattr(importlib.import_module(module), function)(*sys.argv[2:])
+    task = made if isinstance(made, Repeated) else Repeated(made, lambda _: None)
+    before, read = _resident(), _status("/proc/self/io", "rchar")
     start = time.perf_counter()
-    result = task()
+    result = task.run()
     seconds = time.perf_counter() - start
-    growth = _resident() - before
-    # Linux takes over the parent's peak at fork; VmHWM is this program's own.
-    with open("/proc/self/status", encoding="ascii") as file:
-        peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
-    del result
-    print(json.dumps({"seconds": seconds, "growth": growth, "peak": peak}))
+    figures = {
+        "seconds": seconds / task.count,
+        "read": (_status("/proc/self/io", "rchar") - read) // task.count,
+        "growth": _resident() - before,
+        # Linux takes over the parent's peak at fork; VmHWM is this program's own.
+        "peak": _status("/proc/self/status", "VmHWM") * 1024,
+    }
+    task.verify(result)
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":
+    # So that `from worker import Repeated` in a task's module means this very class.
+    sys.modules["worker"] = sys.modules["__main__"]
     main()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zip_forge import Member
 
-from ozx.archive import name_index
+from ozx.archive import columns, name_index
 from ozx.archive.columns import parse_columns
 from ozx.archive.name_index import NameIndex
 
@@ -54,7 +54,7 @@ def test_one_name_many_times():
 def test_names_of_one_length_are_hashed_in_several_blocks(monkeypatch):
     names = [b"%05d" % number for number in range(2_000)]
     random.Random(0).shuffle(names)
-    monkeypatch.setattr(name_index, "_BLOCK", 1_000)
+    monkeypatch.setattr(columns, "_MATRIX", 1_000)
     index = index_of(names)
     assert [index.find(name) for name in names] == list(range(2_000))
 

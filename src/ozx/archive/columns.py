@@ -41,6 +41,7 @@ _HEADER = np.dtype(
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
 _BLOCK = 1 << 20
 _NAMES = 1 << 16
+_MATRIX = 1 << 19  # bytes of names at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,18 @@ class Columns:
         """Yield the names as they stand in the file, some thousands at a time, with the index of each block's first."""
         for first in range(0, len(self), _NAMES):
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
+
+    def iter_name_matrices(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+        """Yield the names that are not empty, of one length at a time: indices, and the names as rows of bytes."""
+        for length in np.unique(self.name_lengths[self.name_lengths > 0]).tolist():
+            rows = np.flatnonzero(self.name_lengths == length)
+            everywhere: NDArray[np.uint8] = np.ndarray(
+                (len(self.buffer) - length + 1, length), np.uint8, self.buffer, 0, (1, 1)
+            )
+            block = max(1, _MATRIX // length)
+            for start in range(0, len(rows), block):
+                part = rows[start : start + block]
+                yield part, everywhere[self.starts[part] + CENTRAL_HEADER.size]
 
     def iter_raw_names(self) -> Iterator[bytes]:
         """Yield the names as they stand in the file, in the directory's order; keeps few of them."""

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.columns import Columns
-from ozx.archive.records import CENTRAL_HEADER
 
 __all__ = ["NameIndex"]
 
 _BASE = 0x9E3779B97F4A7C15
 _MODULUS = 1 << 64
-_BLOCK = 1 << 22
 
 
 class NameIndex:
@@ -64,21 +62,10 @@ def _hash_name(name: bytes) -> int:
 
 def _hash_names(columns: Columns) -> NDArray[np.uint64]:
     hashes = np.zeros(len(columns), np.uint64)
-    lengths = columns.name_lengths
-    for length in np.unique(lengths).tolist():
-        if length == 0:
-            continue
+    for rows, names in columns.iter_name_matrices():
         powers = [1]
-        for _ in range(length - 1):
+        for _ in range(names.shape[1] - 1):
             powers.append(powers[-1] * _BASE % _MODULUS)
         weights = np.array(powers[::-1], np.uint64)
-        rows = np.flatnonzero(lengths == length)
-        everywhere: NDArray[np.uint8] = np.ndarray(
-            (len(columns.buffer) - length + 1, length), np.uint8, columns.buffer, 0, (1, 1)
-        )
-        block = max(1, _BLOCK // (8 * length))  # a block's names widened to 64 bits take 4 MiB
-        for start in range(0, len(rows), block):
-            part = rows[start : start + block]
-            wide = everywhere[columns.starts[part] + CENTRAL_HEADER.size].astype(np.uint64) + np.uint64(1)
-            hashes[part] = wide @ weights
+        hashes[rows] = (names.astype(np.uint64) + np.uint64(1)) @ weights
     return hashes

@@ -247,13 +247,16 @@ class ArchiveReader:
 
     def _check_names(self, *, allow_duplicates: bool) -> None:
         columns, path = self.columns, self.source.name
+        suspects = [np.flatnonzero(columns.name_lengths == 0)]
+        for rows, names in columns.iter_name_matrices():
+            framed = np.pad(names, ((0, 0), (1, 0))).tobytes()  # a NUL before each
+            if not are_plain_names(framed, len(rows)):
+                suspects.append(rows)
         is_ascii = True
-        for first, raw_names in columns.iter_name_blocks():
-            if are_plain_names(raw_names):
-                continue
-            for index, raw in enumerate(raw_names, first):
-                is_ascii = is_ascii and raw.isascii()
+        for rows in suspects:
+            for index in rows.tolist():
                 name = columns.name(index)
+                is_ascii = is_ascii and columns.raw_name(index).isascii()
                 fault = name_fault(name)
                 if fault is not None:
                     raise FormatError(f"entry name {name!r} is refused: {fault}", path=path, rule="zip/name")

@@ -1,0 +1,180 @@
+"""Tasks on stores: the same arrays by OzxStore, ZipStore, LocalStore and tensorstore, every block compared."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from measuring import remove
+from worker import Repeated
+
+SIDE = 256  # of a chunk
+PIECE = 2048  # of a plane: 8 MiB of uint16
+PLANE = (2048, 16384)  # 64 MiB of uint16
+
+
+def _instant_store(path: str) -> Any:
+    """Return a store that reads each thing once and has it at hand from then on: none can be faster."""
+    import ozx
+
+    class InstantStore(ozx.OzxStore):
+        known: ClassVar[dict[Any, Any]] = {}
+
+        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
+            if (key, byte_range) not in self.known:
+                self.known[key, byte_range] = await super().get(key, prototype, byte_range)
+            return self.known[key, byte_range]
+
+        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
+            if (key, byte_range) not in self.known:
+                self.known[key, byte_range] = super().get_sync(key, prototype=prototype, byte_range=byte_range)
+            return self.known[key, byte_range]
+
+    return InstantStore(path)
+
+
+def _zarr_group(way: str, path: str) -> Any:
+    import zarr
+    from zarr.storage import LocalStore, ZipStore
+
+    import ozx
+
+    opened: dict[str, Callable[[], Any]] = {
+        "ozx": lambda: ozx.OzxStore(path),
+        "instant": lambda: _instant_store(path),
+        "zip": lambda: ZipStore(path, mode="r"),
+        "local": lambda: LocalStore(path, read_only=True),
+    }
+    return zarr.open_group(opened[way](), mode="r")
+
+
+def open_array(way: str, path: str, name: str) -> Callable[[tuple[slice, ...]], Any]:
+    """Return a function that reads a region of an array."""
+    if way.startswith("tensorstore"):
+        import tensorstore
+
+        base: dict[str, Any] = {"driver": "file", "path": f"{path}/{name}/"}
+        if way == "tensorstore zip":
+            base = {"driver": "zip", "base": {"driver": "file", "path": path}, "path": f"{name}/"}
+        array = tensorstore.open({"driver": "zarr3", "kvstore": base}, open=True, read=True).result()
+        return lambda region: array[region].read().result()
+    array = _zarr_group(way, path)[name]
+    return lambda region: array[region]
+
+
+def inner_chunks(way: str, path: str, plain: str, count: str) -> Repeated:
+    """Read inner chunks of the one big shard at random; the store is open and has answered once."""
+    read = open_array(way, path, "shard")
+    moments = random.Random(way)
+    shape = _zarr_group("local", plain)["shard"].shape
+
+    def anywhere() -> tuple[slice, slice]:
+        y, x = (moments.randrange(length // SIDE) * SIDE for length in shape)
+        return slice(y, y + SIDE), slice(x, x + SIDE)
+
+    regions = [anywhere() for _ in range(int(count))]
+    read(anywhere())
+    return Repeated(lambda: [read(region) for region in regions], _compare(plain, "shard", regions), int(count))
+
+
+def slices(way: str, path: str, plain: str, name: str) -> Repeated:
+    """Read an array plane by plane, each given up before the next as a viewer does; compared when read again."""
+    read = open_array(way, path, name)
+    height, width = _zarr_group("local", plain)[name].shape
+    corners = [(y, x) for y in range(0, height, PIECE) for x in range(0, width, PIECE)]
+    regions = [(slice(y, y + PIECE), slice(x, x + PIECE)) for y, x in corners]
+
+    def run() -> None:
+        for region in regions:
+            read(region)
+
+    def check(_: object) -> None:
+        _compare(plain, name, regions)([read(region) for region in regions])
+
+    run()
+    return Repeated(run, check, len(regions))
+
+
+def open_group(way: str, path: str, small: str) -> Repeated:
+    """Open a file of very many entries and its image; a small one before, so that all is imported."""
+    _zarr_group(way, small)
+
+    def check(array: Any) -> None:
+        assert array.shape[0] > 0
+
+    return Repeated(lambda: _zarr_group(way, path)["0"], check)
+
+
+def write(way: str, path: str, planes: str, kind: str) -> Repeated:
+    """Write so many planes of 64 MiB, in shards of that size or chunks of 2 MiB, and close."""
+    import zarr
+    from zarr.storage import LocalStore
+
+    import ozx
+
+    plane = np.random.default_rng(2).integers(0, 65_536, PLANE, dtype="uint16")
+    chunks, shards = ((1, 256, 256), (1, *PLANE)) if kind == "shards" else ((1, 1024, 1024), None)
+
+    def fill(store: Any, count: int) -> None:
+        group = zarr.open_group(store, mode="w", attributes={"ome": {"version": "0.5"}})
+        options = {"chunks": chunks, "shards": shards, "dtype": "uint16", "compressors": None}
+        array = group.create_array("0", shape=(int(planes), *PLANE), **options)
+        for number in range(count):
+            plane[0, 0] = number
+            array[number] = plane
+
+    def write_to(path: str, count: int) -> None:
+        if way == "local":
+            fill(LocalStore(path), count)
+        else:
+            with ozx.OzxStore(path, "w", sync=False) as store:
+                fill(store, count)
+
+    write_to(f"{path}-before", 1)  # so that all is imported
+    remove(f"{path}-before")
+
+    def check(_: object) -> None:
+        read = open_array("local" if way == "local" else "zip", path, "0")
+        for number in range(int(planes)):
+            plane[0, 0] = number
+            assert np.array_equal(read((slice(number, number + 1),))[0], plane), number
+
+    return Repeated(lambda: write_to(path, int(planes)), check)
+
+
+def append(path: str, small: str) -> Repeated:
+    """Add a label image to a file; to a small one before, so that all is imported."""
+    import zarr
+
+    import ozx
+
+    mask = np.ones((256, 256), "uint8")
+
+    def add(path: str) -> None:
+        with ozx.OzxStore(path, "a", sync=False) as store:
+            zarr.open_group(store, mode="a").create_array("labels/cells", shape=mask.shape, dtype="uint8")[:] = mask
+
+    add(small)
+
+    def check(_: object) -> None:
+        assert np.array_equal(open_array("zip", path, "labels/cells")((slice(None),)), mask)
+        assert ozx.validate(path).valid
+
+    return Repeated(lambda: add(path), check)
+
+
+def copy(source: str, target: str) -> Callable[[], object]:
+    """Copy a file by cp."""
+    return lambda: subprocess.run(["cp", source, target], check=True)
+
+
+def _compare(plain: str, name: str, regions: list[Any]) -> Callable[[Any], None]:
+    def check(blocks: Any) -> None:
+        expected = _zarr_group("local", plain)[name][:]
+        for region, block in zip(regions, blocks, strict=True):
+            assert np.array_equal(block, expected[region]), region
+
+    return check

@@ -1,0 +1,114 @@
+"""The store: reading, opening and writing through zarr, against ZipStore, LocalStore and tensorstore."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import datasets
+from measuring import Row, Table, in_worker, remove, take_turns
+
+WAYS = {
+    "OzxStore": "ozx",
+    "zarr ZipStore": "zip",
+    "zarr LocalStore": "local",
+    "tensorstore, zip": "tensorstore zip",  # 0.1.86 never answers for a shard in a ZIP file, whoever wrote it
+    "tensorstore, directory": "tensorstore",
+    "no store: values at hand": "instant",
+}
+
+
+def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    plain = datasets.make_images(folder, quick=quick)
+    archive = datasets.archive_of(plain)
+    paths = {name: str(plain if way in ("local", "tensorstore") else archive) for name, way in WAYS.items()}
+    # ZipStore reads the whole shard each time: fewer reads, so that a round ends.
+    count = {"zip": 4}
+    inner = {
+        name: in_worker("store_tasks.inner_chunks", way, paths[name], str(plain), str(count.get(way, 200)))
+        for name, way in WAYS.items()
+        if way != "tensorstore zip"
+    }
+    wish = "≥ 150 × faster than ZipStore, ≥ 2 × than LocalStore; bytes read ≤ 1.05 × chunk (131,072) + index"
+    length = (8 if quick else 256) << 20
+    tables = [
+        Table(
+            f"a random inner chunk of 128 KiB out of a shard of {length >> 20} MiB",
+            take_turns(inner, None, rounds),
+            wish,
+            show_read=True,
+        )
+    ]
+    kinds = {
+        "raw": "chunks of 128 KiB, uncompressed",
+        "packed": "chunks of 128 KiB, zstd",
+        "sharded": "shards of 8 MiB, zstd",
+    }
+    for name, title in kinds.items():
+        measures = {
+            peer: in_worker("store_tasks.slices", way, paths[peer], str(plain), name)
+            for peer, way in WAYS.items()
+            if way != "tensorstore zip" or name != "sharded"
+        }
+        rows = take_turns(measures, None, rounds)
+        wish = "≥ 1.3 × faster than ZipStore, ≥ 1.8 × than LocalStore"
+        tables.append(Table(f"a plane of 8 MiB, {title}", rows, wish, bytes=8 << 20))
+    return tables
+
+
+def bench_store_open(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    entries = 20_000 if quick else 1_000_000
+    path, small = (str(datasets.make_many_entries(folder, number)) for number in (entries, 1_000))
+    measures = {
+        name: in_worker("store_tasks.open_group", way, path, small)
+        for name, way in (("OzxStore", "ozx"), ("zarr ZipStore", "zip"))
+    }
+    rows = take_turns(measures, None, rounds)
+    return [Table(f"open a group and an array among {entries:,} entries", rows, "≥ 10 × faster", show_memory=True)]
+
+
+def bench_write(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    planes, out = (1 if quick else 32), str(folder / "written")
+    tables = []
+    for kind in ("shards", "chunks"):
+        measures = {
+            "OzxStore, close() included": in_worker("store_tasks.write", "ozx", out, str(planes), kind),
+            "zarr LocalStore": in_worker("store_tasks.write", "local", out, str(planes), kind),
+        }
+        rows = take_turns(measures, out, rounds)
+        data = planes << 26
+        remove(out)
+        measures["OzxStore, close() included"](Row(""))
+        extra = os.stat(out).st_blocks * 512 / data - 1
+        assert extra <= 0.02, extra
+        title = f"write {data / (1 << 30):.4g} GiB in {kind} of {'64 MiB' if kind == 'shards' else '2 MiB'}"
+        wish = f"≤ 1.3 × LocalStore, neither syncs; ≤ 2 % extra disk: {extra:.2%}"
+        tables.append(Table(title, rows, wish, bytes=data))
+        remove(out)
+    return tables
+
+
+def bench_append(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    original = datasets.archive_of(datasets.make_images(folder, quick=quick))
+    work, small, copy = (str(folder / name) for name in ("work.ozx", "small.ozx", "copy.ozx"))
+
+    def append(row: Row) -> None:
+        shutil.copyfile(original, work)
+        shutil.copyfile(datasets.make_many_entries(folder, 1_000), small)
+        os.sync()
+        in_worker("store_tasks.append", work, small)(row)
+
+    def copying(row: Row) -> None:
+        remove(copy)
+        os.sync()
+        in_worker("store_tasks.copy", str(original), copy)(row)
+
+    rows = take_turns({"OzxStore, mode a": append, "cp of the file": copying}, None, rounds)
+    for path in (work, small, copy):
+        remove(path)
+    size = os.path.getsize(original)
+    return [Table(f"add a label image to a file of {size / 1e6:.0f} MB", rows, "≤ 1.3 × cp, neither syncs", bytes=size)]
+
+
+GROUPS = {"read": bench_read, "store-open": bench_store_open, "write": bench_write, "append": bench_append}
