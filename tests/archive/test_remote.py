@@ -29,6 +29,8 @@ QUERY = "?X-Amz-Signature=" + "SEC" + "RET"
 def assert_no_secret(error: BaseException) -> None:
     assert "SECRET" not in "".join(traceback.format_exception(error))
     assert "SECRET" not in repr(error.__reduce__())  # what a pickle holds
+    # What `from None` only hides: tracebacks show no context then, loggers and picklers of whole errors find it.
+    assert error.__context__ is error.__cause__ is None
 
 
 class TestChanges:
@@ -91,8 +93,39 @@ class TestServers:
             with pytest.raises(ResourceError, match="HTTP range requests") as caught:
                 RemoteSource(server.url).size()
             assert "Download the file" in caught.value.hint
+            assert caught.value.__context__ is None
             assert server.requests == [TAIL, ("HEAD", None), span(63 * MIB, 64 * MIB)]
         assert server.sent < 32 * MIB  # what fits the buffers of two connections
+
+    def test_no_fault_carries_the_query(self):
+        with serving(build().build()) as server:
+            source = RemoteSource(server.url + QUERY, HURRY)
+            source.size()
+            for read in (source.read_at, lambda *span: asyncio.run(source.read_at_async(*span))):
+                for status in (404, 403, 503):
+                    server.failures = [status] * 4
+                    with pytest.raises(ResourceError, match=str(status)) as caught:
+                        read(0, 10)
+                    assert_no_secret(caught.value)
+
+    @pytest.mark.parametrize("status", [404, 503])
+    def test_a_fault_after_an_unclear_answer_carries_no_query_either(self, status):
+        with serving(build().build()) as server:
+            server.failures = [416, *[status] * 4]
+            with pytest.raises(ResourceError, match=str(status)) as caught:
+                RemoteSource(server.url + QUERY, HURRY).size()
+            assert server.requests[1][0] == "HEAD"
+        assert_no_secret(caught.value)
+
+    def test_a_change_seen_after_an_unclear_answer_carries_no_query_either(self):
+        with serving(build().build()) as server:
+            source = RemoteSource(server.url + QUERY, HURRY)
+            source.size()
+            source.close()
+            server.etag, server.knows_suffixes = '"second"', False
+            with pytest.raises(FormatError, match="changed while it was read") as caught:
+                source.size()
+        assert_no_secret(caught.value)
 
     def test_without_suffix_ranges(self):
         data = build().build()
@@ -215,7 +248,7 @@ class TestUse:
         monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
         with pytest.raises(UsageError, match=message) as caught:
             RemoteSource(url, options).size()
-        assert "SECRET" not in str(caught.value)
+        assert_no_secret(caught.value)
 
     def test_without_obstore(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "obstore", None)

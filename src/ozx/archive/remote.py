@@ -281,7 +281,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class _ObstoreTransport:
-    """Requests made by obstore in this process."""
+    """Requests made by obstore in this process.
+
+    obstore's errors quote the URL with its query. Ours are raised outside of the ``except`` blocks: inside, Python
+    would hang obstore's on them as ``__context__``, where logs and programs that pickle whole errors find it.
+    """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         try:
@@ -305,9 +309,10 @@ class _ObstoreTransport:
             return Answer(result.range[0], bytes(result.bytes()), mark)
         except self._failures as error:
             unclear = isinstance(error, self._unsupported) or any(word in str(error) for word in _UNCLEAR)
-            if offset is None and unclear:
-                return self._fetch_end(length, expected)
-            raise explain(error, self._name) from None
+            failure = explain(error, self._name)
+        if offset is None and unclear:
+            return self._fetch_end(length, expected)
+        raise failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
         """Fulfil `Transport.fetch_async`."""
@@ -316,7 +321,8 @@ class _ObstoreTransport:
             mark = self._compare(result.meta, expected)
             return Answer(result.range[0], bytes(await result.bytes_async()), mark)
         except self._failures as error:
-            raise explain(error, self._name) from None
+            failure = explain(error, self._name)
+        raise failure
 
     def close(self) -> None:
         """Do nothing: obstore closes its connections when they are idle."""
@@ -326,11 +332,11 @@ class _ObstoreTransport:
         try:
             mark = self._compare(self._module.head(self._store, ""), expected)
         except self._failures as error:
-            raise explain(error, self._name) from None
-        if mark.size == 0:
-            return Answer(0, b"", mark)
-        start = max(0, mark.size - length)
-        return self.fetch(start, mark.size - start, mark)
+            failure = explain(error, self._name)
+        else:
+            start = max(0, mark.size - length)
+            return self.fetch(start, mark.size - start, mark) if mark.size else Answer(0, b"", mark)
+        raise failure
 
     def _compare(self, meta: Any, expected: Mark | None) -> Mark:
         # Before the body is read: what changed is not downloaded. If-Match would say the same, but takes no weak ETag
@@ -354,7 +360,7 @@ def _open_store(url: str, options: Mapping[str, Any]) -> Any:
     # signed or public, is asked for as it stands.
     make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
     try:
-        store = make(url, **arguments)
+        return make(url, **arguments)
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
-        raise explain_options(error, printable_url(url)) from None
-    return store
+        failure = explain_options(error, printable_url(url))
+    raise failure  # outside, as in _ObstoreTransport
