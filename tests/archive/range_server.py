@@ -82,7 +82,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         first, last = wanted.removeprefix("bytes=").split("-")
         start = int(first) if first else max(0, len(data) - int(last))
-        stop = min(len(data), int(last) + 1) if first else len(data)
+        stop = min(len(data), int(last) + 1) if first and last else len(data)
         if start >= stop:
             self._answer(416, b"")
             return
