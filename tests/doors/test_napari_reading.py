@@ -10,6 +10,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
+from range_server import serving
 
 from ozx.doors.napari import get_reader, read_layers
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, UnsupportedError
@@ -312,6 +313,19 @@ def test_files_that_are_no_archive_or_not_there(tmp_path):
     v2 = zip_values(tmp_path / "v2.ozx", tree(FIXTURES / "legacy.ome.zarr"))
     with pytest.raises(UnsupportedError, match="v2"):
         read_layers(str(v2))
+
+
+def test_of_a_signed_url_the_query_is_not_shown(tmp_path):
+    pytest.importorskip("obstore", reason="the extra remote is not installed")
+    values = {key: value for key, value in tree(FIXTURES / "plate.ome.zarr").items() if not key.startswith("A/1")}
+    with serving(write_archive(tmp_path / "holes.ozx", sort_values(values)).read_bytes()) as server:
+        with pytest.warns(OzxWarning, match="A/1: a well is listed here") as warned:
+            layers = read_layers(f"{server.url}?sig=SECRET")
+        with pytest.raises(OzxError, match="no node") as caught:
+            read_layers(f"{server.url}?sig=SECRET|zip:Z/")
+    assert str(warned[0].message).startswith(f"{server.url}: ")
+    assert str(caught.value).startswith(f"{server.url}: ")
+    assert "SECRET" not in repr([meta for _, meta, _ in layers])
 
 
 def test_a_chunk_that_does_not_decode_is_told_when_it_is_shown(tmp_path):

@@ -15,7 +15,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive
 from range_server import serving
 
-from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 
 IMAGE, SHARDED = FIXTURES / "image.ome.zarr", FIXTURES / "sharded.ome.zarr"
 
@@ -144,6 +144,10 @@ def test_a_remote_file_is_opened_by_url(pack):
         cells = xr.open_dataset(f"{server.url}|zip:labels/cells/", level=1)
         np.testing.assert_array_equal(cells["cells"], pixels("image.ome.zarr/labels/cells/1"))
         assert len(xr.open_datatree(server.url).leaves) == 6
+        for wrong in ({"level": 9}, {"group": "no"}, {"image": "no"}):
+            with pytest.raises(OzxError, match="expected") as caught:
+                xr.open_dataset(f"{server.url}?sig=SECRET", engine="ozx", **wrong)
+            assert str(caught.value).startswith(f"{server.url}: ")
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -2,13 +2,16 @@
 
 import os
 import stat
+import traceback
 
 import pytest
 from hierarchies import FIXTURES
+from range_server import serving
 from zarr.core.buffer import cpu
 
 import ozx
 from ozx import OzxStore, UsageError
+from ozx.store.normalised import NormalisedStore
 
 
 @pytest.fixture
@@ -23,9 +26,44 @@ def add_a_file(path):
         store.set_sync("notes.txt", cpu.Buffer.from_bytes(b"seen"))
 
 
-def test_the_name_a_store_has_opens_it_again(image):
-    store = OzxStore(image)
+@pytest.mark.parametrize("name", ["image.ozx", "two words.ozx", "100%41.ozx", "a#b?c.ozx"])
+def test_the_name_a_store_has_opens_it_again(image, name):
+    store = OzxStore(image.rename(image.with_name(name)))
     assert OzxStore(str(store)).get_sync("zarr.json") == store.get_sync("zarr.json")
+    assert ozx.open(f"{store}/labels/cells").path == "labels/cells"
+
+
+class TestSignedUrls:
+    """What a store says of itself holds no query: in that of a signed URL stands a key."""
+
+    URL = "https://user:SECRET@example.org/a.ozx?X-Amz-Signature=SECRET"
+
+    def test_text(self):
+        store = OzxStore(self.URL)
+        assert store.path == self.URL
+        assert str(store) == "https://example.org/a.ozx"
+        assert repr(store) == "OzxStore('https://example.org/a.ozx', mode='r')"
+        assert "SECRET" not in repr(NormalisedStore(store)) + str(NormalisedStore(store))
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda url: OzxStore(url, "w"),
+            lambda url: OzxStore(url).with_read_only(read_only=False),
+            lambda url: OzxStore(url)._writer(),
+            lambda url: OzxStore(url).delete_sync("zarr.json"),
+        ],
+    )
+    def test_errors(self, use):
+        with pytest.raises((UsageError, ValueError), match="read") as caught:
+            use(self.URL)
+        assert "SECRET" not in "".join(traceback.format_exception(caught.value))
+
+    def test_groups_and_arrays(self, image):
+        pytest.importorskip("obstore", reason="the extra remote is not installed")
+        with serving(image.read_bytes()) as server:
+            group = ozx.open(f"{server.url}?sig=SECRET")
+            assert "SECRET" not in f"{group} {group['0']} {group.store_path} {group.info}"
 
 
 def test_a_store_is_a_file_and_no_node(image):

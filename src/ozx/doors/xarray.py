@@ -20,6 +20,7 @@ from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
 from ozx.errors import FormatError, UsageError
+from ozx.flow.location import printable_location
 from ozx.hierarchy.nodes import join_path
 from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
 from ozx.store.opening import open_group
@@ -120,7 +121,7 @@ class OzxBackend(BackendEntrypoint):
             The file is no archive or holds no such group, or one that does not make an image.
         """
         root = open_group(filename_or_obj, options=options)
-        name = os.fspath(filename_or_obj)
+        name = printable_location(filename_or_obj)
         parent = _enter(root, group, name)
         view = _choose(parent, image, name)
         if not 0 <= level < len(view.levels):
@@ -137,7 +138,7 @@ class OzxBackend(BackendEntrypoint):
     ) -> dict[str, xr.Dataset]:
         """Return every level of every image and label image, by the path that its array has below `group`."""
         root = open_group(filename_or_obj, options=options)
-        parent = _enter(root, group, os.fspath(filename_or_obj))
+        parent = _enter(root, group, printable_location(filename_or_obj))
         found = {"/": xr.Dataset()}
         found["/"].set_close(root.store.close)
         for view in _all_views(parent):

@@ -15,7 +15,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.location import parse_location
+from ozx.flow.location import Location, format_location, parse_location, printable_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.sorted_keys import SortedKeys
@@ -90,7 +90,9 @@ class OzxStore(Store):
         name = _file_part(path)
         is_url = "://" in name
         if is_url and mode != "r":
-            raise UsageError(f"{name}: remote files are only read", hint="Write a local file, then upload it.")
+            raise UsageError(
+                "remote files are only read", path=printable_location(name), hint="Write a local file, then upload it."
+            )
         super().__init__(read_only=mode == "r" if read_only is None else read_only)
         # A link stays a link: what it points to is what is written anew.
         self.path = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
@@ -105,15 +107,19 @@ class OzxStore(Store):
             self._write = WriteSession(self.path, self._options)
 
     def __str__(self) -> str:
-        return self.path if "://" in self.path else f"ozx://{self.path}"
+        return self._printable if "://" in self.path else format_location(Location(self.path))
 
     def __repr__(self) -> str:
-        return f"OzxStore({self.path!r}, mode={self.mode!r})"
+        return f"OzxStore({self._printable!r}, mode={self.mode!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OzxStore) and self._identity() == other._identity()
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _printable(self) -> str:
+        return printable_location(self.path)
 
     def _identity(self) -> tuple[str, str, bool]:
         return self.path, self.mode, self.read_only
@@ -171,7 +177,7 @@ class OzxStore(Store):
             Mode ``r`` cannot be changed into a writing one.
         """
         if self.mode == "r" and not read_only:
-            raise UsageError(f"{self.path} was opened for reading", hint='Open it with mode="a" to change it.')
+            raise _opened_for_reading(self._printable)
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._is_open, other._read_only = False, read_only
@@ -344,7 +350,7 @@ class OzxStore(Store):
         self._is_open = True
         values = self._values
         if isinstance(values, ArchiveSession):
-            raise UsageError(f"{self.path} was opened for reading", hint='Open it with mode="a" to change it.')
+            raise _opened_for_reading(self._printable)
         return values
 
     async def _size(self, key: str) -> int | None:
@@ -369,10 +375,15 @@ def _file_part(path: str | os.PathLike[str]) -> str:
     location = parse_location(name)
     if location.node:
         raise UsageError(
-            f"{name}: a store is a whole file; this is the node {location.node!r} in {location.path}",
+            f"a store is a whole file; this is the node {location.node!r} in {location.path}",
+            path=name,
             hint="Open the file, and give the node's path to zarr; or use ozx.open.",
         )
     return location.path
+
+
+def _opened_for_reading(path: str) -> UsageError:
+    return UsageError("it was opened for reading", path=path, hint='Open it with mode="a" to change it.')
 
 
 def _bytes_of(value: Buffer) -> memoryview:

@@ -13,6 +13,7 @@ import zarr
 
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
+from ozx.flow.location import printable_location
 from ozx.hierarchy.ome import Plate
 from ozx.hierarchy.rendering import LabelDisplay, ShownChannel
 from ozx.hierarchy.units import SPACE_UNITS, TIME_UNITS
@@ -76,9 +77,9 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     """
     layers: list[LayerData] = []
     for item in [path] if isinstance(path, str) else path:
-        name = os.fspath(item)
+        name = printable_location(item)
         try:
-            layers += _read(name)
+            layers += _read(ozx.open(item), name)
         except OzxError as error:
             raise with_way_out(error, name) from None
         except OSError as error:
@@ -112,8 +113,7 @@ def _is_ours(path: str) -> bool:
         return False
 
 
-def _read(name: str) -> list[LayerData]:
-    group = ozx.open(name)
+def _read(group: zarr.Group, name: str) -> list[LayerData]:
     root = GroupNodes(group)[""].ome
     if root is not None and root.plate is not None:
         return _read_plate(group, root.plate, name)
