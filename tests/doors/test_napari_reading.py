@@ -173,6 +173,21 @@ def test_fields_of_other_sizes_are_cut_or_padded_and_labels_make_a_picture_too(t
     assert labels[0][0:2, 5:11].compute().shape == (2, 6)
 
 
+def test_a_field_with_fewer_channels_than_the_first_is_told_when_its_channel_is_shown(tmp_path):
+    wells = [{"path": path, "rowIndex": 0, "columnIndex": n} for n, path in enumerate(("A/1", "A/2"))]
+    plate = {"rows": [{"name": "A"}], "columns": [{"name": name} for name in "12"], "wells": wells}
+    root = zarr.create_group(tmp_path / "tree", attributes={"ome": {"version": "0.5", "plate": plate}})
+    for path, count in (("A/1", 3), ("A/2", 2)):
+        well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+        add_image(well.create_group("0"), [np.full((count, 4, 4), count, "u1")], "cyx")
+    layers = [data for data, _, _ in read_layers(str(pack_tree(tmp_path / "tree", tmp_path / "plate.ozx")))]
+    assert layers[1].compute()[0].tolist() == [3] * 4 + [2] * 4
+    assert layers[2][:, :4].compute().all()
+    with pytest.raises(FormatError, match=r"^A/2/0: expected 3 channels as in A/1/0, found 2$") as caught:
+        layers[2].compute()
+    assert caught.value.hint == "Open this field by itself."
+
+
 def test_a_node_in_a_file_is_opened_by_its_uri(tmp_path):
     path = packed("plate", tmp_path)
     layers = read_layers(f"ozx://{path}/B/2/1")

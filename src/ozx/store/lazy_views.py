@@ -194,14 +194,21 @@ class PlatePicture:
         return out if self._lead else out[0]
 
     def _slice(self, view: ImageView) -> LevelSlice:
-        if len(view.axes) != len(self.fields.first.axes) or self.level >= len(view.levels):
-            first = self.fields.first
+        first = self.fields.first
+        if len(view.axes) != len(first.axes) or self.level >= len(view.levels):
             raise FormatError(
                 f"{view.path}: expected {len(first.axes)} axes and {len(first.levels)} levels as in {first.path}, "
                 f"found {len(view.axes)} and {len(view.levels)}",
                 hint="Open this field by itself.",
             )
         level = view.levels[self.level]
+        if self.axis is not None and self.channel is not None:
+            expected, found = (array.shape[self.axis] for array in (first.levels[self.level].array, level.array))
+            if self.channel >= found:
+                raise FormatError(
+                    f"{view.path}: expected {expected} channels as in {first.path}, found {found}",
+                    hint="Open this field by itself.",
+                )
         return LevelSlice(level.array, level.path, self.axis, self.channel)
 
 
