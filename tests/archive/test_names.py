@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from zip_forge import UTF8, Member, extra_field, forge
 
 from ozx.archive.names import are_plain_names, decode_name, encode_name, name_fault
+from ozx.errors import FormatError
 
 
 def unicode_path(raw: bytes, text: bytes, *, version: int = 1, checksum: int | None = None) -> bytes:
@@ -60,9 +61,23 @@ def test_what_is_encoded_is_decoded_to_the_same(name):
     assert flags == (0 if name.isascii() else UTF8)
 
 
-def test_what_no_archive_can_hold_is_not_encoded():
-    with pytest.raises(UnicodeEncodeError):
-        encode_name("\udcff")
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("\udcff", r"entry name '\\udcff' is refused: it is not valid UTF-8"),
+        ("x" * 65_536, r"entry name 'x{100}…' is refused: it is longer than 65,535 bytes"),
+        ("é" * 32_768, r"entry name 'é{100}…' is refused: it is longer than 65,535 bytes"),
+    ],
+)
+def test_names_that_no_header_can_hold_are_refused(name, fault):
+    with pytest.raises(FormatError, match=f"^{fault}$") as caught:
+        encode_name(name)
+    assert caught.value.rule == "zip/name"
+    assert name_fault(name) in str(caught.value)
+
+
+def test_the_longest_name_is_encoded():
+    assert encode_name("é" * 32_767 + "x")[0].decode() == "é" * 32_767 + "x"
 
 
 @pytest.mark.parametrize(

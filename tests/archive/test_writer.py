@@ -245,6 +245,36 @@ def test_blocks_of_another_length_than_announced_are_refused(descriptor, size):
     assert caught.value.rule == "zip/changed"
 
 
+@pytest.mark.parametrize("way", ["whole", "blocks"])
+def test_a_name_that_is_too_long_leaves_the_archive_as_it_was(descriptor, way):
+    writer = ArchiveWriter(descriptor)
+    writer.add("x" * 65_535, b"longest")
+    with pytest.raises(FormatError, match="longer than 65,535 bytes") as caught:
+        if way == "whole":
+            writer.add("x" * 65_536, b"value")
+        else:
+            writer.add_blocks("x" * 65_536, 5, [b"value"])
+    assert caught.value.rule == "zip/name"
+    writer.finish()
+    assert by_ours(content(descriptor)) == by_zipfile(content(descriptor)) == {"x" * 65_535: b"longest"}
+
+
+def test_a_padding_that_cannot_be_leaves_the_archive_as_it_was(descriptor):
+    writer = ArchiveWriter(descriptor)
+    with pytest.raises(UsageError, match="padding"):
+        writer.add("a", b"value", padding=1)
+    writer.finish()
+    assert by_ours(content(descriptor)) == {}
+
+
+def test_a_patched_header_does_not_flush_what_follows_it(descriptor):
+    writer = ArchiveWriter(descriptor)
+    writer.add_blocks("a", 2_097_157, [bytes(1 << 20), bytes(1 << 20), b"value"])
+    assert len(content(descriptor)) == LOCAL_OVERHEAD + 1 + (2 << 20)
+    writer.finish()
+    assert by_zipfile(content(descriptor)) == {"a": bytes(2 << 20) + b"value"}
+
+
 def test_offsets_count_what_is_not_yet_written(descriptor):
     writer = ArchiveWriter(descriptor)
     writer.add("a", b"value")

@@ -6,13 +6,17 @@ import re
 import struct
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, iter_extra_fields
+from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, iter_extra_fields
+from ozx.errors import FormatError
 
 __all__ = ["are_plain_names", "decode_name", "encode_name", "name_fault"]
 
 # Backslash, colon (of a drive letter), an empty component, and all that '.' and '..' begin with.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")
+_TOO_LONG = "it is longer than 65,535 bytes"
+_NO_UTF8 = "it is not valid UTF-8"
+_LONGEST_SHOWN = 100
 
 
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
@@ -46,12 +50,22 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
 def encode_name(name: str) -> tuple[bytes, int]:
     r"""Return a name's bytes and its flags: bit 11 where the name is not ASCII.
 
+    Raises
+    ------
+    FormatError
+        It has more bytes than a header can say, or is not valid UTF-8 (``zip/name``).
+
     Examples
     --------
     >>> encode_name("0/c/0"), encode_name("é")
     ((b'0/c/0', 0), (b'\xc3\xa9', 2048))
     """
-    raw = name.encode("utf-8")
+    try:
+        raw = name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _refused(name, _NO_UTF8) from None
+    if len(raw) > MASK_16:
+        raise _refused(name, _TOO_LONG)
     return raw, 0 if raw.isascii() else FLAG_UTF8
 
 
@@ -96,7 +110,7 @@ def name_fault(name: str) -> str | None:
         ("\\" in name, "it has a backslash"),
         ("\0" in name, "it has a NUL character"),
         (_DRIVE.match(name) is not None, "it begins with a drive letter"),
-        (len(name.encode("utf-8", "surrogatepass")) > 0xFFFF, "it is longer than 65,535 bytes"),
+        (len(name.encode("utf-8", "surrogatepass")) > MASK_16, _TOO_LONG),
     )
     for is_wrong, reason in checks:
         if is_wrong:
@@ -108,5 +122,10 @@ def name_fault(name: str) -> str | None:
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
-        return "it is not valid UTF-8"
+        return _NO_UTF8
     return None
+
+
+def _refused(name: str, fault: str) -> FormatError:
+    shown = name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…"
+    return FormatError(f"entry name {shown!r} is refused: {fault}", rule="zip/name")

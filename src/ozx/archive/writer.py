@@ -220,11 +220,18 @@ class ArchiveWriter:
         return self._flushed + len(self._buffer)
 
     def add(self, name: str, data: bytes, *, padding: int = 0) -> None:
-        """Write one entry whose value is at hand."""
+        """Write one entry whose value is at hand.
+
+        Raises
+        ------
+        FormatError
+            No entry can have such a name (``zip/name``); nothing was written.
+        """
         raw_name, flags = encode_name(name)
         checksum = crc32(data)
+        header = local_header(raw_name, flags, checksum, len(data), padding)
         self.directory.add(raw_name, flags, checksum, len(data), self.offset)
-        self._append(local_header(raw_name, flags, checksum, len(data), padding))
+        self._append(header)
         self._append(data)
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview], *, padding: int = 0) -> None:
@@ -233,7 +240,8 @@ class ArchiveWriter:
         Raises
         ------
         FormatError
-            The blocks are not `size` bytes in all (``zip/changed``); the archive is not to be used then.
+            The blocks are not `size` bytes in all (``zip/changed``); the archive is not to be used then. Or no entry
+            can have such a name (``zip/name``).
         """
         raw_name, flags = encode_name(name)
         header_offset, checksum, written = self.offset, 0, 0
@@ -290,10 +298,10 @@ class ArchiveWriter:
             self.flush()
 
     def _patch(self, offset: int, data: bytes) -> None:
+        # What was appended at once was flushed at once: it stands in the buffer or in the file, never in both.
         if offset >= self._flushed:
             self._buffer[offset - self._flushed : offset - self._flushed + len(data)] = data
         else:
-            self.flush()
             write_all_at(self.descriptor, data, offset)
 
     def flush(self) -> int:
