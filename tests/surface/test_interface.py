@@ -12,7 +12,10 @@ import jsonschema
 import pytest
 
 import ozx
+import ozx.doors.napari
 from ozx.cli.app import COMMANDS
+from ozx.doors.fsspec import OzxFile, OzxFileSystem
+from ozx.doors.xarray import OzxBackend
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
@@ -31,13 +34,11 @@ def test_every_public_name_is_there_and_on_the_page():
         ozx.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("line", re.findall(r"^ozx\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
-def test_signatures_are_those_on_the_page(line):
-    name, _, parameters = line.removesuffix(")").partition("(")
-    signature = python_inspect.signature(getattr(ozx, name))
+def shown_parameters(function):
+    """Return a signature as the page writes it."""
     found = []
     is_keyword = False
-    for parameter in signature.parameters.values():
+    for parameter in python_inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and not is_keyword:
             found.append("*")
             is_keyword = True
@@ -45,7 +46,53 @@ def test_signatures_are_those_on_the_page(line):
         if "_NoProgress" in default:
             default = "=NO_PROGRESS"
         found.append(parameter.name + default)
-    assert ", ".join(found).replace("'", '"') == parameters
+    return ", ".join(found).replace("'", '"')
+
+
+@pytest.mark.parametrize("line", re.findall(r"^ozx\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
+def test_signatures_are_those_on_the_page(line):
+    name, _, parameters = line.removesuffix(")").partition("(")
+    assert shown_parameters(getattr(ozx, name)) == parameters
+
+
+@pytest.mark.parametrize("line", re.findall(r"^ozx\.doors\.napari\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
+def test_signatures_of_the_door_to_napari_are_those_on_the_page(line):
+    name, _, parameters = line.removesuffix(")").partition("(")
+    assert shown_parameters(getattr(ozx.doors.napari, name)) == parameters
+
+
+@pytest.mark.parametrize("name", ["open_dataset", "open_datatree", "open_groups"])
+def test_options_of_the_door_to_xarray_are_those_on_the_page(name):
+    method = OzxBackend.open_groups_as_dict if name == "open_groups" else getattr(OzxBackend, name)
+    options = shown_parameters(method).removeprefix("self, filename_or_obj, ")
+    assert f'\nxarray.{name}(path, engine="ozx", {options}) -> ' in PAGE
+    for option in options.removeprefix("*, ").split(", "):
+        assert f"\n| `{option.partition('=')[0]}` | xarray" in PAGE
+
+
+def test_the_file_system_takes_no_option_of_its_own():
+    kinds = {parameter.kind.name for parameter in python_inspect.signature(OzxFileSystem).parameters.values()}
+    assert kinds == {"VAR_POSITIONAL", "VAR_KEYWORD"}
+    assert OzxFile.DEFAULT_BLOCK_SIZE == 65_536
+
+
+@pytest.mark.parametrize("call", [ozx.open, lambda path: ozx.OzxStore(path).get_sync("zarr.json")])
+def test_what_is_not_there_is_a_resource_error_where_zarr_would_take_it_for_a_missing_key(tmp_path, call):
+    with pytest.raises(ozx.ResourceError, match="there is no such file"):
+        call(tmp_path / "absent.ozx")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(ozx.inspect, ozx.list_entries, ozx.validate, ozx.is_ozx, ozx.pack, ozx.unpack),
+        lambda path: ozx.edit(path, name="Cells"),
+        lambda path: list(ozx.read_value(path, "zarr.json")),
+    ],
+)
+def test_what_is_not_there_is_pythons_own_error_elsewhere(tmp_path, call):
+    with pytest.raises(FileNotFoundError):
+        call(tmp_path / "absent.ozx")
 
 
 def test_every_command_and_option_is_on_the_page():
