@@ -59,7 +59,7 @@ def test_the_threaded_scheduler(packed, expected):
     check(packed, expected, scheduler="threads", num_workers=8)
 
 
-@pytest.mark.parametrize("start", ["spawn", "fork"])
+@pytest.mark.parametrize("start", [pytest.param("spawn", marks=pytest.mark.ci), "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_the_process_scheduler(packed, expected, start):
     if start not in multiprocessing.get_all_start_methods():
@@ -68,6 +68,7 @@ def test_the_process_scheduler(packed, expected, start):
         check(packed, expected, scheduler="processes", num_workers=2)
 
 
+@pytest.mark.ci
 def test_distributed_workers_in_processes(packed, expected):
     with (
         LocalCluster(

@@ -7,6 +7,8 @@ fail is no judge.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import importlib.util
 import os
@@ -221,19 +223,34 @@ def _digest_folder(folder: Path) -> Digests:
     return found
 
 
+# Without what a virtual machine does for programs that run for long.
+_QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # English whatever the user's language is: file_line reads it.
-_JAR_LANGUAGE = "-J-Duser.language=en"
+_JAR_OPTIONS = ("-J-Duser.language=en", *(f"-J{option}" for option in _QUICK_JAVA))
 _UNZIP = _Extractor(("unzip", "-o", "{archive}"), r"^ *(?:extracting|inflating): ")
 _SEVEN_ZIP = _Extractor(
     ("7z", "x", "-y", "-bd", "-bb1", "{archive}"), r"^- .*[^/\n]$", complaint=r"^(?:WARNINGS|ERRORS):"
 )
 _BSDTAR = _Extractor(("bsdtar", "-xvf", "{archive}"), r"^x .*[^/\n]$", complaint=r"^bsdtar: ")
 _BSDTAR_STREAM = _Extractor(("bsdtar", "-xvf", "-"), r"^x .*[^/\n]$", complaint=r"^bsdtar: ", through_pipe=True)
-_JAR = _Extractor(("jar", _JAR_LANGUAGE, "-xvf", "{archive}"), r"^ *(?:extracted|inflated): ")
-_JAR_STREAM = _Extractor(("jar", _JAR_LANGUAGE, "-xv"), r"^ *(?:extracted|inflated): ", through_pipe=True)
+_JAR = _Extractor(("jar", *_JAR_OPTIONS, "-xvf", "{archive}"), r"^ *(?:extracted|inflated): ")
+_JAR_STREAM = _Extractor(("jar", *_JAR_OPTIONS, "-xv"), r"^ *(?:extracted|inflated): ", through_pipe=True)
 
 
 # --- programs that print "sha256  key" lines ------------------------------------------------------
+
+
+@functools.cache
+def _java_classes() -> str:
+    """Return a folder with ReadZip compiled: left to every run, it would take longer than all the rest of it."""
+    folder = tempfile.mkdtemp(prefix="ozx-judge-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _run(("javac", "-d", folder, HERE / "java" / "ReadZip.java"))
+    return folder
+
+
+def _read_by_zipfs(archive: Path) -> Digests:
+    return _read_listing(("java", *_QUICK_JAVA, "-cp", _java_classes(), "ReadZip"), archive)
 
 
 def _read_listing(command: tuple[str | Path, ...], archive: Path) -> Digests:
@@ -324,7 +341,7 @@ JUDGES: tuple[Judge, ...] = (
     Judge(
         "zipfs",
         partial(_absent_programs, "java", "javac"),
-        partial(_read_listing, ("java", HERE / "java" / "ReadZip.java")),
+        _read_by_zipfs,
         checks_crc=False,
         sees_duplicates=False,
     ),

@@ -236,24 +236,30 @@ class Bucket:
         self._client.close()
 
 
-@pytest.fixture
-def bucket(caplog, monkeypatch):
+@pytest.fixture(scope="module")
+def endpoint():
+    """One server for all tests: it takes half a second to stop."""
     need("obstore", "moto", "boto3", "flask")
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
 
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    caplog.set_level("INFO", "werkzeug")
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     try:
         host, port = server.get_host_and_port()
-        bucket = Bucket(f"http://{host}:{port}", caplog)
-        bucket.put("images/day one.ozx", archive())
-        bucket.take_requests()
-        yield bucket
-        bucket.close()
+        yield f"http://{host}:{port}"
     finally:
         server.stop()
+
+
+@pytest.fixture
+def bucket(endpoint, caplog, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    caplog.set_level("INFO", "werkzeug")
+    bucket = Bucket(endpoint, caplog)
+    bucket.put("images/day one.ozx", archive())
+    bucket.take_requests()
+    yield bucket
+    bucket.close()
 
 
 class TestS3:

@@ -107,12 +107,11 @@ def read_by_processes(store, method, seconds):
             return [result.result() for result in concurrent.futures.as_completed(results)]
 
 
-methods = pytest.mark.parametrize(
-    "method", [method for method in ("fork", "spawn") if method in multiprocessing.get_all_start_methods()]
-)
+# A spawned process loads Python and zarr anew: seconds. tests/store/test_reading.py spawns some in the fast tier.
+SPAWN = pytest.param("spawn", True, marks=pytest.mark.ci)
 
 
-@pytest.mark.parametrize(("method", "used"), [("fork", True), ("fork", False), ("spawn", True)])
+@pytest.mark.parametrize(("method", "used"), [("fork", True), ("fork", False), SPAWN])
 def test_threads_of_several_processes_read_the_right_bytes(path, method, used):
     if method not in multiprocessing.get_all_start_methods():
         method = "spawn"
@@ -143,8 +142,10 @@ class Images:
         return zarr.open_array(self.store, path="raw", mode="r")[y : y + INNER, x : x + INNER]
 
 
-@methods
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.ci)])
 def test_workers_of_a_data_loader_read_the_right_pixels(path, method):
+    if method not in multiprocessing.get_all_start_methods():
+        method = "spawn"
     images, expected = Images(OzxStore(path)), pixels()
     assert (images[0] == expected[:INNER, :INNER]).all()
     numbers = random.Random(1).sample(range(SIDE // INNER * 4), 40)
