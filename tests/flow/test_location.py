@@ -49,7 +49,6 @@ def parse(text, files=(), directories=(), *, windows=False):
         ("x.ozx/0", "x.ozx/0", ""),
         ("a|b.ozx", "a|b.ozx", ""),
         ("a|tar:b.ozx", "a|tar:b.ozx", ""),
-        ("", "", ""),
         ("ozx:/d/x.ozx", "ozx:/d/x.ozx", ""),
         ("https://h/x.ozx", "https://h/x.ozx", ""),
         ("https://h/x.ozx/labels", "https://h/x.ozx/labels", ""),
@@ -95,6 +94,11 @@ def test_what_names_nothing(text, message):
     assert text.startswith(caught.value.path)
     assert caught.value.path
     assert caught.value.hint
+
+
+def test_an_empty_path_is_refused():
+    with pytest.raises(UsageError, match=r"^expected a path; got an empty one$"):
+        parse_location("")
 
 
 @pytest.mark.parametrize("text", ["a|zip:b", "ozx:///d/x.ozx/0", "https://h/x.ozx|zip:..", "file:///x.ozx", "|zip:"])

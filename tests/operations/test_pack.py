@@ -192,10 +192,25 @@ def test_a_zarr_v2_hierarchy_is_refused_with_the_way_to_convert_it(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_is_no_source(tmp_path):
-    (tmp_path / "a.ozx").write_bytes(b"")
-    with pytest.raises(UsageError, match="is a file"):
-        pack(tmp_path / "a.ozx", tmp_path / "b.ozx")
+@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "run ozx unpack first"), ("a.txt", "zarr.json in it")])
+def test_a_file_is_no_source(tmp_path, name, hint):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UsageError, match="is a file") as caught:
+        pack(tmp_path / name, tmp_path / "b.ozx")
+    assert hint in caught.value.hint
+
+
+def test_an_empty_name_is_not_taken_for_the_root(tmp_path, image, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call in (
+        lambda: pack("", "b.ozx", force=True, remove_source=True),
+        lambda: pack(image, ""),
+        lambda: pack_many([image, ""]),
+        lambda: pack_many([image], out_dir=""),
+    ):
+        with pytest.raises(UsageError, match="got an empty one"):
+            call()
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_missing_source_is_an_error_of_the_world(tmp_path):

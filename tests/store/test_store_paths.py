@@ -33,6 +33,12 @@ def test_the_name_a_store_has_opens_it_again(image, name):
     assert ozx.open(f"{store}/labels/cells").path == "labels/cells"
 
 
+@pytest.mark.parametrize("mode", ["r", "w", "a", "x"])
+def test_a_store_has_a_name(mode):
+    with pytest.raises(UsageError, match="got an empty one"):
+        OzxStore("", mode)
+
+
 class TestSignedUrls:
     """What a store says of itself holds no query: in that of a signed URL stands a key."""
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 from ozx.archive.remote_errors import printable_url
 from ozx.errors import UsageError
 
-__all__ = ["Location", "format_location", "parse_local", "parse_location", "printable_location"]
+__all__ = ["Location", "format_location", "given_path", "parse_local", "parse_location", "printable_location"]
 
 _SCHEME = "ozx://"
 _PIPE = "|zip:"
@@ -74,7 +74,7 @@ def parse_location(
     Raises
     ------
     UsageError
-        A node URI is relative, names no archive, or a node that cannot be one.
+        `text` is empty; or a node URI is relative, names no archive, or a node that cannot be one.
 
     Examples
     --------
@@ -85,13 +85,30 @@ def parse_location(
     >>> parse_location("cells.ozx")
     Location(path='cells.ozx', node='')
     """
+    name = given_path(text)
     if not isinstance(text, str) or is_file(text) or is_directory(text):
-        return Location(os.fspath(text))
+        return Location(name)
     if text.startswith(_SCHEME):
         return _parse_ozx(text, is_file, is_directory, windows=windows)
     if _PIPE in text:
         return _parse_pipeline(text, is_directory, windows=windows)
     return Location(_local_path(text, windows=windows))
+
+
+def given_path(path: str | os.PathLike[str]) -> str:
+    """Return a path as text, `UsageError` for an empty one: what a shell makes of a variable that is not set.
+
+    The system would take it for nothing, for the working directory or, with a slash added, for the root.
+
+    Examples
+    --------
+    >>> given_path("cells.ozx")
+    'cells.ozx'
+    """
+    name = os.fspath(path)
+    if not name:
+        raise UsageError("expected a path; got an empty one", hint="In a shell, a variable that is not set gives one.")
+    return name
 
 
 def parse_local(text: str | os.PathLike[str]) -> Location:

@@ -16,6 +16,7 @@ from ozx.flow.archive_sink import write_entries
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.directory_source import MetadataFiles, iter_entries
 from ozx.flow.listing import Listing, list_directory
+from ozx.flow.location import given_path
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA
@@ -150,8 +151,8 @@ def pack(
     """
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
     options.check()
-    root = os.fspath(source).rstrip("/") or "/"
-    target = default_output(root) if out is None else os.fspath(out)
+    root = _root(source)
+    target = default_output(root) if out is None else given_path(out)
     return _pack_one(root, target, options, progress)
 
 
@@ -188,8 +189,8 @@ def pack_many(
     """
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
     options.check()
-    roots = [os.fspath(source).rstrip("/") or "/" for source in sources]
-    targets = [default_output(root, None if out_dir is None else os.fspath(out_dir)) for root in roots]
+    roots = [_root(source) for source in sources]
+    targets = [default_output(root, None if out_dir is None else given_path(out_dir)) for root in roots]
     seen: dict[str, str] = {}
     for root, target in zip(roots, targets, strict=True):
         other = seen.setdefault(os.path.abspath(target), root)
@@ -220,6 +221,10 @@ def pack_many(
                 raise
     finally:
         progress.stop()
+
+
+def _root(source: StrPath) -> str:
+    return given_path(source).rstrip("/") or "/"
 
 
 def default_output(source: str, out_dir: str | None = None) -> str:
@@ -326,9 +331,12 @@ def _check_source(root: str, options: _Options) -> None:
     if not os.path.lexists(root):
         raise FileNotFoundError(2, "no such directory", root)
     if not os.path.isdir(root):
+        is_archive = root.lower().endswith((".ozx", ".zip"))
         raise UsageError(
             f"expected an OME-Zarr directory to pack; {root} is a file",
-            hint="An archive is mended, or packed anew, from its folder: run ozx unpack first.",
+            hint="An archive is mended, or packed anew, from its folder: run ozx unpack first."
+            if is_archive
+            else "Give the directory with the root's zarr.json in it.",
         )
     if options.remove_source and os.path.islink(root):
         raise UsageError(f"{root} is a link: name the directory itself to have it removed")

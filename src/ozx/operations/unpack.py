@@ -13,12 +13,12 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import CENTRAL_HEADER
 from ozx.atomic import replacing_directory
-from ozx.errors import OzxError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
 from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.location import Location, parse_local
+from ozx.flow.location import Location, given_path, parse_local
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -86,7 +86,7 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `out` exists, or there is no such node.
+        `path` is a directory or `out` exists; or there is no such node.
     OSError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -98,7 +98,12 @@ def unpack(
     location = parse_local(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
-    target = (_default_target(location) if out is None else os.fspath(out)).rstrip("/") or "/"
+    target = (_default_target(location) if out is None else given_path(out)).rstrip("/") or "/"
+    if os.path.isdir(archive):
+        raise UsageError(
+            f"expected an .ozx file to unpack; {archive} is a directory",
+            hint="A directory is unpacked already; ozx pack makes an .ozx file of it.",
+        )
     if node:
         open_view(path)  # there is such a node, or the error says which there are
     source = FileSource(archive)
@@ -121,7 +126,7 @@ def unpack(
                 lift_folder(new.path, node)
             source.check_unchanged()
             notes = [f"finished or removed {left}, left by a run that was killed" for left in new.swept]
-    except OzxError as error:
+    except (FormatError, UnsupportedError) as error:
         raise error.at(archive) from None
     finally:
         source.close()

@@ -15,7 +15,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.location import Location, format_location, parse_location, printable_location
+from ozx.flow.location import Location, format_location, given_path, parse_location, printable_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.sorted_keys import SortedKeys
@@ -60,7 +60,7 @@ class OzxStore(Store):
     Raises
     ------
     UsageError
-        There is no such mode, or only reading makes sense here.
+        There is no such mode, only reading makes sense here, or `path` is empty.
 
     Examples
     --------
@@ -369,7 +369,7 @@ class OzxStore(Store):
 
 def _file_part(path: str | os.PathLike[str]) -> str:
     """Return a path or a remote URL; ``ozx://`` is our own name for a local file."""
-    name = os.fspath(path)
+    name = given_path(path)
     if not name.startswith("ozx://"):
         return name
     location = parse_location(name)
