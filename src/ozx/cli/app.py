@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import os
 import signal
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ozx.cli.output import report_error
+from ozx.cli.output import report_error, say_error
 from ozx.errors import OzxError, ResourceError, UsageError
 
 __all__ = ["main", "run"]
@@ -44,6 +45,16 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"ozx.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
+            near = difflib.get_close_matches(name, COMMANDS)
+            told = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{told}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -87,7 +98,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
     except click.ClickException as error:
-        error.show()
+        _report_usage(error)
         return WRONG_USAGE
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was left half-written", err=True)
@@ -98,6 +109,16 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as error:
         report_error(error)
         return WRONG_WORLD
+
+
+def _report_usage(error: click.ClickException) -> None:
+    """Show what is wrong with a command line, in the form of every other error."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = None
+    if context is not None:
+        usage = context.command.collect_usage_pieces(context)
+        hint = f"{' '.join([context.command_path, *usage])}; {context.command_path} --help explains it."
+    say_error(error.format_message(), hint=hint)
 
 
 def exit_code(error: BaseException) -> int:

@@ -20,8 +20,8 @@ __all__ = ["command"]
 def command(*, path: str, key: str) -> None:
     """Write one value to standard output, byte for byte.
 
-    KEY is as ozx ls shows it for the same FILE: relative to the node where FILE names one. Binary values are not
-    written to a terminal.
+    KEY is as ozx ls shows it for the same FILE: relative to the node where FILE names one. FILE may be a URL. Binary
+    values are not written to a terminal.
 
     \b
     Examples:

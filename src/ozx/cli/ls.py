@@ -23,8 +23,8 @@ _LINES = 4096
 def command(*, path: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
-    One line each, in the order of the archive: size in bytes, how it is stored, and the key. Of a node
-    (ozx:///data/cells.ozx/labels/nuclei) what is below it, by keys relative to it.
+    One line each, in the order of the archive: size in bytes, how it is stored, and the key. FILE may be a URL. Of a
+    node (ozx:///data/cells.ozx/labels/nuclei) what is below it, by keys relative to it.
 
     \b
     Examples:

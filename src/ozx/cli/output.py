@@ -14,7 +14,7 @@ import click
 from ozx.errors import OzxError
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["format_bytes", "one_line", "print_json", "printable", "progress_bar", "report_error", "say"]
+__all__ = ["format_bytes", "one_line", "print_json", "printable", "progress_bar", "report_error", "say", "say_error"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -33,13 +33,17 @@ def say(text: str, *, quiet: bool = False) -> None:
 def report_error(error: OSError | OzxError) -> None:
     """Show an error, the rule it belongs to and the way out, without a traceback."""
     if isinstance(error, OzxError):
-        rule = f" [{error.rule}]" if error.rule else ""
-        click.echo(printable(f"error: {error}{rule}"), err=True)
-        if error.hint:
-            click.echo(printable(f"hint: {error.hint}"), err=True)
+        say_error(str(error), error.rule, error.hint)
         return
     where = f"{error.filename}: " if error.filename is not None else ""
-    click.echo(printable(f"error: {where}{error.strerror or error}"), err=True)
+    say_error(f"{where}{error.strerror or error}")
+
+
+def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
+    """Tell an error on stderr, then the way out; where nobody knows one, where the rule is explained."""
+    say(f"error: {message}{f' [{rule}]' if rule else ''}")
+    if hint or rule:
+        say(f"hint: {hint or f'ozx rules {rule} explains it.'}")
 
 
 def printable(text: str) -> str:

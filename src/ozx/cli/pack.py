@@ -7,7 +7,7 @@ import os
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
-from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
+from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
 from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
 
@@ -101,10 +101,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
 
 def _tell(packed: PackResult, *, quiet: bool, as_json: bool) -> None:
     if packed.error is not None:
-        rule = f" [{packed.error['rule']}]" if packed.error["rule"] else ""
-        say(f"error: {packed.error['message']}{rule}")
-        if packed.error["hint"]:
-            say(f"hint: {packed.error['hint']}")
+        say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])
         return
     for key in packed.left_out:
         say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet)
