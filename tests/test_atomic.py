@@ -96,6 +96,40 @@ def test_after_an_error_the_old_file_stays_and_nothing_else(tmp_path, error):
     assert names(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("use", [replacing_file, replacing_directory])
+class TestSystemErrors:
+    """They name what the caller asked for: a temporary name would help nobody to find it."""
+
+    def raised_in(self, use, path, error):
+        with pytest.raises(type(error)) as caught, use(str(path)) as new:
+            error.filename = error.filename and error.filename.replace("TEMPORARY", new.path)
+            raise error
+        return caught.value.filename
+
+    def test_a_full_disk(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.ENOSPC, "full")) == str(tmp_path / "a")
+
+    def test_the_temporary_name(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad", "TEMPORARY/0/c")) == f"{tmp_path}/a/0/c"
+
+    @pytest.mark.parametrize("name", ["source.zarr/0", None])
+    def test_what_may_be_about_another_file(self, tmp_path, use, name):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad", name)) == name
+
+    def test_errors_of_our_own(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", ResourceError("bad")) is None
+
+    def test_a_folder_that_cannot_be_written_to(self, tmp_path, use, monkeypatch):
+        def refuse(path, *_):
+            raise PermissionError(errno.EACCES, "refused", path)
+
+        monkeypatch.setattr(os, "open", refuse)
+        monkeypatch.setattr(os, "mkdir", refuse)
+        with pytest.raises(PermissionError) as caught, use(str(tmp_path / "a")):
+            pass
+        assert caught.value.filename == str(tmp_path / "a")
+
+
 def test_a_failing_sync_leaves_the_old_file(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(errno.EIO, "the disk is gone")

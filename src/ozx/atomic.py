@@ -32,6 +32,7 @@ __all__ = [
     "check_target",
     "has_locks",
     "lock_file",
+    "naming_errors",
     "remove_tree",
     "rename_file",
     "replacing_directory",
@@ -44,6 +45,8 @@ __all__ = [
 _LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp")
 _LONGEST_STEM = 200
 _NOREPLACE, _EXCHANGE = 1, 2
+# Only writing fails so; what else has no name may be about the file that is read.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 _swept: set[str] = set()
@@ -98,14 +101,15 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
     swept = _sweep(os.path.dirname(os.path.abspath(path)))
     descriptor, temporary = _create_file(path)
     try:
-        yield NewFile(descriptor, temporary, swept)
-        if sync:
-            os.fsync(descriptor)
-        if fcntl is None:
-            os.close(descriptor)  # Windows renames closed files only
-            descriptor = -1
-        check_target(path, force=force)
-        rename_file(temporary, path, force=force)
+        with naming_errors(path, temporary):
+            yield NewFile(descriptor, temporary, swept)
+            if sync:
+                os.fsync(descriptor)
+            if fcntl is None:
+                os.close(descriptor)  # Windows renames closed files only
+                descriptor = -1
+            check_target(path, force=force)
+            rename_file(temporary, path, force=force)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             if fcntl is None and descriptor >= 0:
@@ -135,10 +139,11 @@ def replacing_directory(path: str, *, force: bool = False, sync: bool = True) ->
         raise UsageError(f"expected a directory to replace at {path}; found a file", hint="Choose another name.")
     temporary, lock = _create_directory(path)
     try:
-        yield NewDirectory(temporary, swept)
-        if sync:
-            _sync_tree(temporary)
-        _rename_directory(temporary, path, force=force)
+        with naming_errors(path, temporary):
+            yield NewDirectory(temporary, swept)
+            if sync:
+                _sync_tree(temporary)
+            _rename_directory(temporary, path, force=force)
     finally:
         # After an exchange the old tree has the temporary name.
         shutil.rmtree(temporary, ignore_errors=True)
@@ -173,6 +178,20 @@ def _exists(path: str) -> UsageError:
     return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
 
 
+@contextmanager
+def naming_errors(path: str, temporary: str) -> Iterator[None]:
+    """Have the system's errors name what is written by its final name: not by the temporary one, and not by none."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if isinstance(name, str) and name.startswith(temporary):
+            error.filename = path + name[len(temporary) :]
+        elif name is None and error.errno in _NO_ROOM:
+            error.filename = path
+        raise
+
+
 def _temporary_names(path: str) -> Iterator[str]:
     folder, name = os.path.split(os.path.abspath(path))
     stem = name[:_LONGEST_STEM]
@@ -184,7 +203,7 @@ def _temporary_names(path: str) -> Iterator[str]:
 def _create_file(path: str) -> tuple[int, str]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for temporary in _temporary_names(path):
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
             descriptor = os.open(temporary, flags, 0o666)
             if lock_file(descriptor) and still_has_name(descriptor, temporary):
                 return descriptor, temporary
@@ -194,7 +213,7 @@ def _create_file(path: str) -> tuple[int, str]:
 
 def _create_directory(path: str) -> tuple[str, int | None]:
     for temporary in _temporary_names(path):
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
             os.mkdir(temporary)
             if fcntl is None:
                 return temporary, None

@@ -350,8 +350,9 @@ def test_an_error_while_writing_leaves_the_old_file(packed, monkeypatch, at):
 
     original = ozx.OzxStore.set_sync
     monkeypatch.setattr(ozx.OzxStore, "set_sync", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         edit(path, pixel_size=DOUBLED)
+    assert caught.value.filename == str(path)
     assert len(calls) == at + 1
     assert state(path) == before
 

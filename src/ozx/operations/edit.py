@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.atomic import naming_errors
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.browsing import ArchiveView, similar_nodes
 from ozx.flow.location import parse_local
@@ -133,7 +134,9 @@ def edit(
     is_written = bool(edition.new) and not dry_run
     if is_written:
         # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
-        _write(os.path.realpath(file), edition, sync=sync)
+        target = os.path.realpath(file)
+        with naming_errors(file, f"{target}.partial"):
+            _write(target, edition, sync=sync)
     return EditResult(file, is_written, edition.differences, edition.changes, notes)
 
 
