@@ -2,22 +2,53 @@
 
 ``keys``
     Store keys: metadata keys, nodes, and the two orders an archive is written in.
+``entry_order``
+    A million keys: whether they are in these orders, and the way into them.
 ``documents``
-    JSON bytes to a metadata document, strictly.
+    JSON bytes to a metadata document, strictly, and back.
 ``comment``
     The archive comment of RFC-9.
 ``json_values``
     Reading what may be missing or of another type, without failing.
 ``array``, ``group``, ``codecs``
     What a Zarr v3 ``zarr.json`` says.
+``layout``, ``chunk_keys``, ``shards``
+    How chunks are laid out in stored values: which key is which chunk, where it is in a shard, and the same array laid
+    out otherwise.
+``shard_choice``, ``axis_lengths``
+    How large shards become, by themselves or as somebody says.
+``recoding``, ``recutting``
+    The same array with its chunks cut or compressed otherwise: its document, and which pixels go together.
+``shard_choice``
+    How large shards become.
+``region``, ``level_choice``
+    Which pixels and which levels of an image are asked for.
+``alignment``, ``level_cuts``, ``label_levels``
+    Which whole chunks of each level show a region, and which levels a label image keeps.
+``array_cut``, ``image_cut``, ``excerpt``
+    The documents of arrays and images of which a part is left, and those of a hierarchy.
+``references``
+    What nodes say about other nodes, and whether those are still there.
+``understanding``
+    Whether chunks may be moved at all.
 ``extensions``
     What a Zarr v3 ``zarr.json`` asks its reader to understand beyond the core.
 ``normalisation``
     Legal Zarr v3 documents in the form that zarr-python reads.
 ``zarr_v2``
     The same facts from Zarr v2 documents.
+``v2_arrays``, ``v2_data_types``, ``v2_codecs``, ``reframing``
+    An array of Zarr v2 as one of v3 whose chunks stay as they are, or nearly: zlib's frame becomes gzip's.
+``v2_groups``, ``upgrade``
+    A group of OME-Zarr 0.4 as one of 0.5, and the documents of a whole hierarchy.
 ``ome``, ``transformations``
     What the ``ome`` attributes say: version, images, labels, plates, series; scales and translations.
+``notes``
+    What is good to know about many nodes, told once.
+``chunk_grid``, ``skeleton``
+    Which keys are chunks of an array, and which fit a hierarchy of which parts are missing.
 ``nodes``, ``images``
     The nodes of a hierarchy as a whole, and the images found among them.
+``ancestry``, ``consolidation``
+    Which nodes stand above which; copies of their metadata, and whether they are up to date.
 """

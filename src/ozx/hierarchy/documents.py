@@ -1,4 +1,4 @@
-"""JSON bytes to a metadata document."""
+"""JSON bytes to a metadata document, and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ozx.errors import FormatError
 
-__all__ = ["parse_document"]
+__all__ = ["Document", "dump_document", "parse_document"]
 
 Document = dict[str, Any]
 
@@ -37,3 +37,22 @@ def parse_document(data: bytes, key: str) -> Document:
     if not isinstance(document, dict):
         raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
     return document
+
+
+def dump_document(document: Document) -> bytes:
+    r"""Return a new metadata document as JSON, laid out as zarr-python does it: ASCII, two spaces for each level.
+
+    Raises
+    ------
+    FormatError
+        It is nested too deep (``zarr/json``).
+
+    Examples
+    --------
+    >>> dump_document({"zarr_format": 3, "attributes": {"unit": "µm"}})
+    b'{\n  "zarr_format": 3,\n  "attributes": {\n    "unit": "\\u00b5m"\n  }\n}'
+    """
+    try:
+        return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
+    except RecursionError as error:
+        raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None

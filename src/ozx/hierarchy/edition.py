@@ -17,6 +17,7 @@ from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json_changes import JsonStyles, iter_changes
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.notes import Notes
 from ozx.hierarchy.ome import Axis
 
 __all__ = ["Change", "Edition", "edit_hierarchy"]
@@ -145,7 +146,7 @@ class _Work:
         self._old: dict[str, _Document] = {}
         self._new: dict[str, _Document] = {}
         self._differences: list[Difference] = []
-        self._notes: dict[str, list[str]] = {}
+        self._notes = Notes()
 
     def open(self, path: str) -> _Document:
         """Return the document of a group as it is."""
@@ -177,14 +178,14 @@ class _Work:
     def edit_image(self, path: str, edits: Edits) -> None:
         """Edit one image, and the label images that belong to it."""
         if not _is_image(self._nodes, path):
-            self._note(path, "an image is listed here, but there is none")
+            self._notes.add(path, "an image is listed here, but there is none")
             return
         ome = check_editable(self.open(path), path, self._version)
         axes = [axis for multiscale in ome.multiscales for axis in multiscale.axes]
         here = edits.limited_to(axes)
         absent = [axis for axis in edits.axis_names if axis not in {found.name for found in axes}]
         if absent:
-            self._note(path, f"left as it is along {', '.join(absent)}: the image has no such axis")
+            self._notes.add(path, f"left as it is along {', '.join(absent)}: the image has no such axis")
         if here.is_empty:
             return
         edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)
@@ -196,7 +197,7 @@ class _Work:
                 document = self.open(label)
                 self._take(label, edit_label(document, edited.factors, edited.units, label, version=self._version))
             else:
-                self._note(label, "a label image is listed here, but there is none")
+                self._notes.add(label, "a label image is listed here, but there is none")
 
     def finish(self) -> Edition:
         """Bring consolidated metadata up to date, and return everything that differs."""
@@ -216,7 +217,7 @@ class _Work:
             },
             differences=tuple(self._differences),
             changes=tuple(changes),
-            notes=tuple(_tell(paths, note) for note, paths in self._notes.items()),
+            notes=self._notes.sentences(),
         )
 
     def _take(self, path: str, edited: Edited) -> None:
@@ -224,7 +225,7 @@ class _Work:
             self._new[path] = edited.document
             self._differences += edited.differences
         for note in edited.notes:
-            self._note(path, note)
+            self._notes.add(path, note)
 
     def _renew_copy(self, above: str, path: str) -> None:
         if above not in self._nodes or (above not in self._new and not self._has_copies(above)):
@@ -245,16 +246,8 @@ class _Work:
         node = self._nodes.get(join_path(image, datasets[0].path)) if datasets and datasets[0].path else None
         return None if node is None else node.array
 
-    def _note(self, path: str, note: str) -> None:
-        self._notes.setdefault(note, []).append(path)
-
 
 def _groups_above(path: str) -> list[str]:
     """Return the paths of the groups above `path`, the nearest first: what they keep of it depends on no other."""
     parts = path.split("/") if path else []
     return ["/".join(parts[:depth]) for depth in reversed(range(len(parts)))]
-
-
-def _tell(paths: list[str], note: str) -> str:
-    first = paths[0] or "the root"
-    return f"{first}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {note}"

@@ -6,10 +6,13 @@ document says what is missing instead of failing on it.
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
-__all__ = ["as_lengths", "as_list", "as_numbers", "as_object", "as_text", "as_texts"]
+from ozx.errors import FormatError
+
+__all__ = ["as_lengths", "as_list", "as_numbers", "as_object", "as_text", "as_texts", "without_special_numbers"]
 
 # Zarr core 3.1 bounds no length; 64-bit signed integers are what implementations hold one in.
 _LONGEST = (1 << 63) - 1
@@ -78,3 +81,42 @@ def as_numbers(value: Any) -> tuple[float, ...] | None:
             return None
         numbers.append(number)
     return tuple(numbers)
+
+
+def without_special_numbers(value: Any) -> Any:
+    """Return a JSON value with NaN and infinities as text; `value` itself where it holds none of them.
+
+    Python reads and writes them as bare words, which are no JSON: other readers refuse the whole document.
+
+    Raises
+    ------
+    FormatError
+        It is nested too deep (``zarr/json``).
+
+    Examples
+    --------
+    >>> without_special_numbers({"window": [0.5, float("nan"), float("-inf")]})
+    {'window': [0.5, 'NaN', '-Infinity']}
+    """
+    try:
+        return value if _is_plain(value) else _spell_out(value)
+    except RecursionError as error:
+        raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)  # many times faster than a walk
+    except ValueError:
+        return False
+    return True
+
+
+def _spell_out(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _spell_out(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spell_out(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    return value

@@ -12,9 +12,10 @@ from typing import Any
 from ozx.hierarchy.json_values import as_list, as_object, as_text, as_texts
 from ozx.hierarchy.transformations import parse_transformations
 
-__all__ = ["Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
+__all__ = ["OME_KEYS", "Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
 
-_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
+#: The attributes that are OME-Zarr's: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
+OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
             problems.append("ome is no object")
         version = as_text(ome.get("version"))
     else:
-        if not any(key in attributes for key in _KEYS):
+        if not any(key in attributes for key in OME_KEYS):
             return None
         ome, problems, version = attributes, [], _version_of_v2(attributes)
     layout = ome.get("bioformats2raw.layout")

@@ -1,0 +1,145 @@
+"""The regular chunk grid of an array: which keys are its chunks, and which pixels each holds (Zarr core 3.1)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.array import ArrayMetadata, parse_array
+from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.zarr_v2 import parse_v2_array
+
+__all__ = ["ChunkGrid", "ChunkTally", "looks_like_chunk", "parse_chunk_grid"]
+
+_USUAL_KEYS = ChunkKeys()
+_CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9]+)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkGrid:
+    """Where the stored objects of an array lie, chunks or shards, and what they are called below the array.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the array's dimensions.
+    chunks
+        Shape of one stored object.
+    keys
+        How a place in the grid becomes a key.
+    """
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    keys: ChunkKeys = _USUAL_KEYS
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Number of chunks along each dimension."""
+        return tuple(-(-length // chunk) for length, chunk in zip(self.shape, self.chunks, strict=True))
+
+    @property
+    def total(self) -> int:
+        """Number of chunks; a 0-dimensional array has one."""
+        return math.prod(self.counts)
+
+    def coordinates(self, key: str) -> tuple[int, ...] | None:
+        """Return the place in the grid of the chunk with `key`, relative to the array; None for any other key.
+
+        Examples
+        --------
+        >>> grid = ChunkGrid((100, 100), (50, 50))
+        >>> [grid.coordinates(key) for key in ("c/1/0", "c/2/0", "c/01/0", "c/1", "zarr.json")]
+        [(1, 0), None, None, None, None]
+        """
+        place = self.keys.decode(key, len(self.shape))
+        if place is None or any(n >= count for n, count in zip(place, self.counts, strict=True)):
+            return None
+        return place
+
+
+class ChunkTally:
+    """Counts the chunks of an array that are there, and tells in which region others are missing.
+
+    Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
+
+    Examples
+    --------
+    >>> tally = ChunkTally(ChunkGrid((100, 100), (40, 40)))
+    >>> for place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]:
+    ...     tally.add(place)
+    >>> tally.found, tally.missing_region()
+    (5, ((40, 100), (0, 100)))
+    """
+
+    def __init__(self, grid: ChunkGrid) -> None:
+        self.grid = grid
+        self.found = 0
+        self._per_slab: list[dict[int, int]] = [{} for _ in grid.shape]
+
+    def add(self, place: tuple[int, ...]) -> None:
+        """Count the chunk at `place`; each is counted once only if it is added once."""
+        self.found += 1
+        for slabs, index in zip(self._per_slab, place, strict=True):
+            slabs[index] = slabs.get(index, 0) + 1
+
+    def region(self) -> tuple[tuple[int, int], ...] | None:
+        """Return start and stop, in pixels, along each dimension of the box around all counted chunks, or None."""
+        if not self.found:
+            return None
+        spans = zip(self._per_slab, self.grid.shape, self.grid.chunks, strict=True)
+        return tuple((min(slabs) * chunk, min(length, (max(slabs) + 1) * chunk)) for slabs, length, chunk in spans)
+
+    def missing_region(self) -> tuple[tuple[int, int], ...] | None:
+        """Return start and stop, in pixels, along each dimension of the box around all missing chunks, or None."""
+        grid = self.grid
+        if self.found >= grid.total:
+            return None
+        box = []
+        for slabs, count, length, chunk in zip(self._per_slab, grid.counts, grid.shape, grid.chunks, strict=True):
+            full = grid.total // count
+            first = next(index for index in range(count) if slabs.get(index, 0) < full)
+            last = next(index for index in range(count - 1, -1, -1) if slabs.get(index, 0) < full)
+            box.append((first * chunk, min(length, (last + 1) * chunk)))
+        return tuple(box)
+
+
+def parse_chunk_grid(document: dict[str, Any]) -> ChunkGrid | None:
+    """Return the grid of an array's ``zarr.json`` or, from Zarr v2, ``.zarray``; None where it is not understood.
+
+    Examples
+    --------
+    >>> parse_chunk_grid({"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u2"})
+    ChunkGrid(shape=(4,), chunks=(2,), keys=ChunkKeys(name='v2', separator='.'))
+    """
+    if document.get("zarr_format") == 2:
+        separator = document.get("dimension_separator", ".")
+        return _grid(parse_v2_array(document), ChunkKeys("v2", separator)) if separator in ("/", ".") else None
+    try:
+        keys = parse_chunk_keys(document.get("chunk_key_encoding"), "")
+    except (FormatError, UnsupportedError):
+        return None
+    return _grid(parse_array(document), keys)
+
+
+def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
+    chunks = array.chunks if array.shards is None else array.shards
+    is_understood = array.shape is not None and chunks is not None and len(array.shape) == len(chunks)
+    if not is_understood or 0 in (chunks or ()):
+        return None
+    return ChunkGrid(array.shape or (), chunks or (), keys)
+
+
+def looks_like_chunk(key: str) -> str | None:
+    """Return the path of the array that `key` is a chunk of by its looks, whose metadata is lost; None for others.
+
+    Examples
+    --------
+    >>> looks_like_chunk("labels/cells/0/c/0/1"), looks_like_chunk("0/0.1"), looks_like_chunk("OME/METADATA.ome.xml")
+    ('labels/cells/0', '0', None)
+    """
+    match = _CHUNK_KEY.fullmatch(key)
+    return None if match is None else match["array"] or ""

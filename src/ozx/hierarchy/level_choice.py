@@ -1,0 +1,78 @@
+"""Which resolution levels of an image are kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ozx.errors import UsageError
+
+__all__ = ["LevelChoice", "parse_levels"]
+
+_SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
+_HINT = "Write 2: for all but the two finest, :3 for the three finest, 1:3, -1 for the coarsest; 0 is the finest."
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """Levels from `start` to before `stop`, as Python's slices have it; 0 is the full resolution."""
+
+    start: int | None = None
+    stop: int | None = None
+
+    def choose(self, count: int) -> list[int]:
+        """Return which of `count` levels are meant.
+
+        Examples
+        --------
+        >>> LevelChoice(-2).choose(5), LevelChoice(0, 1).choose(3), LevelChoice(4).choose(3)
+        ([3, 4], [0], [])
+        """
+        return list(range(*slice(self.start, self.stop).indices(count)))
+
+    def nearest(self, count: int) -> list[int]:
+        """Return which of `count` levels are meant; where there are none of these, the one that is nearest to them.
+
+        Examples
+        --------
+        >>> LevelChoice(4).nearest(3), LevelChoice(None, -2).nearest(2), LevelChoice(1, 3).nearest(3)
+        ([2], [0], [1, 2])
+        """
+        found = self.choose(count)
+        if found:
+            return found
+        return [count - 1 if self.start is not None and self.start > 0 else 0]
+
+    def __str__(self) -> str:
+        return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
+
+
+def parse_levels(value: str | int | slice) -> LevelChoice:
+    """Return the levels that text, an index or a slice means.
+
+    Raises
+    ------
+    UsageError
+        It is none of these.
+
+    Examples
+    --------
+    >>> [str(parse_levels(text)) for text in ("2:", ":3", "1:3", "0", "-1", ":")]
+    ['2:', ':3', '1:3', '0:1', '-1:', ':']
+    """
+    if type(value) is int:
+        return _one(value)
+    if isinstance(value, slice):
+        ends = (value.start, value.stop)
+        if value.step not in (None, 1) or not all(end is None or type(end) is int for end in ends):
+            raise UsageError(f"expected levels one after the other; got {value}", hint=_HINT)
+        return LevelChoice(*ends)
+    match = _SLICE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not any(match.groups()) or (match[2] is None and match[3] is not None):
+        raise UsageError(f"expected levels as Python's slices have them; got {value!r}", hint=_HINT)
+    start, stop = (None if text is None else int(text) for text in (match[1], match[3]))
+    return LevelChoice(start, stop) if match[2] or start is None else _one(start)
+
+
+def _one(index: int) -> LevelChoice:
+    return LevelChoice(index, None if index == -1 else index + 1)

@@ -1,0 +1,133 @@
+"""What the metadata of a node say about other nodes, by relative paths, and whether those are still there.
+
+ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
+group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image
+names its image in ``image-label.source.image`` (OME-Zarr 0.5, "image-label").
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.extensions import EXTENSIONS, parse_extensions
+from ozx.hierarchy.json_values import as_object, as_text
+from ozx.hierarchy.nodes import join_path
+
+__all__ = ["Surroundings", "check_references", "drop_source_image", "iter_references", "resolve_reference"]
+
+
+class Surroundings:
+    """Which nodes there are before and after a subtree is taken out.
+
+    Parameters
+    ----------
+    node
+        Path of the node that becomes the root.
+    before
+        Paths of all nodes of the hierarchy.
+    after
+        Paths of the nodes that are kept, below the new root.
+    """
+
+    def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
+        self._node = node
+        self._before = before
+        self._after = after
+
+    def had(self, path: str, reference: str) -> bool:
+        """Tell whether `reference`, in the node at `path` below the new root, names a node of the old hierarchy."""
+        target = resolve_reference(join_path(self._node, path), reference)
+        return target is not None and target in self._before
+
+    def has(self, path: str, reference: str) -> bool:
+        """Tell whether it names a node of the new one, the same."""
+        target = None if self._node and reference.startswith("/") else resolve_reference(path, reference)
+        return target is not None and target in self._after
+
+
+def resolve_reference(node: str, reference: str) -> str | None:
+    """Return the path that `reference` means in the metadata of the node at `node`; None where it leads out.
+
+    Examples
+    --------
+    >>> resolve_reference("labels/cells", "../../"), resolve_reference("A/1", "./0"), resolve_reference("A", "/B")
+    ('', 'A/1/0', 'B')
+    >>> resolve_reference("A", "../../B") is None
+    True
+    """
+    parts = [] if reference.startswith("/") or not node else node.split("/")
+    for part in reference.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def iter_references(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield name and reference of each extension that refers to a node of the same hierarchy.
+
+    Examples
+    --------
+    >>> document = {"extensions": ["example.a", {"name": "example.b", "configuration": {"reference": "../.."}}]}
+    >>> list(iter_references(document))
+    [('example.b', '../..')]
+    """
+    for extension in parse_extensions(document.get(EXTENSIONS, [])):
+        reference = as_text(extension.configuration.get("reference"))
+        if reference is not None and "://" not in reference:
+            yield extension.name, reference
+
+
+def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
+    """Refuse to cut a reference; return notes about those that led nowhere before.
+
+    Parameters
+    ----------
+    documents
+        The nodes that are kept: path below the new root, and ``zarr.json``.
+    surroundings
+        What there is before and after.
+
+    Raises
+    ------
+    UnsupportedError
+        A reference names a node that would not be there any more.
+    """
+    notes = []
+    for path, document in documents:
+        for name, reference in iter_references(document):
+            if surroundings.has(path, reference):
+                continue
+            where = path or "the root"
+            if surroundings.had(path, reference):
+                raise UnsupportedError(
+                    f"{where}: expected to take everything out that it refers to; its extension {name!r} refers to "
+                    f"{reference!r}, which would be left behind",
+                    hint="Extract a node further up, or all levels.",
+                )
+            notes.append(f"{where}: the extension {name!r} refers to {reference!r}, where there is no node")
+    return notes
+
+
+def drop_source_image(document: Document, path: str, surroundings: Surroundings) -> tuple[Document, str] | None:
+    """Return the ``zarr.json`` of a label image without the name of an image that is left behind; None otherwise."""
+    label = _label_of(document)
+    image = as_text(as_object(label.get("source")).get("image"))
+    if image is None or surroundings.has(path, image) or not surroundings.had(path, image):
+        return None
+    new: Document = copy.deepcopy(document)
+    changed = new["attributes"]["ome"]["image-label"]
+    del changed["source"]["image"]
+    if not changed["source"]:
+        del changed["source"]
+    return new, f"left out the name of its image (image-label.source.image, {image!r}), which is not extracted with it"
+
+
+def _label_of(document: Mapping[str, object]) -> dict[str, object]:
+    return as_object(as_object(as_object(document.get("attributes")).get("ome")).get("image-label"))

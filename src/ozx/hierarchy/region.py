@@ -1,0 +1,132 @@
+"""What part of an image is asked for: an interval of pixels of the full resolution along some of its axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ozx.errors import UsageError
+
+__all__ = ["AskedRange", "Region", "RegionLike", "parse_region"]
+
+#: What `parse_region` takes: text, or by axis a range ``(start, stop)``, a slice or a single index.
+RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
+
+_RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})?\s*(:)?\s*(-?[0-9]{1,18})?\s*")
+_HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
+
+
+@dataclass(frozen=True, slots=True)
+class AskedRange:
+    """An interval as Python's slices have it: None is the end of the axis, negative numbers count from it."""
+
+    start: int | None
+    stop: int | None
+
+    def resolve(self, axis: str, length: int, where: str) -> tuple[int, int]:
+        """Return the first pixel and the one behind the last.
+
+        Unlike a slice of Python, nothing is clipped: who asks for pixels beyond is mistaken about the image.
+
+        Parameters
+        ----------
+        axis
+            Name of the axis.
+        length
+            How many pixels there are along it.
+        where
+            What messages call the image.
+
+        Raises
+        ------
+        UsageError
+            It reaches beyond the image, or is empty.
+
+        Examples
+        --------
+        >>> AskedRange(-100, None).resolve("y", 256, "the root")
+        (156, 256)
+        >>> AskedRange(0, 300).resolve("y", 256, "the root")
+        Traceback (most recent call last):
+        ...
+        ozx.errors.UsageError: the root: expected a region within y=0:256; got y=0:300
+        """
+        start = 0 if self.start is None else self.start + (length if self.start < 0 else 0)
+        stop = length if self.stop is None else self.stop + (length if self.stop < 0 else 0)
+        if not (0 <= start <= length and 0 <= stop <= length):
+            raise UsageError(f"{where}: expected a region within {axis}=0:{length}; got {axis}={self}")
+        if start >= stop:
+            raise UsageError(f"{where}: expected a region of at least one pixel; {axis}={self} of {length} is empty")
+        return start, stop
+
+    def __str__(self) -> str:
+        return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
+
+
+#: By axis name.
+Region = Mapping[str, AskedRange]
+
+
+def parse_region(value: RegionLike | None) -> dict[str, AskedRange]:
+    """Return the region that text or a mapping means; none of either is the whole image.
+
+    Raises
+    ------
+    UsageError
+        It is no region: a step, a missing axis, an axis named twice, something else than integers.
+
+    Examples
+    --------
+    >>> parse_region("y=0:2048, x=-100:, t=3")
+    {'y': AskedRange(start=0, stop=2048), 'x': AskedRange(start=-100, stop=None), 't': AskedRange(start=3, stop=4)}
+    >>> parse_region({"z": slice(None, 10), "t": -1})
+    {'z': AskedRange(start=None, stop=10), 't': AskedRange(start=-1, stop=None)}
+    """
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return _parse_text(value)
+    if not isinstance(value, Mapping):
+        raise UsageError(f"expected a region as text or as a mapping of axes; got {value!r}", hint=_HINT)
+    region = {}
+    for axis, bounds in value.items():
+        if not isinstance(axis, str) or not axis:
+            raise UsageError(f"expected the name of an axis, such as x; got {axis!r}", hint=_HINT)
+        region[axis] = _parse_bounds(axis, bounds)
+    return region
+
+
+def _parse_text(text: str) -> dict[str, AskedRange]:
+    region: dict[str, AskedRange] = {}
+    for item in text.split(","):
+        match = _RANGE.fullmatch(item)
+        if match is None or (match[3] is None and match[2] is None):
+            raise UsageError(f"expected a region by axis; got {item.strip()!r} in {text!r}", hint=_HINT)
+        axis, start, colon, stop = match.groups()
+        if axis in region:
+            raise UsageError(f"axis {axis} is given twice in {text!r}")
+        if colon is None and stop is not None:  # two numbers with a blank between them
+            raise UsageError(f"expected a colon between two numbers; got {item.strip()!r}", hint=_HINT)
+        first = None if start is None else int(start)
+        last = None if stop is None else int(stop)
+        region[axis] = AskedRange(first, last) if colon else _one(int(start))
+    return region
+
+
+def _parse_bounds(axis: str, bounds: object) -> AskedRange:
+    if type(bounds) is int:
+        return _one(bounds)
+    if isinstance(bounds, slice):
+        if bounds.step not in (None, 1):
+            raise UsageError(f"axis {axis}: expected every pixel of a range; got a step of {bounds.step!r}")
+        bounds = (bounds.start, bounds.stop)
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise UsageError(f"axis {axis}: expected a range (start, stop); got {bounds!r}", hint=_HINT)
+    if not all(end is None or type(end) is int for end in bounds):
+        raise UsageError(f"axis {axis}: expected integers or None in a range; got {bounds!r}", hint=_HINT)
+    return AskedRange(*bounds)
+
+
+def _one(index: int) -> AskedRange:
+    return AskedRange(index, None if index == -1 else index + 1)

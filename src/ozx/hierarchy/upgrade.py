@@ -1,0 +1,271 @@
+"""The documents of a whole hierarchy: OME-Zarr 0.4 (Zarr v2) becomes 0.5 (Zarr v3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ozx.errors import FormatError, OzxError, UnsupportedError
+from ozx.hierarchy.documents import Document, dump_document, parse_document
+from ozx.hierarchy.keys import METADATA, breadth_first
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.notes import Notes, tell
+from ozx.hierarchy.v2_arrays import UpgradedArray, upgrade_array
+from ozx.hierarchy.v2_groups import UpgradedGroup, group_document, upgrade_group
+
+__all__ = ["UpgradedHierarchy", "upgrade_hierarchy"]
+
+_ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
+_ONE_HIERARCHY = "rfc9/one-hierarchy"
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedHierarchy:
+    """What becomes of a hierarchy of Zarr v2.
+
+    Attributes
+    ----------
+    documents
+        The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none.
+        Arrays that are alike share theirs: copy a document before you change it.
+    arrays
+        What becomes of each array, by path; their documents are those in `documents`.
+    notes
+        What is not plainly the same, one sentence each.
+    refusals
+        Why the hierarchy cannot be upgraded, nodes with the same reason in one error; none where it can. Nodes that
+        are refused are missing in `documents`.
+    """
+
+    documents: dict[str, Document]
+    arrays: dict[str, UpgradedArray]
+    notes: tuple[str, ...] = ()
+    refusals: tuple[OzxError, ...] = ()
+
+    def iter_values(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the key and the value of every ``zarr.json``, breadth-first."""
+        known: dict[int, bytes] = {}  # many arrays share one document
+        for path, document in self.documents.items():
+            if path not in self.arrays:
+                yield join_path(path, METADATA), dump_document(document)
+                continue
+            if id(document) not in known:
+                known[id(document)] = dump_document(document)
+            yield join_path(path, METADATA), known[id(document)]
+
+
+def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
+    """Return what becomes of the metadata of an OME-Zarr 0.4 hierarchy in 0.5.
+
+    Parameters
+    ----------
+    documents
+        The values of all metadata keys (``.zgroup``, ``.zarray``, ``.zattrs``, ``.zmetadata``, ``zarr.json``); other
+        keys are passed over. Each value is asked for once at most, those of ``.zmetadata`` never: they are copies.
+    keep_numcodecs
+        Keep chunks whose codecs only zarr-python reads, instead of having them recoded.
+
+    Raises
+    ------
+    FormatError
+        It is no hierarchy of OME-Zarr in Zarr v2: no root group, no OME-Zarr metadata in it, or ``zarr.json`` of
+        Zarr v3 (``rfc9/root``, ``rfc9/one-hierarchy``).
+
+    Examples
+    --------
+    >>> upgraded = upgrade_hierarchy({
+    ...     ".zgroup": b'{"zarr_format": 2}', ".zattrs": b'{"labels": ["a/cells"]}',
+    ...     "a/cells/.zgroup": b'{"zarr_format": 2}',
+    ... })
+    >>> upgraded.documents[""]["attributes"]
+    {'ome': {'version': '0.5', 'labels': ['a/cells']}}
+    >>> list(upgraded.documents)
+    ['', 'a', 'a/cells']
+    """
+    work = _Work(documents, keep_numcodecs=keep_numcodecs)
+    work.upgrade_groups()
+    work.add_folders()
+    work.upgrade_arrays()
+    return work.finish()
+
+
+class _Nodes:
+    """Which metadata a hierarchy has: paths of nodes in the order in which they were found."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.arrays: dict[str, None] = {}
+        self.groups: dict[str, None] = {}
+        self.attributes: dict[str, None] = {}
+        kinds = {_ARRAY: self.arrays, _GROUP: self.groups, _ATTRIBUTES: self.attributes}
+        for key in keys:
+            path, _, name = key.rpartition("/")
+            if name == METADATA:
+                raise FormatError(
+                    f"expected Zarr v2 alone; found {key}, which is Zarr v3",
+                    rule=_ONE_HIERARCHY,
+                    hint="Take apart what is of two versions, and convert each by itself.",
+                )
+            if name in kinds:
+                kinds[name][path] = None
+        if "" in self.arrays:
+            raise FormatError("expected a group at the root; found an array: Zarr, no OME-Zarr", rule=_ONE_HIERARCHY)
+        if "" not in self.groups and "" not in self.attributes:
+            raise FormatError(
+                "expected .zgroup at the root; there is none",
+                rule="rfc9/root",
+                hint="Name the folder or the file whose root is the image, the plate or the series.",
+            )
+
+    def iter_groups(self) -> Iterator[str]:
+        """Yield the paths of all groups, also of those that have attributes and nothing to say what they are."""
+        yield from self.groups
+        yield from (path for path in self.attributes if path not in self.groups and path not in self.arrays)
+
+
+class _Work:
+    """Nodes as they are stored, and as they become."""
+
+    def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
+        self._stored = stored
+        self._keep_numcodecs = keep_numcodecs
+        self._nodes = _Nodes(stored)
+        self._documents: dict[str, Document] = {}
+        self._arrays: dict[str, UpgradedArray] = {}
+        # Path of an array to the names of its dimensions, and to the group that gives them.
+        self._names: dict[str, tuple[tuple[str, ...], str]] = {}
+        # Documents to what becomes of them: the arrays of a plate have a handful of different ones.
+        self._alike: dict[object, UpgradedArray | OzxError] = {}
+        self._sound_groups: set[bytes] = set()
+        self._notes = Notes()
+        # An error to the paths of the nodes that it is about.
+        self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
+
+    def upgrade_groups(self) -> None:
+        """Upgrade every group, and gather the names that images give to the dimensions of their levels."""
+        images, root_is_ome = [], True
+        for path in self._nodes.iter_groups():
+            try:
+                group = self._upgrade_group(path)
+            except OzxError as error:
+                self._refuse(path, error)
+                continue
+            self._documents[path] = group.document
+            for note in group.notes:
+                self._notes.add(path, note)
+            for level, names in group.dimension_names:
+                self._name(join_path(path, level), names, path)
+            if group.dimension_names:
+                images.append(path)
+            if not path:
+                root_is_ome = group.is_ome
+        if not root_is_ome:
+            first = f" such as {min(images, key=breadth_first)!r}" if images else ""
+            raise FormatError(
+                "expected OME-Zarr metadata at the root; found a group without: Zarr, no OME-Zarr",
+                rule=_ONE_HIERARCHY,
+                hint=f"Convert the images below it{first} one by one." if images else None,
+            )
+
+    def _upgrade_group(self, path: str) -> UpgradedGroup:
+        if path in self._nodes.arrays:
+            raise FormatError("expected one node; found .zarray beside .zgroup")
+        if path not in self._nodes.groups:
+            self._notes.add(path, "taken for a group: it has .zattrs, but neither .zgroup nor .zarray")
+        elif (stored := self._stored[join_path(path, _GROUP)]) not in self._sound_groups:
+            version = parse_document(stored, _GROUP).get("zarr_format")
+            if version != 2:
+                raise FormatError(f"expected zarr_format 2; found {version!r}")
+            self._sound_groups.add(stored)
+        stored_attributes = self._read_attributes(path)
+        return upgrade_group(None if stored_attributes is None else parse_document(stored_attributes, _ATTRIBUTES))
+
+    def _read_attributes(self, path: str) -> bytes | None:
+        return self._stored[join_path(path, _ATTRIBUTES)] if path in self._nodes.attributes else None
+
+    def _name(self, array: str, names: tuple[str, ...], group: str) -> None:
+        """Take the names that an image at `group` gives to the dimensions of one of its levels."""
+        known, other = self._names.setdefault(array, (names, group))
+        if array not in self._nodes.arrays:
+            self._notes.add(array, "a level is listed here, but there is no array")
+        elif known != names:
+            self._refuse(
+                array,
+                UnsupportedError(
+                    f"expected one name for each dimension; {other or 'the root'} names them {', '.join(known)}, "
+                    f"{group or 'the root'} {', '.join(names)}",
+                    hint="Zarr v3 keeps the names in the array: store it once for each image.",
+                ),
+            )
+
+    def add_folders(self) -> None:
+        """Make a group of every folder above a node: Zarr core 3.1 has no implicit groups."""
+        groups = dict.fromkeys(self._nodes.iter_groups())
+        for path in [*groups, *self._nodes.arrays]:
+            above = path
+            while above:
+                self._check_name(above)
+                above = above.rpartition("/")[0]
+                if above in self._nodes.arrays:
+                    self._refuse(path, FormatError(f"expected nodes below groups; {above} is an array"))
+                    break
+                if above in groups:
+                    break
+                groups[above] = None
+                self._documents[above] = group_document({})
+
+    def _check_name(self, path: str) -> None:
+        # Zarr core 3.1, "Node names": not only periods, not beginning with "__", and since 2026-07 not "zarr.json".
+        name = path.rpartition("/")[2]
+        if not name.strip(".") or name.startswith("__") or name == METADATA:
+            self._refuse(
+                path,
+                UnsupportedError(
+                    f"expected a name that Zarr v3 allows; {name!r} is not",
+                    hint="Rename the node, and whatever refers to it.",
+                ),
+            )
+
+    def upgrade_arrays(self) -> None:
+        """Upgrade every array; those that are alike share what becomes of them."""
+        for path in self._nodes.arrays:
+            stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
+            names = self._names[path][0] if path in self._names else None
+            alike = (stored, attributes, names)
+            if alike not in self._alike:
+                self._alike[alike] = self._upgrade_array(*alike)
+            array = self._alike[alike]
+            if isinstance(array, OzxError):
+                self._refuse(path, array)
+                continue
+            self._documents[path], self._arrays[path] = array.document, array
+            for note in array.notes:
+                self._notes.add(path, note)
+
+    def _upgrade_array(
+        self, stored: bytes, attributes: bytes | None, names: tuple[str, ...] | None
+    ) -> UpgradedArray | OzxError:
+        try:
+            return upgrade_array(
+                parse_document(stored, _ARRAY),
+                None if attributes is None else parse_document(attributes, _ATTRIBUTES),
+                names,
+                keep_numcodecs=self._keep_numcodecs,
+            )
+        except OzxError as error:
+            return error
+
+    def _refuse(self, path: str, error: OzxError) -> None:
+        self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
+
+    def finish(self) -> UpgradedHierarchy:
+        """Return everything in order."""
+        refusals = [
+            kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
+            for (kind, message, rule, hint), paths in self._refusals.items()
+        ]
+        return UpgradedHierarchy(
+            documents={path: self._documents[path] for path in sorted(self._documents, key=breadth_first)},
+            arrays={path: self._arrays[path] for path in sorted(self._arrays, key=breadth_first)},
+            notes=self._notes.sentences(),
+            refusals=tuple(refusals),
+        )

@@ -1,0 +1,102 @@
+"""Chunk keys, and the regions that are missing."""
+
+import json
+import random
+
+import pytest
+from builders import array
+
+from ozx.hierarchy.chunk_grid import ChunkGrid, ChunkTally, looks_like_chunk, parse_chunk_grid
+from ozx.hierarchy.chunk_keys import ChunkKeys
+
+DOCUMENT = json.loads(array([100, 60], [50, 20]))
+
+
+def grid(**changes):
+    return parse_chunk_grid(DOCUMENT | changes)
+
+
+def test_every_encoding():
+    v2 = {"chunk_key_encoding": {"name": "v2"}}
+    dotted = {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}}
+    assert grid() == ChunkGrid((100, 60), (50, 20), ChunkKeys("default", "/"))
+    assert grid(**v2) == ChunkGrid((100, 60), (50, 20), ChunkKeys("v2", "."))
+    assert grid(**dotted).coordinates("c.1.2") == (1, 2)
+    assert grid(**v2).coordinates("1.2") == (1, 2)
+    assert grid().coordinates("c/1/2") == (1, 2)
+    legacy = {"zarr_format": 2, "shape": [4, 4], "chunks": [2, 2], "dtype": "<u2", "dimension_separator": "/"}
+    assert parse_chunk_grid(legacy).coordinates("1/1") == (1, 1)
+
+
+def test_shards_are_what_is_stored():
+    document = json.loads(array([8, 8], [4, 4], sharded=True))
+    assert parse_chunk_grid(document).counts == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "key", ["c/2/0", "c/0/3", "c/0", "c/0/0/0", "c/00/0", "c/-1/0", "c/٣/0", "c/+1/0", "0/0", "c", ""]
+)
+def test_other_keys_are_no_chunks(key):
+    assert grid().coordinates(key) is None
+
+
+def test_a_0d_array_has_one_chunk():
+    assert ChunkGrid((), ()).coordinates("c") == ()
+    assert ChunkGrid((), (), ChunkKeys("v2", ".")).coordinates("0") == ()
+    assert ChunkGrid((), ()).coordinates("c/0") is None
+    tally = ChunkTally(ChunkGrid((), ()))
+    assert (tally.missing_region(), tally.region()) == ((), None)
+    tally.add(())
+    assert (tally.missing_region(), tally.region()) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"chunk_key_encoding": {"name": "fancy"}},
+        {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "-"}}},
+        {"chunk_grid": {"name": "rectilinear"}},
+        {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0, 1]}}},
+        {"shape": [4]},
+        {"shape": None},
+    ],
+)
+def test_what_is_not_understood(changes):
+    assert grid(**changes) is None
+
+
+def test_regions_are_those_of_a_plain_count():
+    choices = random.Random(1)
+    for _ in range(200):
+        shape, chunks = [choices.randrange(1, 9) for _ in range(2)], [choices.randrange(1, 4) for _ in range(2)]
+        tally = ChunkTally(ChunkGrid(tuple(shape), tuple(chunks)))
+        places = [(y, x) for y in range(tally.grid.counts[0]) for x in range(tally.grid.counts[1])]
+        there = [place for place in places if choices.random() < 0.7]
+        for place in there:
+            tally.add(place)
+        for found, region in ((set(places) - set(there), tally.missing_region()), (set(there), tally.region())):
+            box = (
+                tuple(
+                    (
+                        min(p[axis] for p in found) * chunks[axis],
+                        min(shape[axis], (max(p[axis] for p in found) + 1) * chunks[axis]),
+                    )
+                    for axis in range(2)
+                )
+                if found
+                else None
+            )
+            assert region == box
+
+
+def test_a_huge_grid_takes_no_memory_or_time():
+    tally = ChunkTally(ChunkGrid((10**15, 10**15), (1, 1)))
+    tally.add((0, 0))
+    assert tally.missing_region() == ((0, 10**15), (0, 10**15))
+
+
+def test_chunks_by_their_looks():
+    assert [looks_like_chunk(key) for key in ("c/0", "0/c", "0/c.1.2", "a/0.1", "0/zarr.json", "c/x", "0/1/2")] == [
+        *("", "0", "0", "a"),
+        *(None, None, None),
+    ]

@@ -1,0 +1,143 @@
+"""Zarr v2 for tests: arrays written by zarr-python, moved to v3 as a caller does it, and read by programs not ours."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import tensorstore
+import zarr
+from stores import buffer, contents
+from zarr.storage import MemoryStore
+
+from ozx.hierarchy.keys import is_legacy_metadata_key
+from ozx.hierarchy.reframing import reframe_zlib
+from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
+from ozx.hierarchy.v2_arrays import UpgradedArray, upgrade_array
+
+
+def store_of(values: dict[str, bytes]) -> MemoryStore:
+    return MemoryStore({key: buffer(data) for key, data in values.items()})
+
+
+def write_v2(data, *, chunks, dtype=None, missing=(), attributes=None, **options) -> dict[str, bytes]:
+    """Return what zarr-python writes for `data`, but for the chunks whose keys are in `missing`."""
+    data = np.asarray(data)
+    store = MemoryStore()
+    with quiet():
+        options = {"compressors": None, "filters": None, **options}
+        array = zarr.create_array(
+            store, shape=data.shape, chunks=chunks, dtype=dtype or data.dtype, zarr_format=2,
+            config={"write_empty_chunks": True}, attributes=attributes, **options,
+        )  # fmt: skip
+        array[...] = data
+    return {key: value for key, value in contents(store).items() if key not in missing}
+
+
+def quiet():
+    """Silence what zarr-python has to say of types and codecs that are not registered."""
+    return warnings.catch_warnings(action="ignore")
+
+
+def upgrade_values(values: dict[str, bytes], dimension_names=None, **options) -> tuple[UpgradedArray, dict[str, bytes]]:
+    """Do for one array what a caller does for each of a hierarchy; return also the keys and values in Zarr v3."""
+    documents = {key: json.loads(values[key]) for key in (".zarray", ".zattrs") if key in values}
+    upgraded = upgrade_array(documents[".zarray"], documents.get(".zattrs"), dimension_names, **options)
+    return upgraded, move_chunks(upgraded, values)
+
+
+def move_chunks(upgraded: UpgradedArray, values: dict[str, bytes], prefix: str = "") -> dict[str, bytes]:
+    """Return the array at `prefix` in Zarr v3: its document, and its chunks under their new keys."""
+    moved = {f"{prefix}zarr.json": json.dumps(upgraded.document, allow_nan=False).encode()}
+    if upgraded.treatment == "recode":
+        return moved | _recode(values, prefix, moved[f"{prefix}zarr.json"])
+    dimensions = len(upgraded.document["shape"])
+    for key, data in values.items():
+        numbers = key[len(prefix) :].split(upgraded.separator) if key.startswith(prefix) else []
+        if not numbers or not all(number.isdigit() for number in numbers):
+            continue
+        new = "/".join(["c", *numbers]) if dimensions else "c"
+        moved[prefix + new] = reframe_zlib(data) if upgraded.treatment == "reframe" else data
+    return moved
+
+
+def _recode(values, prefix, document) -> dict[str, bytes]:
+    store = store_of({"zarr.json": document})
+    old = {key[len(prefix) :]: data for key, data in values.items() if key.startswith(prefix)}
+    with quiet():
+        new = zarr.open_array(store, mode="r+", zarr_format=3)
+        new[...] = read_zarr(old, zarr_format=2)
+    return {prefix + key: data for key, data in contents(store).items() if key != "zarr.json"}
+
+
+def read_zarr(values: dict[str, bytes], path: str = "", zarr_format: int = 3) -> np.ndarray:
+    with quiet():
+        return np.asarray(zarr.open_array(store_of(values), path=path, mode="r", zarr_format=zarr_format)[...])
+
+
+def read_tensorstore(values: dict[str, bytes], path: str = "") -> np.ndarray:
+    context = tensorstore.Context()
+    kvstore = tensorstore.KvStore.open("memory://", context=context).result()
+    for key, data in values.items():
+        kvstore[key] = data
+    spec = {"driver": "zarr3", "kvstore": {"driver": "memory", "path": f"{path}/" if path else ""}}
+    return tensorstore.open(spec, context=context, read=True).result().read().result()
+
+
+def bits(values: np.ndarray) -> bytes:
+    """Return the values as bytes in one order, so that two NaNs are the same only where all their bits are."""
+    return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
+
+
+# --- hierarchies ----------------------------------------------------------------------------------
+
+
+def axes_of(names: str) -> list[dict[str, str]]:
+    types = {"t": "time", "c": "channel"}
+    return [{"name": name, "type": types.get(name, "space")} for name in names]
+
+
+def multiscale_of(names="cyx", levels=("0", "1"), **more):
+    datasets = [
+        {
+            "path": path,
+            "coordinateTransformations": [{"type": "scale", "scale": [1.0] * (len(names) - 2) + [2.0**i] * 2}],
+        }
+        for i, path in enumerate(levels)
+    ]
+    return {"version": "0.4", "name": "cells", "axes": axes_of(names), "datasets": datasets, **more}
+
+
+def group_v2(path="", **attributes) -> dict[str, bytes]:
+    """Return the documents of a group; OME-Zarr's keys have hyphens, so that they come as a dictionary, too."""
+    prefix = f"{path}/" if path else ""
+    values = {f"{prefix}.zgroup": b'{"zarr_format": 2}'}
+    return {**values, f"{prefix}.zattrs": json.dumps(attributes).encode()} if attributes else values
+
+
+def image_v2(path="", *, names="cyx", dtype="<u2", attributes=None, **options) -> dict[str, bytes]:
+    """Return an image of two levels."""
+    values = group_v2(path, multiscales=[multiscale_of(names)], **(attributes or {}))
+    prefix = f"{path}/" if path else ""
+    for level, length in (("0", 6), ("1", 3)):
+        shape = (2,) * (len(names) - 2) + (length, length)
+        data = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+        array = write_v2(data, chunks=(1,) * (len(names) - 2) + (4, 4), dtype=dtype, **options)
+        values |= {f"{prefix}{level}/{key}": value for key, value in array.items()}
+    return values
+
+
+def upgrade_tree(values: dict[str, bytes], **options) -> tuple[UpgradedHierarchy, dict[str, bytes]]:
+    """Do for a hierarchy what a caller does; return also the keys and values in Zarr v3."""
+    upgraded = upgrade_hierarchy({key: data for key, data in values.items() if is_legacy_metadata_key(key)}, **options)
+    moved = dict(upgraded.iter_values())
+    for path, array in upgraded.arrays.items():
+        moved |= move_chunks(
+            array, {key: data for key, data in values.items() if key.startswith(f"{path}/")}, f"{path}/"
+        )
+    within = tuple(f"{path}/" for path in upgraded.arrays)
+    moved |= {
+        key: data for key, data in values.items() if not is_legacy_metadata_key(key) and not key.startswith(within)
+    }
+    return upgraded, moved
