@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zip_forge import Member
 
-from ozx.archive import columns, name_index
+from ozx.archive import name_index, name_table
 from ozx.archive.columns import parse_columns
 from ozx.archive.name_index import NameIndex
 
@@ -54,7 +54,7 @@ def test_one_name_many_times():
 def test_names_of_one_length_are_hashed_in_several_blocks(monkeypatch):
     names = [b"%05d" % number for number in range(2_000)]
     random.Random(0).shuffle(names)
-    monkeypatch.setattr(columns, "_MATRIX", 1_000)
+    monkeypatch.setattr(name_table, "_MATRIX", 1_000)
     index = index_of(names)
     assert [index.find(name) for name in names] == list(range(2_000))
 
@@ -71,3 +71,11 @@ def test_hashes_that_collide_do_not_confuse_names():
     assert index.duplicates() == [(morse, [0, 3])]
     assert index_of([morse]).find(other) is None
     assert index_of([morse, other]).duplicates() == []
+
+
+@given(_names, _names)
+def test_many_names_are_found_at_once_as_one_by_one(names, others):
+    index = index_of(names)
+    wanted = [*names, *others]
+    found = [index.find(name) for name in wanted]
+    assert index.find_all(wanted).tolist() == [-1 if row is None else row for row in found]

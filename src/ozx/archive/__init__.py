@@ -16,14 +16,16 @@ From the bytes upwards:
     Decoding entry names, and which of them are refused.
 ``directory``
     The end records and the central directory: found, checked, and read entry by entry.
-``columns``, ``name_index``
+``columns``, ``name_table``, ``name_index``
     The central directory as arrays: a million entries open fast and small; a key is found by its hash.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
-``audit``, ``local_headers``, ``name_audit``
+``audit``, ``local_headers``, ``name_audit``, ``file_kinds``
     Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
+``recovery``, ``recovery_values``, ``recovery_directory``
+    What a damaged archive still holds: entries by their local headers, values proven by CRC-32, names by the directory.
 
 APPNOTE is PKWARE's APPNOTE.TXT 6.3.10; section numbers in comments refer to it.
 """

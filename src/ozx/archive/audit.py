@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
+from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
 from ozx.archive.local_headers import ExtraCensus, LocalHeaders, count_extra_fields, read_local_headers
 from ozx.archive.name_audit import NameFacts, audit_names
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
@@ -30,7 +30,7 @@ from ozx.archive.records import (
     STORED,
 )
 
-__all__ = ["ArchiveFacts", "FileKinds", "Layout", "Zip64Use", "audit"]
+__all__ = ["ArchiveFacts", "Layout", "Zip64Use", "audit"]
 
 _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _MOST_OVERLAPS = 100  # enough to tell
@@ -56,23 +56,6 @@ class Zip64Use:
 
     def __bool__(self) -> bool:
         return self.end_record or self.local_extras > 0 or self.central_extras > 0
-
-
-@dataclass(frozen=True, slots=True)
-class FileKinds:
-    """Entries that are no plain files, by their external attributes (APPNOTE 4.4.15) or their names.
-
-    Attributes
-    ----------
-    symlinks, special
-        Indices of symbolic links, and of devices, pipes and sockets, as Unix calls them.
-    directories
-        Indices of entries whose name ends in a slash, or which Unix calls directories.
-    """
-
-    symlinks: _Indices
-    special: _Indices
-    directories: _Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +183,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
     is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
     is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
-    disks = _central_field(columns, "<u2", 34)
+    disks = central_field(columns, "<u2", 34)
     return ArchiveFacts(
         file_size=source.size(),
         end=end,
@@ -209,7 +192,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         central_extras=central_extras,
         zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
         names=names,
-        kinds=_kinds(columns, names.directories),
+        kinds=find_kinds(columns, names.directories),
         layout=_layout(source, end, columns, local, inside, order),
         out_of_bounds=out_of_bounds,
         encrypted=np.flatnonzero(is_encrypted),
@@ -220,36 +203,18 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         bombs=np.flatnonzero(is_bomb),
         inflated_total=sum(sizes[~stored].tolist()),
         on_other_disk=np.flatnonzero((disks != 0) & (disks != MASK_16)),
-        commented=np.flatnonzero(_central_field(columns, "<u2", 32)),
+        commented=np.flatnonzero(central_field(columns, "<u2", 32)),
         embedded=_embedded(source, columns, local),
     )
 
 
-def _central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:
-    """Return a fixed field of all headers in the central directory, `offset` bytes after their beginning."""
-    if len(columns) == 0:
-        return np.empty(0, dtype)
-    size = len(columns.buffer) - CENTRAL_HEADER.size + 1
-    everywhere: NDArray[Any] = np.ndarray((size,), dtype, columns.buffer, offset, (1,))
-    return everywhere[columns.starts]
-
-
 def _central_extras(columns: Columns) -> ExtraCensus:
     census = ExtraCensus(np.zeros(len(columns), bool))
-    lengths = _central_field(columns, "<u2", 30)
+    lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)
     starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
     count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, census)
     return census
-
-
-def _kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
-    # 4.4.2 and 4.4.15: the upper byte names the system whose attributes these are; 3 is Unix, 19 macOS.
-    is_unix = np.isin(_central_field(columns, "<u2", 4) >> 8, (3, 19))
-    kind = (_central_field(columns, "<u4", 38) >> 28) * is_unix
-    symlinks = np.flatnonzero(kind == 0o12)
-    directories = np.union1d(np.flatnonzero(kind == 0o04), named_directories)
-    return FileKinds(symlinks, np.flatnonzero(~np.isin(kind, (0, 0o04, 0o10, 0o12))), directories)
 
 
 def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
+from ozx.archive.name_table import NameTable
 from ozx.archive.names import decode_name
 from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
 from ozx.errors import FormatError
@@ -40,12 +41,10 @@ _HEADER = np.dtype(
 )
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
 _BLOCK = 1 << 20
-_NAMES = 1 << 16
-_MATRIX = 1 << 19  # bytes of names at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NameTable):
     """The headers of a central directory, in its order; row i is entry i.
 
     Attributes
@@ -62,23 +61,14 @@ class Columns:
         The fields of those names, ZIP64 values resolved.
     """
 
-    buffer: bytes
-    starts: NDArray[np.int64]
-    name_lengths: NDArray[np.uint16]
+    name_offset: ClassVar[int] = CENTRAL_HEADER.size
+
     header_offsets: NDArray[np.uint64]
     compressed_sizes: NDArray[np.uint64]
     uncompressed_sizes: NDArray[np.uint64]
     crc32s: NDArray[np.uint32]
     methods: NDArray[np.uint16]
     flags: NDArray[np.uint16]
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def raw_name(self, index: int) -> bytes:
-        """Return the name of entry `index` as it stands in the file."""
-        start = int(self.starts[index]) + CENTRAL_HEADER.size
-        return self.buffer[start : start + int(self.name_lengths[index])]
 
     def name(self, index: int) -> str:
         """Return the name of entry `index` as text."""
@@ -95,34 +85,6 @@ class Columns:
             else:
                 names += [self.name(index) for index in range(first, first + len(raw_names))]
         return names
-
-    def raw_names(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Return the names of the entries with the indices `rows` as they stand in the file."""
-        starts = self.starts[rows] + CENTRAL_HEADER.size
-        ends, buffer = (starts + self.name_lengths[rows]).tolist(), self.buffer
-        return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
-
-    def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the names as they stand in the file, some thousands at a time, with the index of each block's first."""
-        for first in range(0, len(self), _NAMES):
-            yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
-
-    def iter_name_matrices(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """Yield the names that are not empty, of one length at a time: indices, and the names as rows of bytes."""
-        for length in np.unique(self.name_lengths[self.name_lengths > 0]).tolist():
-            rows = np.flatnonzero(self.name_lengths == length)
-            everywhere: NDArray[np.uint8] = np.ndarray(
-                (len(self.buffer) - length + 1, length), np.uint8, self.buffer, 0, (1, 1)
-            )
-            block = max(1, _MATRIX // length)
-            for start in range(0, len(rows), block):
-                part = rows[start : start + block]
-                yield part, everywhere[self.starts[part] + CENTRAL_HEADER.size]
-
-    def iter_raw_names(self) -> Iterator[bytes]:
-        """Yield the names as they stand in the file, in the directory's order; keeps few of them."""
-        for _, raw_names in self.iter_name_blocks():
-            yield from raw_names
 
     def extra(self, index: int) -> bytes:
         """Return the extra-field block of entry `index`."""

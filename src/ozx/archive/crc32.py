@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 try:
     from isal.isal_zlib import crc32
 except ImportError:  # no wheel for this machine: the same function, about twelve times slower
@@ -40,10 +42,16 @@ def crc32_combine(first: int, second: int, second_length: int) -> int:
     >>> crc32_combine(crc32(b"micro"), crc32(b"scope"), 5) == crc32(b"microscope")
     True
     """
-    power, square, n = 0x80000000, 0x00800000, second_length  # 1, x**8
+    return _multiply(first, _power(second_length)) ^ second
+
+
+@functools.lru_cache(64)  # pieces are mostly of one length
+def _power(n: int) -> int:
+    """Return x**(8 n)."""
+    power, square = 0x80000000, 0x00800000  # 1, x**8
     while n:
         if n & 1:
             power = _multiply(power, square)
         square = _multiply(square, square)
         n >>= 1
-    return _multiply(first, power) ^ second
+    return power

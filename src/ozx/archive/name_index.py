@@ -6,10 +6,12 @@ once. A hash only proposes; the name's bytes decide. Whoever forges collisions m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.columns import Columns
+from ozx.archive.name_table import NameTable
 
 __all__ = ["NameIndex"]
 
@@ -18,17 +20,17 @@ _MODULUS = 1 << 64
 
 
 class NameIndex:
-    """The entries of a central directory, by raw name.
+    """Entries by raw name.
 
     Parameters
     ----------
-    columns
-        The directory; it is read from, not copied.
+    names
+        The names, such as those of a central directory; they are read from, not copied.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-        hashes = _hash_names(columns)
+    def __init__(self, names: NameTable) -> None:
+        self._names = names
+        hashes = _hash_names(names)
         self._order = np.argsort(hashes, kind="stable")
         self._sorted = hashes[self._order]
 
@@ -37,9 +39,28 @@ class NameIndex:
         wanted = np.uint64(_hash_name(name))
         first, last = np.searchsorted(self._sorted, wanted, "left"), np.searchsorted(self._sorted, wanted, "right")
         for index in self._order[first:last][::-1].tolist():
-            if self._columns.raw_name(index) == name:
+            if self._names.raw_name(index) == name:
                 return int(index)
         return None
+
+    def find_all(self, names: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return for each of `names` what `find` returns, or -1; hundreds of names take the time of a few."""
+        rows = np.full(len(names), -1, np.int64)
+        if len(self._sorted) == 0:
+            return rows
+        by_length: dict[int, list[int]] = {}
+        for position, name in enumerate(names):
+            by_length.setdefault(len(name), []).append(position)
+        for length, positions in by_length.items():
+            joined = np.frombuffer(b"".join([names[position] for position in positions]), np.uint8)
+            hashes = _hash_rows(joined.reshape(len(positions), length))
+            last = np.maximum(np.searchsorted(self._sorted, hashes, "right") - 1, 0)
+            rows[positions] = self._order[last]
+        for position, found in enumerate(self._names.raw_names(rows)):
+            if found != names[position]:  # no such name, or two names of one hash
+                index = self.find(names[position])
+                rows[position] = -1 if index is None else index
+        return rows
 
     def duplicates(self) -> list[tuple[bytes, list[int]]]:
         """Return each name that several entries have, with their indices, in the directory's order."""
@@ -49,7 +70,7 @@ class NameIndex:
         candidates = np.unique(np.concatenate([self._order[repeated], self._order[repeated + 1]]))
         groups: dict[bytes, list[int]] = {}
         for index in candidates.tolist():
-            groups.setdefault(self._columns.raw_name(index), []).append(int(index))
+            groups.setdefault(self._names.raw_name(index), []).append(int(index))
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
 
 
@@ -60,12 +81,18 @@ def _hash_name(name: bytes) -> int:
     return value
 
 
-def _hash_names(columns: Columns) -> NDArray[np.uint64]:
-    hashes = np.zeros(len(columns), np.uint64)
-    for rows, names in columns.iter_name_matrices():
-        powers = [1]
-        for _ in range(names.shape[1] - 1):
-            powers.append(powers[-1] * _BASE % _MODULUS)
-        weights = np.array(powers[::-1], np.uint64)
-        hashes[rows] = (names.astype(np.uint64) + np.uint64(1)) @ weights
+def _hash_names(table: NameTable) -> NDArray[np.uint64]:
+    hashes = np.zeros(len(table), np.uint64)
+    for rows, names in table.iter_name_matrices():
+        hashes[rows] = _hash_rows(names)
+    return hashes
+
+
+def _hash_rows(names: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the hashes of names of one length, one name a row."""
+    powers = [1]
+    for _ in range(names.shape[1] - 1):
+        powers.append(powers[-1] * _BASE % _MODULUS)
+    weights = np.array(powers[::-1], np.uint64)[: names.shape[1]]
+    hashes: NDArray[np.uint64] = (names.astype(np.uint64) + np.uint64(1)) @ weights
     return hashes

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from ozx.errors import FormatError
 
-__all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "vector_reader"]
+__all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "read_into_at", "vector_reader"]
 
 # O_NONBLOCK keeps a named pipe that took a file's place from hanging the open; files ignore it. O_BINARY is Windows'.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -23,6 +23,23 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK
 def open_for_reading(path: str) -> int:
     """Return a descriptor of the file at `path`; ownership goes to the caller."""
     return os.open(path, READ_FLAGS)
+
+
+def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
+    """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends.
+
+    Where `os.preadv` is missing the descriptor's own position moves instead: one thread at a time there.
+    """
+    preadv, filled = getattr(os, "preadv", None), 0
+    if preadv is not None:
+        while filled < len(buffer) and (count := preadv(descriptor, [buffer[filled:]], offset + filled)):
+            filled += count
+        return filled
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    while filled < len(buffer) and (data := os.read(descriptor, len(buffer) - filled)):
+        buffer[filled : filled + len(data)] = data
+        filled += len(data)
+    return filled
 
 
 def forget_cache(descriptor: int) -> None:
@@ -108,15 +125,11 @@ class PositionalFile:
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
         """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
-        preadv = getattr(os, "preadv", None)
-        if preadv is None:
-            data = self.read_at(offset, len(buffer))
-            buffer[: len(data)] = data
-            return len(data)
-        descriptor, filled = self._open(), 0
-        while filled < len(buffer) and (count := preadv(descriptor, [buffer[filled:]], offset + filled)):
-            filled += count
-        return filled
+        if hasattr(os, "preadv"):
+            return read_into_at(self._open(), buffer, offset)
+        data = self.read_at(offset, len(buffer))  # by a handle of this thread
+        buffer[: len(data)] = data
+        return len(data)
 
     def _open(self) -> int:
         descriptor = self._descriptor

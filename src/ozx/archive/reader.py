@@ -228,6 +228,16 @@ class ArchiveReader:
         UnsupportedError
             An entry is encrypted or uses an unknown method (``zip/encrypted``, ``zip/method``).
         """
+        self._check_methods()
+        self._check_names(allow_duplicates=allow_duplicates)
+        self._check_sizes(allow_bombs=allow_bombs)
+
+    def check_values(self, *, allow_bombs: bool = False) -> None:
+        """Raise what `check` raises, but for names: for whoever gives the values other ones."""
+        self._check_methods()
+        self._check_sizes(allow_bombs=allow_bombs)
+
+    def _check_methods(self) -> None:
         columns, path = self.columns, self.source.name
         encrypted = np.flatnonzero(columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION))
         if len(encrypted):
@@ -242,8 +252,6 @@ class ArchiveReader:
                 rule="zip/method",
                 hint="Unpack it with the program that wrote it, then run ozx pack on the folder.",
             )
-        self._check_names(allow_duplicates=allow_duplicates)
-        self._check_sizes(allow_bombs=allow_bombs)
 
     def _check_names(self, *, allow_duplicates: bool) -> None:
         columns, path = self.columns, self.source.name

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ozx.archive.audit import ArchiveFacts
 from ozx.archive.name_audit import iter_names
 from ozx.archive.records import method_name
 from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
@@ -21,7 +20,6 @@ from ozx.hierarchy.keys import (
     ROOT_METADATA,
     is_legacy_metadata_key,
     is_metadata_key,
-    node_of,
 )
 from ozx.validation.findings import Finding
 from ozx.validation.rules import each, make_finding
@@ -136,7 +134,7 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
         message = f"the root's {ROOT_METADATA} is {' and '.join(wrong)}"
         yield make_finding("rfc9/root-first", message, entry=ROOT_METADATA)
     for place, positions in places:
-        fault = _order_fault(roles.metadata, positions)
+        fault = order_fault(roles.metadata, positions)
         if fault is not None:
             key, what = fault
             yield make_finding("rfc9/breadth-first", f"in the {place} {key!r} {what}", entry=key)
@@ -222,30 +220,3 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
 def read_comment(facts: ArchiveFacts) -> Comment:
     """Return what the archive comment says."""
     return parse_comment(facts.end.comment)
-
-
-def _order_fault(keys: Sequence[str], positions: NDArray[Any]) -> tuple[str, str] | None:
-    """Return the first ``zarr.json`` that does not come where it should, and what is wrong with its place.
-
-    The root's is left out, as it has a rule of its own. The order among siblings is free: RFC-9 says breadth-first,
-    and no more.
-    """
-    order = np.argsort(positions, kind="stable")
-    ordered = positions[order]
-    late = np.flatnonzero(ordered != np.arange(len(ordered)))
-    if len(late):
-        return keys[int(order[late[0]])], f"comes after an entry that is no {METADATA}"
-    seen: dict[str, int] = {"": -1}
-    previous, previous_key = (0, -1), ""
-    for rank, index in enumerate(order.tolist()):
-        key = keys[index]
-        if key == ROOT_METADATA:
-            continue
-        path = node_of(key)
-        seen[path] = rank
-        # Breadth-first: depth by depth, and within one depth the children of earlier parents first.
-        place = path.count("/"), seen.get(path.rpartition("/")[0], -1)
-        if place < previous:
-            return key, f"comes after {previous_key!r}, which is not breadth-first"
-        previous, previous_key = place, key
-    return None

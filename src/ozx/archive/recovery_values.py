@@ -1,0 +1,297 @@
+"""Values without a directory: where one ends, and whether its CRC-32 fits.
+
+A local file header may be wrong in any field. A value counts as found when its bytes have the CRC-32 that a header
+or a data descriptor declares; nothing else proves anything.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.crc32 import crc32
+from ozx.archive.inflate import iter_inflated
+from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE
+from ozx.archive.records import (
+    CENTRAL_SIGNATURE,
+    DEFLATE64,
+    DEFLATED,
+    END_SIGNATURE,
+    FLAG_DATA_DESCRIPTOR,
+    FLAG_ENCRYPTED,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    METHOD_NAMES,
+    SPLIT_SIGNATURE,
+    STORED,
+    ZIP64_END_SIGNATURE,
+    LocalHeader,
+    method_name,
+    resolve_zip64,
+)
+from ozx.errors import FormatError
+
+__all__ = ["SIGNATURE", "Claim", "ValueFinder", "VerifiedValue", "claims_of", "find_signature"]
+
+#: What an entry can end before: a local header, the directory, an end record.
+SIGNATURE = re.compile(
+    b"|".join(map(re.escape, (LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE, ZIP64_END_SIGNATURE)))
+)
+# 4.3.9: "Although not originally assigned a signature, the value 0x08074b50 has commonly been adopted".
+_SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT_SIGNATURE))
+
+_BLOCK = 1 << 20
+_SEARCH = 4 << 20
+# What a look at something counts besides its bytes.
+_EFFORT = 1 << 10
+# 4.3.9: CRC-32, compressed and uncompressed size, of 4 or, with ZIP64, 8 bytes.
+_DESCRIPTORS = (struct.Struct("<3I"), struct.Struct("<I2Q"))
+_LONGEST_DESCRIPTOR = 4 + _DESCRIPTORS[1].size
+
+
+class Claim(NamedTuple):
+    """What a header says of a value; None where it does not say."""
+
+    data_offset: int
+    method: int
+    stored_size: int | None
+    size: int | None
+    crc32: int | None
+
+
+class VerifiedValue(NamedTuple):
+    """A value whose bytes have the CRC-32 that was declared for them; `end` is behind its data descriptor, if any."""
+
+    data_offset: int
+    method: int
+    stored_size: int
+    size: int
+    crc32: int
+    end: int
+
+
+class _Descriptor(NamedTuple):
+    crc32: int
+    stored_size: int
+    size: int
+    length: int
+
+
+def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
+    """Return what a local header may mean, the likeliest first: one of its fields may be damaged.
+
+    The two sizes of a stored value are one number written twice, so that one of them may be wrong.
+    """
+    try:
+        size, stored_size = resolve_zip64((header.uncompressed_size, header.compressed_size), header.extra)
+    except FormatError:
+        return []
+    method = header.method if header.method in METHOD_NAMES else STORED
+    if header.flags & FLAG_DATA_DESCRIPTOR and not (stored_size and header.crc32):
+        return [Claim(data_offset, method, stored_size or None, size or None, None)]
+    claims = [Claim(data_offset, method, stored_size, size, header.crc32)]
+    if method == STORED and stored_size != size:
+        claims.append(Claim(data_offset, STORED, size, size, header.crc32))
+        claims.append(Claim(data_offset, DEFLATED, stored_size, size, header.crc32))
+    elif method != STORED:
+        claims.append(Claim(data_offset, STORED, stored_size, stored_size, header.crc32))
+    if header.flags & FLAG_DATA_DESCRIPTOR == 0 and method == DEFLATED:
+        claims.append(Claim(data_offset, DEFLATED, None, None, header.crc32))
+    return claims
+
+
+def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
+    """Return the offset of the first signature from `start` on, or None where there is none before `stop`."""
+    length = len(LOCAL_SIGNATURE)  # mostly it is right there
+    while start < stop:
+        data = source.read_at(start, min(length, stop - start))
+        length = min(32 * length, _SEARCH)
+        match = pattern.search(data)
+        if match is not None:
+            return start + match.start()
+        if len(data) < 4 or start + len(data) >= stop:
+            return None
+        start += max(1, len(data) - 3)  # a signature may lie across
+    return None
+
+
+class ValueFinder:
+    """Checks claims about values.
+
+    Parameters
+    ----------
+    source
+        The archive; read forwards for the most part.
+
+    Attributes
+    ----------
+    patience
+        How many bytes may still be read for claims that turn out wrong. An archive made to take for ever, whose
+        thousand headers all claim the rest of the file, runs out of it.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self.source = source
+        self.patience = 8 * source.size() + (256 << 20)
+
+    def verify(self, claim: Claim) -> VerifiedValue | None:
+        """Return the value that `claim` is right about, or None."""
+        if self.patience < 0:
+            return None
+        before = self.patience
+        self.patience -= _EFFORT
+        found = self._verify(claim)
+        if found is not None:
+            self.patience = before
+        return found
+
+    def why_not(self, header: LocalHeader, claim: Claim | None) -> str:
+        """Return, as a phrase, why the value behind `header` could not be had."""
+        if claim is None:
+            return "its sizes are damaged"
+        if header.flags & FLAG_ENCRYPTED:
+            return "it is encrypted"
+        if claim.method not in (STORED, DEFLATED, DEFLATE64):
+            return f"its method, {method_name(claim.method)}, is not read here"
+        if claim.stored_size is None:
+            return "its end is not found"
+        if claim.data_offset + claim.stored_size > self.source.size():
+            return "it is cut off by the end of the file"
+        return "its CRC-32 does not fit: its bytes, or its header, are damaged"
+
+    def _verify(self, claim: Claim) -> VerifiedValue | None:
+        if claim.data_offset + (claim.stored_size or 0) > self.source.size():
+            return None
+        if claim.method == STORED:
+            return self._find_descriptor(claim) if claim.stored_size is None else self._verify_stored(claim)
+        if claim.method == DEFLATED:
+            return self._verify_deflated(claim)
+        if claim.method == DEFLATE64 and claim.stored_size is not None and claim.size is not None:
+            return self._verify_deflate64(claim, claim.stored_size, claim.size)
+        return None
+
+    def _verify_stored(self, claim: Claim) -> VerifiedValue | None:
+        size = claim.stored_size or 0
+        checksum = self._crc32(self._iter_blocks(claim.data_offset, size))
+        return self._confirm(claim, size, size, checksum)
+
+    def _verify_deflated(self, claim: Claim) -> VerifiedValue | None:
+        decoder, checksum, size, consumed, pending = zlib.decompressobj(wbits=-15), 0, 0, 0, b""
+        limit = self.source.size() - claim.data_offset if claim.stored_size is None else claim.stored_size
+        try:
+            for data in self._iter_blocks(claim.data_offset, limit):
+                pending, consumed = data, consumed + len(data)
+                while pending and not decoder.eof and size <= max(BOMB_SIZE, BOMB_RATIO * consumed):
+                    block = decoder.decompress(pending, _BLOCK)
+                    pending = decoder.unconsumed_tail
+                    checksum, size = crc32(block, checksum), size + len(block)
+                    self.patience -= len(block)
+                if decoder.eof or pending or self.patience < 0:
+                    break
+            while not (pending or decoder.eof) and self.patience >= 0 and (block := decoder.decompress(b"", _BLOCK)):
+                checksum, size = crc32(block, checksum), size + len(block)
+        except zlib.error:
+            return None
+        if not decoder.eof:
+            return None
+        return self._confirm(claim, consumed - len(decoder.unused_data), size, checksum)
+
+    def _verify_deflate64(self, claim: Claim, stored_size: int, size: int) -> VerifiedValue | None:
+        blocks = iter_inflated(DEFLATE64, self._iter_blocks(claim.data_offset, stored_size), size)
+        try:
+            checksum = self._crc32(blocks)
+        except FormatError:
+            return None
+        return self._confirm(claim, stored_size, size, checksum)
+
+    def _confirm(self, claim: Claim, stored_size: int, size: int, checksum: int) -> VerifiedValue | None:
+        """Return the value when `checksum` is what the claim, or the data descriptor behind the value, declares."""
+        end = claim.data_offset + stored_size
+        if claim.crc32 is None:
+            tail = self.source.read_at(end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
+            fitting = [found.length for found in _descriptors_at(tail) if found[:3] == (checksum, stored_size, size)]
+            if not fitting:
+                return None
+            # That of an empty value is all zeros and fits in either width: what follows decides.
+            end += next((length for length in fitting if SIGNATURE.match(tail, length)), fitting[0])
+            return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
+        if checksum != claim.crc32:
+            return None
+        return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
+
+    def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
+        """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32.
+
+        A descriptor without signature stands right before the next header.
+        """
+        start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
+        while self.patience >= 0:
+            found = find_signature(self.source, position, stop, _SIGNATURE_OR_DESCRIPTOR)
+            self.patience -= _EFFORT + (stop if found is None else found) - position
+            if found is None:
+                return None
+            around = self.source.read_at(max(start, found - 20), 20 + _LONGEST_DESCRIPTOR)
+            for size in _sizes_around(around, found, found - max(start, found - 20), start):
+                checksum = self._crc32(self._iter_blocks(start, size))
+                value = self._confirm(claim, size, size, checksum)
+                if value is not None:
+                    return value
+            position = found + 4
+        return None
+
+    def _iter_blocks(self, offset: int, length: int) -> Iterator[bytes]:
+        while length > 0 and self.patience >= 0:
+            data = self.source.read_at(offset, min(_BLOCK, length))
+            if not data:
+                return
+            yield data
+            self.patience -= len(data)
+            offset, length = offset + len(data), length - len(data)
+
+    @staticmethod
+    def _crc32(blocks: Iterable[bytes]) -> int:
+        checksum = 0
+        for block in blocks:
+            checksum = crc32(block, checksum)
+        return checksum
+
+
+def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
+    """Yield the data descriptors that `data` may begin with: with and without signature, of either width."""
+    for skipped in (4, 0) if data.startswith(SPLIT_SIGNATURE) else (0,):
+        for layout in _DESCRIPTORS:
+            if skipped + layout.size <= len(data):
+                checksum, stored_size, size = layout.unpack_from(data, skipped)
+                yield _Descriptor(checksum, stored_size, size, skipped + layout.size)
+
+
+def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
+    """Yield the lengths of a stored value that begins at `start` and whose descriptor is near the signature `found`.
+
+    `position` is where in `data` that signature stands.
+    """
+    places = (
+        [position]
+        if data.startswith(SPLIT_SIGNATURE, position)
+        else [position - layout.size for layout in _DESCRIPTORS]
+    )
+    for place in places:
+        size = found - start - (position - place)
+        if place >= 0 and size >= 0 and any(d.stored_size == d.size == size for d in _descriptors_at(data[place:])):
+            yield size
+
+
+def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
+    """Return the local header at `offset`, whatever it says; None where there is none, or it is cut off."""
+    fixed = source.read_at(offset, LOCAL_HEADER.size)
+    if len(fixed) < LOCAL_HEADER.size or not fixed.startswith(LOCAL_SIGNATURE):
+        return None
+    lengths = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
+    try:
+        return LocalHeader.from_bytes(source.read_at(offset, LOCAL_HEADER.size + lengths))
+    except FormatError:
+        return None
