@@ -39,6 +39,7 @@ def test_chunks_follow_in_the_order_of_their_numbers(tmp_path):
     [
         ".DS_Store",
         "._zarr.json",
+        "__MACOSX",
         "Thumbs.db",
         "thumbs.DB",
         "desktop.ini",

@@ -10,7 +10,7 @@ from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
 from ozx.progress import Progress
 
-__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries"]
+__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries", "write_lazily"]
 
 _RESERVED_ON_WINDOWS = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³")]
@@ -115,6 +115,34 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
                     progress.advance(len(block))
         except FileExistsError as error:
             raise ResourceError(f"{entry.key!r} is written twice: another name means the same file here") from error
+
+
+def write_lazily(target: str, entries: Iterable[Entry], progress: Progress) -> None:
+    """Write `entries`, whose keys nobody knows before, into `target`, and make the folders they need.
+
+    Raises
+    ------
+    FormatError
+        A value is damaged, or its key cannot be a file name here (``zip/name``).
+    ResourceError
+        A file is in the way.
+    """
+    limits, made = _limits(target), {""}
+
+    def checked(entry: Entry) -> Entry:
+        fault = _too_long(entry.key, *limits) or (_windows_fault(entry.key) if os.name == "nt" else None)
+        if fault:
+            raise _refused(entry.key, fault)
+        for folder in folders_of([entry.key]):
+            if folder not in made:
+                try:
+                    os.mkdir(f"{target}/{folder}")
+                except FileExistsError as error:
+                    raise ResourceError(f"{folder!r} is written twice: another name means the same here") from error
+                made.add(folder)
+        return entry
+
+    write_entries(target, map(checked, entries), progress)
 
 
 def _folding(target: str) -> Callable[[str], str] | None:

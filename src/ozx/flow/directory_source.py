@@ -1,19 +1,19 @@
-"""Entries out of a directory, and the checks that need a look at the bytes."""
+"""Entries out of a directory, a directory as a source, and the checks that need a look at the bytes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, FilePart, changed, status_of
+from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.listing import Folder, Listing
 
-__all__ = ["MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
+__all__ = ["DirectorySource", "MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
 
 
 class MetadataFiles(Mapping[str, bytes]):
@@ -45,6 +45,76 @@ class MetadataFiles(Mapping[str, bytes]):
         """Yield them as entries; `FormatError` when one is not what it was at the first look."""
         for key in self:
             yield Entry(key, (BytesPart(self[key]),))
+
+
+class DirectorySource:
+    """A directory as an `ozx.flow.source.Source`.
+
+    Parameters
+    ----------
+    listing
+        What it holds.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._checksums: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        """The directory's path."""
+        return self._listing.root
+
+    def __len__(self) -> int:
+        return len(self._listing)
+
+    def __contains__(self, key: str) -> bool:
+        return self._listing.has(key)
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield the keys in the order of the listing, which is that of an archive."""
+        return self._listing.iter_keys()
+
+    def size(self, key: str) -> int:
+        """Return a file's length."""
+        return os.stat(self._path(key)).st_size
+
+    def read(self, key: str) -> bytes:
+        """Return a file's bytes; `FormatError` when they are not what they were at the first reading."""
+        data = read_file(self._path(key))
+        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
+            raise changed(self._listing.path(key))
+        return data
+
+    def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
+        """Return a span of a file as it is now."""
+        whole = FileSpan.of_file(self._path(key))
+        return whole.span(offset, whole.length - offset if length is None else length)
+
+    def parts(self, keys: Sequence[str]) -> list[Part]:
+        """Return files as they are now; a key that was not listed is an `OSError`."""
+        root = self._listing.root
+        return [FileSpan.of_file(f"{root}/{key}") for key in keys]
+
+    def entry(self, key: str) -> Entry:
+        """Return a file as an entry; `FormatError` where it is an archive."""
+        part = self.part(key)
+        if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
+            descriptor = open_for_reading(part.path)
+            try:
+                check_not_embedded(descriptor, part.path, part.length)
+            finally:
+                os.close(descriptor)
+        return Entry(key, (part,))
+
+    def crc32(self, key: str) -> None:
+        """Return None: a directory keeps no checksums."""
+        del key
+
+    def _path(self, key: str) -> str:
+        if not self._listing.has(key):
+            raise KeyError(key)
+        return self._listing.path(key)
 
 
 def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]:

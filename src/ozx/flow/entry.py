@@ -6,12 +6,25 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.positional_reading import open_for_reading, read_into_at
 from ozx.errors import FormatError
 
-__all__ = ["BytesPart", "Entry", "FilePart", "Part", "changed", "not_regular", "status_of"]
+__all__ = [
+    "BytesPart",
+    "Entry",
+    "FilePart",
+    "FileSpan",
+    "Part",
+    "Span",
+    "changed",
+    "fill_from_blocks",
+    "not_regular",
+    "read_into",
+    "read_part",
+    "status_of",
+]
 
 _BLOCK = 1 << 20
 
@@ -25,6 +38,13 @@ class Part(Protocol):
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes, in blocks of at most about 1 MiB where they are read from somewhere."""
+
+
+class Span(Part, Protocol):
+    """A part that can be divided."""
+
+    def span(self, offset: int, length: int) -> Span:
+        """Return `length` of its bytes from `offset`; nothing is read yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +61,10 @@ class BytesPart:
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes."""
         yield self.data
+
+    def span(self, offset: int, length: int) -> BytesPart:
+        """Return some of the bytes."""
+        return BytesPart(self.data[offset : offset + length])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +91,59 @@ class FilePart:
             os.close(descriptor)
 
 
+class FileSpan(NamedTuple):
+    """A span of a file that has not changed since it was looked at; a tuple, as there may be a million.
+
+    Attributes
+    ----------
+    path
+        The file.
+    offset, length
+        The span in it.
+    status
+        Its size and modification time as they were, and have to be.
+    """
+
+    path: str
+    offset: int
+    length: int
+    status: tuple[int, int]
+
+    @classmethod
+    def of_file(cls, path: str) -> FileSpan:
+        """Return the whole file as it is now; `FormatError` (``zip/special-file``) when it is none."""
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise not_regular(path)
+        return cls(path, 0, status.st_size, (status.st_size, status.st_mtime_ns))
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes; `FormatError` (``zip/changed``) when the file is not what it was."""
+        buffer = memoryview(bytearray(min(_BLOCK, self.length)))
+        for offset in range(0, self.length, _BLOCK):
+            length = min(_BLOCK, self.length - offset)
+            self.span(offset, length).read_into(buffer[:length])
+            yield bytes(buffer[:length])
+
+    def span(self, offset: int, length: int) -> FileSpan:
+        """Return a span of the span."""
+        return FileSpan(self.path, self.offset + offset, length, self.status)
+
+    def read_into(self, view: memoryview) -> None:
+        """Fill `view`, which is as long as the span, straight from the file; raises what `iter_blocks` raises."""
+        descriptor = open_for_reading(self.path)
+        try:
+            before = os.fstat(descriptor)
+            # A pipe that took the file's place is not read from.
+            is_same = (before.st_size, before.st_mtime_ns) == self.status
+            count = read_into_at(descriptor, view, self.offset) if is_same else 0
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if not is_same or count != self.length or (after.st_size, after.st_mtime_ns) != self.status:
+            raise changed(self.path)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A store key and its value, in one or more parts that follow each other."""
@@ -83,6 +160,38 @@ class Entry:
         """Yield the value in blocks."""
         for part in self.parts:
             yield from part.iter_blocks()
+
+
+def read_part(part: Part) -> bytes:
+    """Return all bytes of a part that is known to be small."""
+    return b"".join(part.iter_blocks())
+
+
+def read_into(part: Part, view: memoryview) -> None:
+    """Fill `view`, which is as long as the part, without a copy where the part knows how to.
+
+    Raises
+    ------
+    FormatError
+        What reading the part raises; it has not the length it said (``zip/changed``).
+    """
+    fill = getattr(part, "read_into", None)
+    if fill is None:
+        fill_from_blocks(part, view)
+    else:
+        fill(view)
+
+
+def fill_from_blocks(part: Part, view: memoryview) -> None:
+    """Fill `view` with the part's blocks; raises what `read_into` raises."""
+    position = 0
+    for block in part.iter_blocks():
+        end = position + len(block)
+        if end <= len(view):
+            view[position:end] = block
+        position = end
+    if position != len(view):
+        raise FormatError(f"expected a value of {len(view):,} bytes, got {position:,}", rule="zip/changed")
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:

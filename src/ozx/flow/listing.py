@@ -8,24 +8,26 @@ from __future__ import annotations
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ozx.archive.names import name_fault
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 
-__all__ = ["Folder", "Listing", "list_directory"]
+__all__ = ["Folder", "Listing", "is_litter", "list_directory"]
 
 # Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
 _LITTER = re.compile(
-    r"\.DS_Store|\._.*|Thumbs\.db|desktop\.ini|\.directory"  # macOS, Windows, KDE
+    r"\.DS_Store|\._.*|__MACOSX|Thumbs\.db|desktop\.ini|\.directory"  # macOS, Windows, KDE
     r"|.*~|\.#.*|#.*#|\..*\.sw[a-p]|\.~lock\..*#"  # Emacs, vim, LibreOffice
     r"|\.nfs[0-9a-f]{8,}|\.fuse_hidden[0-9a-f]+|\..*\.ozx-tmp",  # files deleted while open, our own
     re.IGNORECASE,
 )
 # A cheap proof that a name is no litter: all of litter begins or ends like this, in either case.
-_LITTER_STARTS, _LITTER_ENDS = (".", "T", "t", "D", "d", "#"), "~"
+_LITTER_STARTS, _LITTER_ENDS = (".", "_", "T", "t", "D", "d", "#"), "~"
 
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
@@ -38,7 +40,7 @@ class Folder:
     names: list[str]
 
 
-@dataclass(slots=True)
+@dataclass
 class Listing:
     """The keys of a hierarchy in a directory.
 
@@ -69,6 +71,30 @@ class Listing:
         """Return the path of the file that holds the value of `key`."""
         return f"{self.root}/{key}"
 
+    def has(self, key: str) -> bool:
+        """Tell whether `key` is one of the keys.
+
+        Examples
+        --------
+        >>> listing = Listing("cells.zarr", ["zarr.json"], [Folder("0/c/", ["0", "1", "10"])])
+        >>> [listing.has(key) for key in ("zarr.json", "0/c/10", "0/c/2", "0/c")]
+        [True, True, False, False]
+        """
+        folder, slash, name = key.rpartition("/")
+        if name == METADATA:
+            place = bisect_left(self.metadata, breadth_first(key), key=breadth_first)
+            return place < len(self.metadata) and self.metadata[place] == key
+        names = self._names.get(folder + slash)
+        if names is None:
+            return False
+        place = bisect_left(names, component_order(name), key=component_order)
+        return place < len(names) and names[place] == name
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The files of each folder, by prefix."""
+        return {folder.prefix: folder.names for folder in self.folders}
+
     def iter_keys(self) -> Iterator[str]:
         """Yield all keys in the order of the archive."""
         yield from self.metadata
@@ -79,6 +105,17 @@ class Listing:
     def count_bytes(self) -> int:
         """Return the sum of the files' sizes; one `stat` each."""
         return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
+
+
+def is_litter(name: str) -> bool:
+    """Tell whether a file or folder is left out for its name: what desktops and editors leave behind is no value.
+
+    Examples
+    --------
+    >>> [is_litter(name) for name in (".DS_Store", "__MACOSX", "._zarr.json", "zarr.json", ".zgroup")]
+    [True, True, True, False, False]
+    """
+    return _LITTER.fullmatch(name) is not None
 
 
 def list_directory(root: str) -> Listing:
@@ -104,7 +141,7 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
     with os.scandir(f"{listing.root}/{prefix}") as entries:
         for entry in entries:
             name = entry.name
-            if (name.startswith(_LITTER_STARTS) or name.endswith(_LITTER_ENDS)) and _LITTER.fullmatch(name):
+            if (name.startswith(_LITTER_STARTS) or name.endswith(_LITTER_ENDS)) and is_litter(name):
                 listing.left_out.append(prefix + name)
             elif entry.is_file(follow_symlinks=False):
                 files.append(name)

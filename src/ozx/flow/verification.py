@@ -9,24 +9,27 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, ResourceError
-from ozx.flow.entry import FilePart
+from ozx.flow.entry import Entry, FilePart
 from ozx.flow.listing import Listing
 from ozx.progress import Progress
 
-__all__ = ["check_same_values", "has_same_keys"]
+__all__ = ["check_same_entries", "check_same_values", "has_same_entries", "has_same_keys"]
 
 
 def has_same_keys(archive: str, listing: Listing) -> bool:
     """Tell whether the file at `archive` is a sound archive with the keys and sizes of `listing`."""
+    return has_same_entries(archive, _iter_files(listing))
+
+
+def has_same_entries(archive: str, entries: Iterable[Entry]) -> bool:
+    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `entries`."""
     try:
         reader = ArchiveReader(archive)
         reader.check()
         sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
     except OzxError:
         return False
-    if len(sizes) != len(listing):
-        return False
-    return all(sizes.get(key) == os.stat(listing.path(key)).st_size for key in listing.iter_keys())
+    return all(sizes.pop(entry.key, None) == entry.size for entry in entries) and not sizes
 
 
 def check_same_values(archive: str, listing: Listing, progress: Progress) -> None:
@@ -37,28 +40,45 @@ def check_same_values(archive: str, listing: Listing, progress: Progress) -> Non
     ResourceError
         A key is missing or a value differs: memory, disk or network damaged it.
     """
+    check_same_entries(archive, _iter_files(listing), progress)
+
+
+def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progress) -> None:
+    """Read the file at `archive` back, from the disk where the system can be asked to, and compare every entry.
+
+    Raises
+    ------
+    ResourceError
+        An entry is missing, there is one too many, or a value differs: memory, disk or network damaged it.
+    """
     descriptor = open_for_reading(archive)
     try:
         forget_cache(descriptor)
     finally:
         os.close(descriptor)
     source = FileSource(archive)
-    reader = ArchiveReader(source)
-    reader.check()
-    names = reader.columns.names()
-    indices = {name: index for index, name in enumerate(names)} if names != list(listing.iter_keys()) else None
-    if len(names) != len(listing):
-        raise _differs(archive, f"it has {len(names):,} entries, the source {len(listing):,}")
-    for position, key in enumerate(listing.iter_keys()):
-        index = position if indices is None else indices.get(key)
-        if index is None:
-            raise _differs(archive, f"{key!r} is missing")
+    try:
+        reader = ArchiveReader(source)
+        reader.check()
+        count = 0
+        for entry in entries:
+            count += 1
+            index = reader.find(entry.key)
+            if index is None:
+                raise _differs(archive, f"{entry.key!r} is missing")
+            if not _is_same(reader.iter_blocks(index), entry.iter_blocks()):
+                raise _differs(archive, f"the value of {entry.key!r} is another one")
+            progress.advance(entry.size)
+        if count != len(reader):
+            raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
+    finally:
+        source.close()
+
+
+def _iter_files(listing: Listing) -> Iterator[Entry]:
+    for key in listing.iter_keys():
         path = listing.path(key)
-        part = FilePart(path, os.stat(path).st_size)
-        if not _is_same(reader.iter_blocks(index), part.iter_blocks()):
-            raise _differs(archive, f"the value of {key!r} is another one")
-        progress.advance(part.length)
-    source.close()
+        yield Entry(key, (FilePart(path, os.stat(path).st_size),))
 
 
 def _differs(archive: str, found: str) -> ResourceError:

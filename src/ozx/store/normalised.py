@@ -10,11 +10,11 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import WrapperStore
 
 from ozx.errors import OzxError, UsageError
+from ozx.flow.byte_ranges import requested_span
 from ozx.flow.location import printable_location
+from ozx.flow.zarr_knowledge import zarr_understands
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.normalisation import normalise_document
-from ozx.store.byte_ranges import requested_span
-from ozx.store.zarr_knowledge import zarr_understands
 
 __all__ = ["NormalisedStore"]
 

@@ -14,8 +14,8 @@ from zarr.abc.store import ByteRequest, SuffixByteRequest
 from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import ResourceError
+from ozx.flow.byte_ranges import requested_span
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.byte_ranges import requested_span
 from ozx.store.sorted_keys import SortedKeys
 
 __all__ = ["ArchiveSession", "open_source"]

@@ -17,8 +17,8 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.names import name_fault
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 from ozx.flow.browsing import is_any_metadata_key
+from ozx.flow.byte_ranges import requested_span
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.byte_ranges import requested_span
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot
 from ozx.store.reading import ArchiveSession

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 
 from ozx import UsageError
-from ozx.store.byte_ranges import requested_span
+from ozx.flow.byte_ranges import requested_span
 
 numbers = st.integers(0, 40)
 

@@ -1,0 +1,303 @@
+"""Decoding the chunks of a block and encoding them anew: what threads and other processes do.
+
+zarr-python decodes and encodes; what it is given and what it leaves is plain bytes, so that it reads no files here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.codecs import parse_codecs
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.layout import relayout_document
+from ozx.hierarchy.normalisation import normalise_document
+from ozx.hierarchy.understanding import is_registered
+from ozx.hierarchy.v2_layouts import parse_v2_layout
+
+if TYPE_CHECKING:
+    import zarr
+
+__all__ = [
+    "Block",
+    "InexactError",
+    "Recoding",
+    "UndecodableError",
+    "open_recoding",
+    "readable_document",
+    "recode_block",
+]
+
+Lengths = tuple[int, ...]
+
+_FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
+_GZIP = ("gzip", "numcodecs.gzip")
+
+
+@dataclass(frozen=True, slots=True)
+class Recoding:
+    """How an array is decoded and encoded anew.
+
+    Attributes
+    ----------
+    old, new
+        What zarr-python makes of the array's documents, both without shards.
+    old_chunks, new_chunks
+        Lengths of chunks in pixels.
+    old_keys
+        How zarr-python asks for the old chunks.
+    new_codecs
+        Names of the codecs of new chunks.
+    is_checked
+        Whether every block is decoded again and compared: some codecs that Zarr v3 does not register are lossy.
+    """
+
+    old: Any
+    new: Any
+    old_chunks: Lengths
+    new_chunks: Lengths
+    old_keys: ChunkKeys
+    new_codecs: tuple[str, ...]
+    is_checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Pixels that are decoded and encoded at a time.
+
+    Attributes
+    ----------
+    box
+        Which pixels.
+    chunks
+        The old chunks in it by their coordinates, as they are stored.
+    missing
+        Coordinates of the old chunks in it that are not stored.
+    """
+
+    box: tuple[slice, ...]
+    chunks: Mapping[Lengths, bytes]
+    missing: tuple[Lengths, ...] = ()
+
+
+class UndecodableError(Exception):
+    """The chunk with the coordinates `args[0]` cannot be decoded, for the reason `args[1]`."""
+
+
+class InexactError(Exception):
+    """What was encoded does not decode to the pixels that it was made of."""
+
+
+def readable_document(document: Document, path: str) -> Document:
+    """Return a ``zarr.json`` that zarr-python reads, without what says nothing of chunks.
+
+    Raises
+    ------
+    UnsupportedError
+        The array must not be opened without understanding something that zarr-python does not have.
+    """
+    from ozx.flow.zarr_knowledge import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+
+    plain = {**document, "attributes": {}}
+    plain.pop("dimension_names", None)
+    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, zarr_understands))
+    return readable
+
+
+def open_recoding(old: Document, new: Document, path: str) -> Recoding:
+    """Return how an array is decoded and encoded, given its documents.
+
+    Parameters
+    ----------
+    old
+        Its ``zarr.json``, or its ``.zarray`` in Zarr v2.
+    new
+        What `ozx.hierarchy.recoding.recoded_document` made of it.
+    path
+        Path of the array.
+
+    Raises
+    ------
+    UnsupportedError
+        zarr-python has no such codec or data type, or chunks of these codecs would differ from one time to the next.
+    """
+    from ozx.flow.zarr_knowledge import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+
+    where = path or "the root"
+    plain = relayout_document(new, None)
+    codecs = parse_codecs(plain["codecs"])
+    names = tuple(codec.name for codec in codecs)
+    for codec, name in zip(plain["codecs"], names, strict=True):
+        # Also where readers may ignore it: those that do not would find chunks that it has not encoded.
+        if not zarr_understands("codecs", codec):
+            raise UnsupportedError(
+                f"{where}: expected codecs that can be encoded; found {name!r}, which zarr-python does not have",
+                hint="Ask for another one.",
+            )
+    if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
+        # It stamps chunks with the time, which can be taken out again only where nothing encodes them once more.
+        raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
+    if old.get("zarr_format") == 2:
+        layout = parse_v2_layout(old, path)
+        kept = {field: old[field] for field in _FIELDS_OF_V2 if field in old}
+        document, keys = {**kept, "chunks": list(layout.chunks), "fill_value": None}, layout.keys
+    else:
+        document = relayout_document(readable_document(old, path), None)
+        keys = parse_chunk_keys(document["chunk_key_encoding"], where)
+    old_metadata, new_metadata = _parse(document, where), _parse(readable_document(plain, path), where)
+    return Recoding(
+        old=old_metadata,
+        new=new_metadata,
+        old_chunks=tuple(old_metadata.chunks),
+        new_chunks=tuple(new_metadata.chunks),
+        old_keys=keys,
+        new_codecs=names,
+        is_checked=not all(is_registered("codecs", codec) for codec in plain["codecs"]),
+    )
+
+
+def recode_block(recoding: Recoding, block: Block) -> list[tuple[Lengths, bytes]]:
+    """Return the new chunks of a block by their coordinates; those that are all fill values are left out.
+
+    Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
+
+    Raises
+    ------
+    UndecodableError, InexactError
+        As they say.
+    """
+    values = _decode(recoding, block)
+    chunks = [
+        (place, inside)
+        for place, inside in _iter_new_chunks(recoding, block)
+        if not _is_filled(values[inside], recoding.new.fill_value)
+    ]
+    if not chunks:
+        return []
+    stored: dict[str, Any] = {}
+    target = _open(recoding.new, stored)
+    target[block.box] = values
+    if recoding.is_checked and not _is_same(np.asarray(target[block.box]), values):
+        raise InexactError
+    encode = parse_chunk_keys(recoding.new.chunk_key_encoding.to_dict(), "").encode
+    return [(place, _without_time(stored[encode(place)].to_bytes(), recoding.new_codecs)) for place, _ in chunks]
+
+
+def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
+    from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (see open_recoding)
+
+    from_bytes = default_buffer_prototype().buffer.from_bytes
+    stored = {recoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
+    source = _open(recoding.old, stored)
+    try:
+        values = np.asarray(source[block.box])
+    except MemoryError:
+        raise
+    except Exception:
+        for place in block.chunks:
+            _try_chunk(source, recoding, place)
+        raise
+    for place in block.missing:
+        values[_inside(place, recoding.old_chunks, block.box)] = recoding.new.fill_value
+    return values
+
+
+def _try_chunk(source: zarr.Array[Any], recoding: Recoding, place: Lengths) -> None:
+    """Raise `UndecodableError` where a chunk cannot be decoded."""
+    box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, recoding.old_chunks, strict=True))
+    try:
+        source[box]
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        raise UndecodableError(place, f"{type(error).__name__}: {error}") from None
+
+
+def _iter_new_chunks(recoding: Recoding, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
+    """Yield the new chunks of a block: their coordinates, and where they are in it."""
+    lengths = recoding.new_chunks
+    ranges = [
+        range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)
+    ]
+    for place in itertools.product(*ranges):
+        yield place, _inside(place, lengths, block.box)
+
+
+def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Return where a chunk is in a block, as far as it is in it."""
+    return tuple(
+        slice(max(0, at * length - box.start), min((at + 1) * length, box.stop) - box.start)
+        for at, length, box in zip(place, lengths, block, strict=True)
+    )
+
+
+def _is_filled(values: NDArray[Any], fill: Any) -> bool:
+    filled = np.asarray(fill, values.dtype)
+    # Most chunks are told by their first pixel.
+    if not _is_same(values[(slice(0, 1),) * values.ndim], filled):
+        return False
+    return _is_same(values, filled)
+
+
+def _is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Tell whether all bits are the same; the second array may be a single value."""
+    return bool((_bits(first) == _bits(np.asarray(second, first.dtype))).all())
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    size = values.dtype.itemsize
+    if values.dtype.kind in "OTUS":  # text, where the same values are the same bits
+        return values
+    return values.view(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
+    """Return an encoded chunk as it would be at any other time.
+
+    RFC 1952, "Member header and trailer": MTIME are the four bytes from the fifth on; 0 means that there is no time.
+    """
+    if codecs[-1] in _GZIP:
+        return data[:4] + bytes(4) + data[8:]
+    if len(codecs) > 1 and codecs[-2] in _GZIP:  # a crc32c follows
+        body = data[:4] + bytes(4) + data[8:-4]
+        return body + int(google_crc32c.value(body)).to_bytes(4, "little")
+    return data
+
+
+def _open(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
+    """Return an array whose stored values are those in a dictionary."""
+    import zarr  # noqa: PLC0415 (see open_recoding)
+    from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
+
+    # Chunks that are all fill values are told here: zarr takes all NaNs for the same.
+    return zarr.Array(
+        zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}),
+    )
+
+
+def _parse(document: Document, where: str) -> Any:
+    """Return zarr-python's metadata of an array."""
+    import zarr  # noqa: PLC0415 (see open_recoding)
+    from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
+    from zarr.storage import MemoryStore  # noqa: PLC0415
+
+    version: Literal[2, 3] = document["zarr_format"]
+    data = default_buffer_prototype().buffer.from_bytes(json.dumps(document).encode())
+    try:
+        # zarr-python warns of what is not registered; whoever keeps it has been told.
+        with warnings.catch_warnings(action="ignore"):
+            store = MemoryStore({".zarray" if version == 2 else METADATA: data})
+            return zarr.open_array(store, mode="r", zarr_format=version).metadata
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise UnsupportedError(f"{where}: expected an array that zarr-python opens; it says: {error}") from None

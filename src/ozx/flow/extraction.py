@@ -1,0 +1,344 @@
+"""A part of a hierarchy as a hierarchy of its own: a node and what is below it, some levels, a region.
+
+Nothing is decoded. Arrays of which everything is kept are copied byte for byte, and so is all metadata that says the
+same as before; of the others the encoded chunks are moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from heapq import merge
+
+from ozx.archive.writer import ArchiveWriter
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow import archive_sink, fast_assembling
+from ozx.flow.browsing import similar_nodes
+from ozx.flow.cut_chunks import iter_cut
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.file_size import archive_size
+from ozx.flow.source import Source
+from ozx.flow.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.subtree import Subtree
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.documents import Document, parse_document
+from ozx.hierarchy.excerpt import Excerpt, Selection, take_excerpt
+from ozx.hierarchy.json_changes import JsonStyles
+from ozx.hierarchy.json_values import as_object, as_text
+from ozx.hierarchy.keys import METADATA, hierarchy_order, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.notes import tell
+from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
+from ozx.hierarchy.understanding import check_understood
+from ozx.progress import Progress
+
+__all__ = ["Extraction", "Extractor", "write_extraction"]
+
+# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+class Extractor:
+    """A node from which something is to be taken, its metadata read.
+
+    Parameters
+    ----------
+    source
+        The hierarchy.
+    node
+        Path of the node that becomes the root; the root's is empty.
+
+    Raises
+    ------
+    UsageError
+        There is no such node, or it is an array.
+    UnsupportedError
+        It is Zarr v2; or a group above, which is left behind, has extensions that must be understood.
+    FormatError
+        Metadata are broken.
+    """
+
+    def __init__(self, source: Source, node: str = "") -> None:
+        keys = [key for key in source.iter_keys() if is_metadata_key(key)]
+        self._nodes = {node_of(key) for key in keys}
+        self._node = node
+        self._source = Subtree(source, node)
+        _check_version(source)
+        if node not in self._nodes:
+            raise UsageError(
+                f"expected a node that is there; found no {node or METADATA!r}", hint=similar_nodes(node, self._nodes)
+            )
+        for path in _above(node):
+            if path in self._nodes:
+                check_understood(_read(source, join_path(path, METADATA)), path)
+        length = len(node) + 1 if node else 0
+        below = [key for key in keys if not node or key.startswith(f"{node}/")]
+        self._documents = {node_of(key[length:]): _read(source, key) for key in below}
+        self._version = _version(_read(source, METADATA)) or _version(self._documents[""])
+        if self._documents[""].get("node_type") == "array":
+            raise UsageError(
+                f"expected a group to extract; {node or 'the root'} is an array, which is no OME-Zarr by itself",
+                hint="Extract the image it belongs to; --levels takes one of its levels.",
+            )
+
+    @property
+    def name(self) -> str:
+        """What messages call the node."""
+        return self._source.name
+
+    def take(self, selection: Selection) -> Extraction:
+        """Return what is selected; reads metadata and the indexes of shards, and no chunk.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            What `ozx.hierarchy.excerpt.take_excerpt` raises.
+        UnsupportedError
+            An extension refers to a node that would be left behind.
+        """
+        excerpt = take_excerpt(self._documents, selection)
+        notes = list(excerpt.notes)
+        kept = {path: document for path, document in self._documents.items() if not _is_below(path, excerpt.dropped)}
+        surroundings = Surroundings(self._node, self._nodes, kept)
+        notes += check_references(kept.items(), surroundings)
+        changed = excerpt.documents
+        for path, document in kept.items():
+            without = drop_source_image(changed.get(path, document), path, surroundings)
+            if without is not None:
+                changed[path], note = without
+                notes.append(f"{path or 'the root'}: {note}")
+        self._name_version(changed)
+        notes += _drop_copies(kept, changed, excerpt.dropped)
+        if (excerpt.dropped or excerpt.arrays) and _ORIGINAL_METADATA in self._source:
+            notes.append(f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said")
+        return Extraction(self._source, kept, excerpt, notes, self._version or "")
+
+    def take_within(self, selection: Selection, limit: int) -> Extraction:
+        """Return what is selected without as many of the finest levels of all images as make the file too large.
+
+        Parameters
+        ----------
+        selection
+            What is wanted.
+        limit
+            Bytes of the largest file that fits.
+
+        Raises
+        ------
+        UsageError
+            It does not fit with the coarsest levels alone; or as `take`.
+        """
+        extraction, skipped = self.take(selection), 0
+        while extraction.size(limit) > limit:
+            skipped += 1
+            if skipped >= extraction.most_levels:
+                what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
+                raise UsageError(
+                    f"expected a file of at most {limit:,} bytes; it would have {extraction.size():,}, {what}",
+                    hint="Ask for a smaller --region, one --path of it, or a larger --max-size.",
+                )
+            extraction = self.take(replace(selection, skipped=skipped))
+        if skipped:
+            levels = "level" if skipped == 1 else f"{skipped} levels"
+            extraction.notes.append(f"left out the finest {levels}, so that the file has at most {limit:,} bytes")
+        return extraction
+
+    def _name_version(self, changed: dict[str, Document]) -> None:
+        """Give the new root the version of the hierarchy, which RFC-9 demands there."""
+        root = changed.get("", self._documents[""])
+        if self._version is None or _version(root) is not None:
+            return
+        attributes = as_object(root.get("attributes"))
+        ome = {"version": self._version, **as_object(attributes.get("ome"))}
+        changed[""] = {**root, "attributes": {**attributes, "ome": ome}}
+
+
+class Extraction:
+    """A part of a hierarchy: entries in the order an archive is written in.
+
+    Attributes
+    ----------
+    version
+        The OME-Zarr version of the root; empty where it has none.
+    images
+        What is left of each image.
+    notes
+        Things worth knowing, as sentences; complete when all entries were taken.
+    metadata
+        The ``zarr.json`` by key, root first, then breadth-first.
+    most_levels
+        The largest number of levels of an image before any were skipped.
+    """
+
+    def __init__(
+        self, source: Subtree, kept: Mapping[str, Document], excerpt: Excerpt, notes: list[str], version: str
+    ) -> None:
+        self._source = source
+        self._dropped = excerpt.dropped
+        self._arrays = excerpt.arrays
+        self.version = version
+        self.images = excerpt.images
+        self.most_levels = excerpt.most_levels
+        self.notes = notes
+        self.metadata: Mapping[str, bytes] = _Metadata(source, kept, excerpt.documents)
+
+    @property
+    def comment(self) -> bytes:
+        """The archive comment."""
+        # RFC-9 (R2): jsonFirst is true as `iter_metadata` comes first, breadth-first.
+        return make_comment(self.version, json_first=True)
+
+    @property
+    def legacy_keys(self) -> list[str]:
+        """Keys that are metadata of Zarr v2, which do not belong into a hierarchy of Zarr v3."""
+        return [key for key in self._iter_keys() if is_legacy_metadata_key(key)]
+
+    def size(self, limit: int | None = None) -> int:
+        """Return the exact number of bytes of the archive; beyond `limit` only that it is larger."""
+
+        def entries() -> Iterator[Entry]:
+            yield from self.iter_metadata()
+            yield from self._iter_data(lambda key: Entry(key, (self._source.part(key),)))
+
+        return archive_size(entries(), self.comment, limit)
+
+    def iter_metadata(self) -> Iterator[Entry]:
+        """Yield the metadata."""
+        for key, value in self.metadata.items():
+            yield Entry(key, (BytesPart(value),))
+
+    def iter_data(self) -> Iterator[Entry]:
+        """Yield everything else in hierarchy order."""
+        return self._iter_data(self._source.entry)
+
+    def _iter_data(self, copied: Callable[[str], Entry]) -> Iterator[Entry]:
+        layouts = {path: array.old for path, array in self._arrays.items()}
+        if not layouts:
+            yield from map(copied, (key for key in self._iter_keys() if not is_metadata_key(key)))
+            return
+        for group in iter_key_groups(self._iter_keys(), layouts):
+            if group.path is None:
+                yield from map(copied, group.others)
+            else:
+                entries = self._iter_array(group.path, group)
+                others = map(copied, group.others)
+                yield from merge(entries, others, key=lambda entry: hierarchy_order(entry.key))
+
+    def _iter_array(self, path: str, group: KeyGroup) -> Iterator[Entry]:
+        array = self._arrays[path]
+        if group.outside:
+            self.notes.append(
+                f"{path}: left out {len(group.outside):,} chunks outside of the array, such as {group.outside[0]}: "
+                "no reader sees them"
+            )
+        stored = SourceChunks(self._source, path, array.old, group.numbers)
+        return iter_cut(stored, array.cut.start, array.new)
+
+    def _iter_keys(self) -> Iterator[str]:
+        """Yield all keys but those of nodes that are left out."""
+        if not self._dropped:
+            yield from self._source.iter_keys()
+            return
+        folder, is_dropped = "", False
+        for key in self._source.iter_keys():
+            here = key.rpartition("/")[0]
+            if here != folder:
+                folder, is_dropped = here, _is_below(here, self._dropped)
+            if not is_dropped:
+                yield key
+
+
+def write_extraction(extraction: Extraction, descriptor: int, progress: Progress) -> tuple[int, int]:
+    """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
+
+    Raises
+    ------
+    FormatError
+        A value is damaged or changed while it was read; the file is not to be used then.
+    """
+    writer = ArchiveWriter(descriptor)
+    archive_sink.write_entries(writer, extraction.iter_metadata(), progress)
+    if fast_assembling.is_available():
+        fast_assembling.write_entries(writer, extraction.iter_data(), progress)
+    else:
+        archive_sink.write_entries(writer, extraction.iter_data(), progress)
+    size = writer.finish(extraction.comment)
+    return writer.directory.entries, size
+
+
+class _Metadata(Mapping[str, bytes]):
+    """The ``zarr.json`` of an extraction; those that change in the style they were written in."""
+
+    def __init__(self, source: Source, kept: Mapping[str, Document], changed: Mapping[str, Document]) -> None:
+        self._source = source
+        self._kept = kept
+        self._changed = changed
+        self._styles = JsonStyles()
+
+    def __getitem__(self, key: str) -> bytes:
+        path = node_of(key)
+        if path not in self._kept or not is_metadata_key(key):
+            raise KeyError(key)
+        stored = self._source.read(key)
+        if path not in self._changed:
+            return stored
+        return self._styles.dump_like(self._changed[path], self._kept[path], stored)
+
+    def __iter__(self) -> Iterator[str]:
+        return (join_path(path, METADATA) for path in self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _check_version(source: Source) -> None:
+    if METADATA in source:
+        return
+    legacy = next((key for key in source.iter_keys() if is_legacy_metadata_key(key)), None)
+    if legacy is not None:
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.5 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
+            hint="Run ozx repack first, which moves its chunks as they are.",
+        )
+    raise FormatError(
+        f"expected a {METADATA} at the root; there is none", rule="rfc9/root", hint="Check that this is OME-Zarr."
+    )
+
+
+def _read(source: Source, key: str) -> Document:
+    return parse_document(source.read(key), key)
+
+
+def _version(document: Document) -> str | None:
+    return as_text(as_object(as_object(document.get("attributes")).get("ome")).get("version"))
+
+
+def _above(node: str) -> Iterator[str]:
+    """Yield the paths of the groups above `node`, the root first."""
+    parts = node.split("/") if node else []
+    for depth in range(len(parts)):
+        yield "/".join(parts[:depth])
+
+
+def _is_below(path: str, dropped: set[str]) -> bool:
+    """Tell whether a node, or one above it, is left out."""
+    while path:
+        if path in dropped:
+            return True
+        path = path.rpartition("/")[0]
+    return False
+
+
+def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> list[str]:
+    """Leave out copies of metadata that changed (a group's ``consolidated_metadata``), in place; return a note."""
+    stale: set[str] = set()
+    for path in (*changed, *dropped):
+        stale.update(_above(path))
+    found = [path for path in kept if path in stale and kept[path].get("consolidated_metadata") is not None]
+    for path in found:
+        document = changed.get(path, kept[path])
+        changed[path] = {name: value for name, value in document.items() if name != "consolidated_metadata"}
+    if not found:
+        return []
+    note = "left out the copies of other nodes' metadata (consolidated_metadata), which no longer fit"
+    return [tell(found[0], len(found), note)]

@@ -1,0 +1,391 @@
+"""Which of the values found in a damaged archive belong to its hierarchy, and under which keys.
+
+A value that is found is right, as its CRC-32 says. Its key is another matter: no checksum covers it. A key counts when
+the directory confirms it, or else when it fits the hierarchy and nothing speaks for another one. What is in doubt is
+lost rather than misplaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.names import name_fault
+from ozx.archive.recovery import FoundEntry, iter_found_value
+from ozx.archive.recovery_directory import Evidence, LostEntry, repeated_names
+from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.keys import (
+    METADATA,
+    breadth_first,
+    hierarchy_order,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+)
+from ozx.hierarchy.skeleton import Skeleton, document_key, parent_of, parse_metadata
+
+__all__ = ["Salvage", "salvage"]
+
+Rank = tuple[Any, ...]
+
+_NUMBERS = re.compile("(/[0-9]+)+")
+# A larger document is none that anybody wrote.
+_LONGEST_DOCUMENT = 256 << 20
+# OME-Zarr 0.5, "bioformats2raw.layout": the one file besides nodes that the specification names.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+@dataclass(slots=True)
+class Salvage:
+    """What is to be written, in the order of an archive, and what is not.
+
+    Attributes
+    ----------
+    evidence
+        What it was made from.
+    skeleton
+        The nodes.
+    indices
+        The entries to write.
+    names
+        Their keys, where that is not the name in their local header.
+    made
+        Documents that are written though none was found, by key: copies from consolidated metadata, empty groups.
+    copied
+        Which of these are copies.
+    lost
+        What was there and could not be had.
+    orphans
+        Path of each array without metadata to the number of its values, which are left out.
+    unconfirmed
+        How many keys stand in a local header alone.
+    repeated
+        How many keys had several values, of which the last counts.
+    """
+
+    evidence: Evidence
+    skeleton: Skeleton
+    indices: list[int] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    made: dict[str, bytes] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)
+    lost: list[LostEntry] = field(default_factory=list)
+    orphans: dict[str, int] = field(default_factory=dict)
+    unconfirmed: int = 0
+    repeated: int = 0
+
+    def key(self, index: int) -> str:
+        """Return the key of an entry."""
+        return self.names.get(index) or self.evidence.entries.names[index]
+
+    def entry(self, index: int) -> FoundEntry:
+        """Return an entry with the key it is to have."""
+        return self.evidence.entries[index]._replace(name=self.key(index))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is, or may be, lost."""
+        return self.evidence.is_complete and not self.lost
+
+
+def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
+    """Return what can be written of a damaged archive.
+
+    Parameters
+    ----------
+    source
+        The archive; metadata is read from it.
+    evidence
+        What was found in it.
+    """
+    judge = _Judge(source, evidence)
+    judge.read_documents()
+    judge.settle_disputes()
+    judge.check_values()
+    judge.take_last_values()
+    judge.complete_nodes()
+    return judge.finish()
+
+
+class _Judge:
+    def __init__(self, source: ByteSource, evidence: Evidence) -> None:
+        self._source = source
+        self._evidence = evidence
+        self._result = Salvage(evidence, Skeleton(), lost=list(evidence.lost))
+        self._order = [int(index) for index in evidence.order]
+        self._rejected: set[int] = set()
+        self._around: dict[int, tuple[str | None, str | None]] = {}
+        self._unsettled = {index for index in self._order if index in evidence.disputed}
+
+    # --- metadata -----------------------------------------------------------------------------------------------------
+
+    def read_documents(self) -> None:
+        """Put the nodes together; a document that is likelier another node's is rejected."""
+        self._add_documents()
+        self._look_around()
+        wanted, needed = self._wanted_nodes(), self._needed_nodes()
+        misplaced = []
+        for index in self._unconfirmed():
+            name = self._name(index)
+            if is_metadata_key(name):
+                better = [key for key in map(document_key, wanted) if _differ_by_one(key, name)]
+                is_better_here = index in self._around and any(self._is_in_place(index, key) for key in better)
+                if is_better_here or (better and node_of(name) not in needed):
+                    misplaced.append(index)
+        for index in misplaced:
+            self._reject(index, "its name is likely damaged: one much like it is missing")
+        if misplaced:
+            self._result.skeleton = Skeleton()
+            self._add_documents()
+
+    def _add_documents(self) -> None:
+        for index in self._kept():
+            name = self._name(index)
+            if name_fault(name) is not None:
+                self._reject(index, "its name is damaged")
+            elif is_metadata_key(name) or is_legacy_metadata_key(name):
+                document = parse_metadata(name, self._read(index))
+                if document is not None:
+                    self._result.skeleton.add(name, document)
+                elif not self._evidence.confirmed[index]:
+                    self._reject(index, "its name is damaged: the value is no metadata")
+
+    def _wanted_nodes(self) -> set[str]:
+        """Return the paths of nodes that have no metadata, though something leads to them."""
+        skeleton = self._result.skeleton
+        wanted = {"", *skeleton.mentioned, *skeleton.missing_groups()}
+        for index in self._kept():
+            array = looks_like_chunk(self._name(index))
+            if array is not None:
+                wanted.add(array)
+        return {path for path in wanted if path not in skeleton.nodes}
+
+    def _needed_nodes(self) -> set[str]:
+        """Return the paths of nodes that others lead to, or that have something below them."""
+        skeleton = self._result.skeleton
+        chunks = filter(None, map(looks_like_chunk, self._names()))
+        return {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes), *chunks}
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def settle_disputes(self) -> None:
+        """Decide between the two names of an entry whose headers disagree; where nothing decides, it is lost."""
+        disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
+        wanted = self._wanted_nodes() if disputed else set()
+        self._look_around()
+        for index in disputed:
+            names = self._evidence.entries.names[index], self._evidence.disputed[index]
+            weights = [self._weight(index, name, wanted) for name in names]
+            if weights[0] == weights[1] and weights[0]:
+                weights = [int(self._is_in_place(index, name)) for name in names]
+            if weights[0] == weights[1]:
+                both = " and ".join(map(repr, names))
+                self._reject(index, f"its name is damaged: its two headers call it {both}", names[1])
+                continue
+            name = names[weights.index(max(weights))]
+            self._unsettled.discard(index)
+            self._evidence.confirmed[index] = 1
+            self._result.names[index] = name
+            self._taken.add(name)
+            document = parse_metadata(name, self._read(index)) if self._is_document(index) else None
+            if document is not None:
+                self._result.skeleton.add(name, document)
+
+    def _weight(self, index: int, name: str, wanted: set[str]) -> int:
+        """Return how well a name fits its value: 0 for not at all."""
+        if name_fault(name) is not None or name in self._taken:
+            return 0
+        role = self._result.skeleton.role(name)
+        if role.kind == "metadata":
+            if parse_metadata(name, self._read(index)) is None:
+                return 0
+            return 3 if node_of(name) in wanted else 2
+        if role.kind == "misfit" or self._is_document(index):
+            return 0
+        return 2 if role.kind == "chunk" else 1
+
+    def check_values(self) -> None:
+        """Reject values whose keys only a local header knows and that do not fit, or fit another place better."""
+        skeleton = self._result.skeleton
+        self._look_around()
+        for index in self._unconfirmed():
+            name = self._name(index)
+            role = skeleton.role(name)
+            if role.kind == "metadata":
+                continue
+            if role.kind == "misfit":
+                self._reject(index, f"its name is damaged: it is no chunk of the array {role.array or 'at the root'}")
+            elif role.kind == "file" and self._is_document(index):
+                self._reject(index, "its name is damaged: the value is metadata")
+            elif role.kind == "file" and self._is_unlikely_file(name):
+                self._reject(index, "its name is likely damaged: one much like it is missing")
+            elif role.kind == "chunk" and index in self._around and self._has_better_name(index):
+                self._reject(index, "its name is likely damaged: it is out of order, and one much like it is missing")
+
+    def _has_better_name(self, index: int) -> bool:
+        """Tell whether another chunk is missing where this one stands, whose key differs in one character."""
+        name, skeleton = self._name(index), self._result.skeleton
+        for position, character in enumerate(name):
+            for other in "0123456789" if character.isdigit() else "":
+                key = f"{name[:position]}{other}{name[position + 1 :]}"
+                if key not in self._taken and skeleton.role(key).kind == "chunk" and self._is_in_place(index, key):
+                    return True
+        return False
+
+    def _is_unlikely_file(self, name: str) -> bool:
+        """Tell whether the key of a file that is no part of a node is another key with one character damaged."""
+        if not name.isprintable() or (
+            _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
+        ):
+            return True
+        others = (f"{name[:position]}/{name[position + 1 :]}" for position in range(1, len(name) - 1))
+        return any(key not in self._taken and self._result.skeleton.role(key).kind == "chunk" for key in others)
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """The keys that nobody doubts, and those that are known to be lost."""
+        return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
+
+    def _is_in_place(self, index: int, name: str) -> bool:
+        before, after = self._around[index]
+        here = _rank(name)
+        return (before is None or _rank(before) < here) and (after is None or here < _rank(after))
+
+    def _look_around(self) -> None:
+        """Note the neighbours of the entries in dispute, and of those that alone break the order of theirs.
+
+        Where there are holes an `OzxStore` was at work, which writes to what is free: then the order says nothing.
+        """
+        self._around.clear()
+        if self._evidence.has_holes or not self._order:
+            self._around.update(dict.fromkeys(self._unsettled, (None, None)))
+            return
+        if not self._unsettled and all(map(self._evidence.confirmed.__getitem__, self._order)):
+            return
+        before: tuple[str | None, Rank] = None, ()
+        here: tuple[int, str, Rank] | None = None
+        waiting: list[int] = []
+        for index in [*self._order, None]:
+            if index is not None and index in self._unsettled:
+                waiting.append(index)
+            if index is not None and (index in self._rejected or index in self._unsettled):
+                continue
+            name = None if index is None else self._name(index)
+            rank: Rank = () if name is None else _rank(name)
+            last = None if here is None else here[1]
+            self._around.update((other, (last, name)) for other in waiting)
+            waiting.clear()
+            if here is not None:
+                follows, precedes = before[0] is None or before[1] < here[2], name is None or here[2] < rank
+                are_sorted = before[0] is None or name is None or before[1] < rank
+                if not (follows and precedes) and are_sorted:
+                    self._around[here[0]] = before[0], name
+                before = here[1], here[2]
+            here = None if index is None or name is None else (index, name, rank)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def take_last_values(self) -> None:
+        """Of several values with one key, keep the last, which is what their writer meant; none when that is damaged.
+
+        One that the end of the file cuts off was being written: then the value before it counts.
+        """
+        entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
+        kept = [index for index in self._kept() if index not in self._unsettled]
+        names = [self._name(index) for index in kept]
+        for places in repeated_names(names).values():
+            result.repeated += 1
+            self._rejected.update(kept[place] for place in places[:-1])
+        lost = {entry.name: entry for entry in self._evidence.lost}
+        rejected = result.lost[len(self._evidence.lost) :]
+        for index in [index for index in self._kept() if self._name(index) in lost] if lost else ():
+            entry = lost[self._name(index)]
+            if entry.start < entries.starts[index]:
+                del lost[entry.name]
+            elif entry.name in cut_off:
+                lost[entry.name] = replace(entry, reason=f"{entry.reason}; an earlier value was taken")
+            else:
+                self._rejected.add(index)
+        result.lost = [*lost.values(), *rejected]
+
+    def complete_nodes(self) -> None:
+        """Leave out the chunks of arrays without metadata, and give every node its parents."""
+        result, skeleton = self._result, self._result.skeleton
+        has_nodes = bool(skeleton.nodes) and not any(map(is_legacy_metadata_key, self._names()))
+        lost = {node_of(entry.name) for entry in result.lost if is_metadata_key(entry.name)}
+        for path in sorted(self._wanted_nodes() | lost) if has_nodes else ():
+            copy = None if path in skeleton.nodes else skeleton.replacement(path)
+            if copy is not None:
+                key = document_key(path)
+                result.made[key] = copy
+                result.copied.append(key)
+                skeleton.add(key, parse_metadata(key, copy) or {})
+        for index in self._kept():
+            array = self._lost_array(self._name(index), lost)
+            if array is not None and has_nodes and (array in lost or not self._evidence.is_whole):
+                self._rejected.add(index)
+                result.orphans[array] = result.orphans.get(array, 0) + 1
+        for path in list(skeleton.missing_groups()) if has_nodes else ():
+            if path:
+                result.made[document_key(path)] = skeleton.empty_group()
+                skeleton.nodes[path] = "group"
+
+    def _lost_array(self, name: str, lost: set[str]) -> str | None:
+        """Return the path of the array whose chunk `name` is, where that array has no metadata."""
+        skeleton = self._result.skeleton
+        array = looks_like_chunk(name)
+        if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array
+            array = next(
+                (path for path in lost if name.startswith(f"{path}/") and _NUMBERS.fullmatch(name, len(path))), None
+            )
+        is_known = array is None or array in skeleton.grids or skeleton.role(name).kind != "file"
+        return None if is_known else array
+
+    def finish(self) -> Salvage:
+        """Return the result."""
+        result = self._result
+        result.indices = list(self._kept())
+        result.unconfirmed = sum(not self._evidence.confirmed[index] for index in result.indices)
+        if any(first >= second for first, second in pairwise(map(_rank, self._names()))):
+            result.indices.sort(key=lambda index: _rank(self._name(index)))
+        return result
+
+    def _name(self, index: int) -> str:
+        return self._result.key(index)
+
+    def _names(self) -> Iterator[str]:
+        return map(self._name, self._kept())
+
+    def _kept(self) -> Iterator[int]:
+        return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
+
+    def _unconfirmed(self) -> list[int]:
+        return [index for index in self._kept() if not self._evidence.confirmed[index]]
+
+    def _reject(self, index: int, reason: str, name: str | None = None) -> None:
+        self._rejected.add(index)
+        start = self._evidence.entries.starts[index]
+        self._result.lost.append(LostEntry(name or self._name(index), reason, start))
+
+    def _is_document(self, index: int) -> bool:
+        """Tell whether the value is what a ``zarr.json`` holds."""
+        first = next(iter_found_value(self._source, self._evidence.entries[index]), b"")
+        return first.lstrip().startswith(b"{") and parse_metadata(METADATA, self._read(index)) is not None
+
+    def _read(self, index: int) -> bytes:
+        entry = self._evidence.entries[index]
+        return b"".join(iter_found_value(self._source, entry)) if entry.size <= _LONGEST_DOCUMENT else b""
+
+
+def _rank(name: str) -> Rank:
+    """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order."""
+    return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
+
+
+def _differ_by_one(first: str, second: str) -> bool:
+    return len(first) == len(second) and sum(a != b for a, b in zip(first, second, strict=True)) == 1

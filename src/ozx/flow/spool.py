@@ -1,0 +1,79 @@
+"""Bytes that wait to be written: a few in memory, many in a temporary file."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ozx.flow.entry import BytesPart, Part
+
+__all__ = ["Spool"]
+
+_IN_MEMORY = 128 << 20
+_BLOCK = 1 << 20
+
+
+class Spool:
+    """Keeps values until nobody holds one of their parts any more.
+
+    Parameters
+    ----------
+    in_memory
+        How many bytes are kept in memory at most.
+
+    Examples
+    --------
+    >>> spool = Spool(in_memory=4)
+    >>> [b"".join(spool.add(data).iter_blocks()) for data in (b"near", b"far")]
+    [b'near', b'far']
+    """
+
+    def __init__(self, in_memory: int = _IN_MEMORY) -> None:
+        self._room = in_memory
+        self._file: _SpoolFile | None = None
+
+    def add(self, data: bytes) -> Part:
+        """Take a value; its part can be read as soon as it is returned."""
+        if len(data) <= self._room:
+            self._room -= len(data)
+            return BytesPart(data)
+        if self._file is None:
+            self._file = _SpoolFile()
+        return self._file.add(data)
+
+
+class _SpoolFile:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
+        self._size = 0
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def add(self, data: bytes) -> Part:
+        with self._lock:
+            self._file.seek(self._size)
+            self._file.write(data)
+            part = _SpooledPart(self, self._size, len(data))
+            self._size += len(data)
+            return part
+
+    def read(self, offset: int, length: int) -> bytes:
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(length)
+
+
+@dataclass(frozen=True, slots=True)
+class _SpooledPart:
+    file: _SpoolFile
+    offset: int
+    length: int
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes."""
+        for done in range(0, self.length, _BLOCK):
+            yield self.file.read(self.offset + done, min(_BLOCK, self.length - done))

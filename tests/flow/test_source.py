@@ -1,0 +1,134 @@
+"""Directories and archives as sources: the same keys, values and refusals."""
+
+import os
+import zipfile
+
+import pytest
+from hierarchies import make_image, tree
+from packed import pack_tree, sort_values, zip_values
+from resharding import archive_source, directory_source
+
+from ozx.errors import FormatError
+from ozx.flow.entry import read_part
+
+KINDS = ["directory", "packed", "shuffled", "deflated"]
+
+
+def make_source(kind, tmp_path):
+    root = make_image(tmp_path / "h", {f"0/c/{y}/{x}": os.urandom(1000) for y in range(12) for x in range(2)})
+    for key in ("zzz", "0/notes", "labels/zarr.json", "0/é.txt"):
+        path = root / key
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(key.encode())
+    values = sort_values(tree(root))
+    if kind == "directory":
+        return values, directory_source(root)
+    path = tmp_path / "a.zip"
+    if kind == "packed":
+        pack_tree(root, path)
+    else:
+        zip_values(path, {"0/": b""} | dict(sorted(values.items(), reverse=True)), deflated=kind == "deflated")
+    return values, archive_source(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_come_in_the_order_of_an_archive_and_values_in_any(tmp_path, kind):
+    values, source = make_source(kind, tmp_path)
+    assert list(source.iter_keys()) == list(values)
+    assert len(source) == len(values)
+    assert {key: source.read(key) for key in values} == values
+    assert {key: source.size(key) for key in values} == {key: len(value) for key, value in values.items()}
+    assert [read_part(part) for part in source.parts(list(values))] == list(values.values())
+    assert [read_part(part) for part in source.parts([])] == []
+    assert {key: b"".join(source.entry(key).iter_blocks()) for key in values} == values
+    assert all(key in source for key in values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ["none", "0", "0/", "0/c/0", "0/c/12/0", "0/c/é", "labels/x/zarr.json", ""])
+def test_other_keys_there_are_not(tmp_path, kind, key):
+    _, source = make_source(kind, tmp_path)
+    assert key not in source
+    if key == "0/" and kind in ("shuffled", "deflated"):  # an entry of a folder
+        return
+    for ask in (source.read, source.size, source.part, source.entry):
+        with pytest.raises(KeyError):
+            ask(key)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_are_divided(tmp_path, kind):
+    values, source = make_source(kind, tmp_path)
+    value = values["0/c/1/1"]
+    assert read_part(source.part("0/c/1/1", 10, 20)) == value[10:30]
+    assert read_part(source.part("0/c/1/1", 10)) == value[10:]
+    assert source.part("0/c/1/1", 990).length == 10
+    (whole,) = source.parts(["0/c/1/1"])
+    assert read_part(whole.span(5, 100).span(5, 10)) == value[10:20]
+    assert read_part(whole.span(0, 0)) == b""
+
+
+def test_checksums_are_known_where_there_are_some(tmp_path):
+    values, source = make_source("packed", tmp_path)
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert {key: source.crc32(key) for key in values} == {info.filename: info.CRC for info in archive.infolist()}
+    assert directory_source(tmp_path / "h").crc32("zzz") is None
+
+
+@pytest.mark.parametrize("kind", ["directory", "packed", "deflated"])
+def test_an_archive_in_a_hierarchy_is_not_copied(tmp_path, kind):
+    root = make_image(tmp_path / "h")
+    with zipfile.ZipFile(root / "0" / "archive", "w") as archive:
+        archive.writestr("zarr.json", b"{}")
+    (root / "0" / "chance").write_bytes(b"PK\x03\x04 by chance")
+    if kind == "directory":
+        source = directory_source(root)
+    else:
+        path = tmp_path / "a.zip"
+        source = archive_source(zip_values(path, tree(root), deflated=kind == "deflated"))
+    with pytest.raises(FormatError) as caught:
+        source.entry("0/archive")
+    assert caught.value.rule == "rfc9/not-embedded"
+    assert b"".join(source.entry("0/chance").iter_blocks()) == b"PK\x03\x04 by chance"
+
+
+def test_metadata_that_changes_between_two_readings_is_refused(tmp_path):
+    _, source = make_source("directory", tmp_path)
+    source.read("zarr.json")
+    (tmp_path / "h/zarr.json").write_bytes(b"{}")
+    with pytest.raises(FormatError, match="changed while it was read"):
+        source.read("zarr.json")
+
+
+def test_an_archive_that_changes_is_refused(tmp_path):
+    _, source = make_source("packed", tmp_path)
+    source.read("zarr.json")
+    os.utime(tmp_path / "a.zip", ns=(1, 1))
+    with pytest.raises(FormatError, match="changed while it was read"):
+        source.check_unchanged()
+
+
+@pytest.mark.parametrize("deflated", [False, True])
+def test_a_damaged_value_is_not_divided(tmp_path, deflated):
+    path = zip_values(tmp_path / "a.zip", {"0/c/0": b"value" * 100}, deflated=deflated)
+    data = bytearray(path.read_bytes())
+    data[14] ^= 1  # the CRC-32 of the local header
+    data[data.index(b"PK\x01\x02") + 16] ^= 1  # and that of the directory
+    path.write_bytes(data)
+    source = archive_source(path)
+    for ask in (lambda: source.part("0/c/0", 1, 2), lambda: source.read("0/c/0"), lambda: whole(source)):
+        with pytest.raises(FormatError) as caught:
+            ask()
+        assert caught.value.rule == "zip/crc"
+
+
+def whole(source):
+    (part,) = source.parts(["0/c/0"])
+    part.read_into(memoryview(bytearray(part.length)))
+
+
+def test_more_inflated_values_than_are_kept_are_inflated_again(tmp_path):
+    values = {f"0/c/{n}": bytes([n]) * 1000 for n in range(5)}
+    source = archive_source(zip_values(tmp_path / "a.zip", values, deflated=True))
+    spans = [source.part(key, 10, 5) for key in values]
+    assert [read_part(span) for span in spans] == [bytes([n]) * 5 for n in range(5)]

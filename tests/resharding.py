@@ -1,0 +1,120 @@
+"""Arrays written by zarr-python and re-laid by ozx, for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.writer import ArchiveWriter
+from ozx.flow.archive_sink import write_entries
+from ozx.flow.archive_source import ArchiveSource
+from ozx.flow.directory_source import DirectorySource
+from ozx.flow.entry import read_part
+from ozx.flow.inner_chunks import InnerChunks
+from ozx.flow.listing import list_directory
+from ozx.flow.reshard import iter_resharded
+from ozx.flow.stored_chunks import SourceChunks, iter_key_groups
+from ozx.hierarchy.layout import parse_layout, relayout_document
+from ozx.progress import NO_PROGRESS
+
+PATH = "0"
+
+
+def directory_source(root):
+    return DirectorySource(list_directory(str(root)))
+
+
+def archive_source(path):
+    reader = ArchiveReader(str(path))
+    reader.check()
+    return ArchiveSource(reader)
+
+
+def stored_chunks(source, path=PATH):
+    """Return the array's document, its layout and what is stored of it."""
+    document = json.loads(source.read(f"{path}/zarr.json"))
+    layout = parse_layout(document, path)
+    groups = [group for group in iter_key_groups(source.iter_keys(), {path: layout}) if group.path == path]
+    numbers = groups[0].numbers if groups else np.empty(0, np.int64)
+    return document, layout, SourceChunks(source, path, layout, numbers)
+
+
+def resharded(source, shards, path=PATH):
+    """Return the re-laid array's document, and its entries, which are not read yet."""
+    document, layout, stored = stored_chunks(source, path)
+    new = relayout_document(document, shards)
+    return new, iter_resharded(stored, layout, parse_layout(new, path), path)
+
+
+def reshard_to_directory(source, target, shards, path=PATH):
+    """Write the re-laid array, by itself, as a directory."""
+    document, entries = resharded(source, shards, path)
+    target = Path(target)
+    (target / path).mkdir(parents=True)
+    (target / path / "zarr.json").write_text(json.dumps(document))
+    for entry in entries:
+        file = target / entry.key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"".join(entry.iter_blocks()))
+    return target
+
+
+def reshard_to_archive(source, target, shards, path=PATH, *, write=write_entries):
+    """Write the re-laid array, by itself, as an archive."""
+    document, entries = resharded(source, shards, path)
+    with open(target, "w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        writer.add("zarr.json", b'{"zarr_format":3,"node_type":"group","attributes":{}}')
+        writer.add(f"{path}/zarr.json", json.dumps(document).encode())
+        write(writer, entries, NO_PROGRESS)
+        writer.finish()
+    return target
+
+
+def chunk_digests(source, path=PATH):
+    """Return the SHA-256 of every encoded chunk by its number."""
+    _, layout, stored = stored_chunks(source, path)
+    chunks = InnerChunks(stored, layout)
+    numbers = chunks.blocks((1,) * len(layout.grid))
+    found = chunks.find(numbers, is_joined=False)
+    return {
+        int(numbers[position]): hashlib.sha256(read_part(part)).hexdigest()
+        for position, part in zip(found.positions, found.parts, strict=True)
+    }
+
+
+def write_array(root, data, chunks, *, path=PATH, shards=None, missing=(), **options):
+    """Have zarr-python write `data`, and delete some of its chunks."""
+    options = {"compressors": None, "fill_value": 0} | options
+    array = zarr.create_array(
+        f"{root}/{path}", shape=data.shape, dtype=data.dtype, chunks=chunks, shards=shards, zarr_format=3, **options
+    )
+    array[...] = data
+    for key in missing:
+        Path(root, path, key).unlink()
+    return array
+
+
+def values(root, path=PATH):
+    """Return the values that zarr-python reads."""
+    return np.asarray(zarr.open_array(f"{root}/{path}", mode="r")[...])
+
+
+def same(first, second):
+    """Tell whether two arrays have the same type and bits, NaNs' payloads included."""
+    return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
+
+
+def archive_digests(path):
+    """Return the SHA-256 of every encoded chunk of an archive, by array and number."""
+    source, found = archive_source(path), {}
+    for key in source.iter_keys():
+        if key.endswith("/zarr.json") and json.loads(source.read(key)).get("node_type") == "array":
+            array = key.removesuffix("/zarr.json")
+            found[array] = chunk_digests(source, array)
+    return found
