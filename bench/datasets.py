@@ -111,3 +111,48 @@ def make_images(folder: Path, *, quick: bool) -> Path:
 def archive_of(root: Path) -> Path:
     """Return the .ozx file that is made of a directory."""
     return root.with_name(root.name.removesuffix(".ome.zarr") + ".ozx")
+
+
+def make_chunked_image(folder: Path, *, quick: bool) -> tuple[Path, Path]:
+    """Return a directory with an image in compressed chunks of 512 × 512, and the same as OME-Zarr 0.4.
+
+    Planes of 4096 × 4096 (uint16), as many as take 2 GiB when compressed; each is the first one turned by some rows of
+    chunks, so that they are made fast.
+    """
+    import zarr
+    from zarr.codecs import BloscCodec
+
+    root, old = folder / f"chunked{'-quick' if quick else ''}.ome.zarr", folder / "chunked-0.4.zarr"
+    if quick:
+        old = folder / "chunked-quick-0.4.zarr"
+    if root.is_dir():
+        return root, old
+    side, planes = 4096, 2 if quick else 100
+    noise = np.random.default_rng(3)
+    plane = (noise.poisson(300, (side, side)) * (1 + np.hypot(*np.mgrid[0:8:4096j, 0:8:4096j]))).astype("uint16")
+    staging = root.with_suffix(".staging")
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    scale = [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]
+    multiscales = [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}]
+    options = {"shape": (planes, side, side), "chunks": (1, 512, 512), "dtype": "uint16", "fill_value": 0}
+    group = zarr.open_group(staging, mode="w", attributes={"ome": {"version": "0.5", "multiscales": multiscales}})
+    codec = BloscCodec(cname="zstd", clevel=1, shuffle="shuffle", typesize=2)
+    group.create_array("0", compressors=codec, dimension_names=list("zyx"), **options)[0] = plane
+    multiscales[0]["version"] = "0.4"
+    staging_old = old.with_suffix(".staging")
+    group = zarr.open_group(staging_old, mode="w", zarr_format=2, attributes={"multiscales": multiscales})
+    compressor = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 1, "blocksize": 0}
+    keys = {"name": "v2", "separator": "."}
+    group.create_array("0", compressors=compressor, chunk_key_encoding=keys, **options)
+    for z in range(planes):
+        (staging / "0" / "c" / str(z)).mkdir(exist_ok=True)
+        for y in range(8):
+            (staging / "0" / "c" / str(z) / str(y)).mkdir(exist_ok=True)
+            for x in range(8):
+                chunk = (staging / "0" / "c" / "0" / str((y + z) % 8) / str(x)).read_bytes()
+                if z:
+                    (staging / "0" / "c" / str(z) / str(y) / str(x)).write_bytes(chunk)
+                (staging_old / "0" / f"{z}.{y}.{x}").write_bytes(chunk)
+    staging_old.rename(old)
+    staging.rename(root)
+    return root, old

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import containers
+import resharding
 import stores
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
 
-GROUPS: dict[str, Callable[..., Iterable[Table]]] = {**containers.GROUPS, **stores.GROUPS}
+GROUPS: dict[str, Callable[..., Iterable[Table]]] = {**containers.GROUPS, **stores.GROUPS, **resharding.GROUPS}
 
 
 def write_section(group: str, body: str) -> None:

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     )
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import edit
+    from ozx.operations.extract import extract
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
     from ozx.operations.read_value import read_value
+    from ozx.operations.recover import recover
+    from ozx.operations.repack import repack
     from ozx.operations.unpack import unpack
     from ozx.progress import Progress
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
@@ -53,6 +56,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "edit",
+    "extract",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -60,6 +64,8 @@ __all__ = [
     "pack",
     "pack_many",
     "read_value",
+    "recover",
+    "repack",
     "unpack",
     "validate",
 ]
@@ -78,6 +84,7 @@ _HOMES = {
     "UnsupportedError": "ozx.errors:UnsupportedError",
     "UsageError": "ozx.errors:UsageError",
     "edit": "ozx.operations.edit:edit",
+    "extract": "ozx.operations.extract:extract",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",
     "list_entries": "ozx.operations.list_entries:list_entries",
@@ -85,6 +92,8 @@ _HOMES = {
     "pack": "ozx.operations.pack:pack",
     "pack_many": "ozx.operations.pack:pack_many",
     "read_value": "ozx.operations.read_value:read_value",
+    "repack": "ozx.operations.repack:repack",
+    "recover": "ozx.operations.recover:recover",
     "unpack": "ozx.operations.unpack:unpack",
     "validate": "ozx.validation.validate:validate",
 }

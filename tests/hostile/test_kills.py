@@ -13,6 +13,7 @@ from hierarchies import make_image, tree
 
 import ozx
 from ozx import atomic
+from ozx.flow.plain_content import PlainContent
 from ozx.operations import pack as pack_module
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -131,7 +132,7 @@ class Steps:
         self.deadly, self.count = deadly, 0
         for module, name in self.NAMES:
             setattr(module, name, self.counted(getattr(module, name)))
-        pack_module._verify = self.counted(pack_module._verify)
+        PlainContent.verify = self.counted(PlainContent.verify)
         pack_module.remove_tree = self.counted(pack_module.remove_tree)
 
     def counted(self, function):

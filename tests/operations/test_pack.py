@@ -12,6 +12,7 @@ from hierarchies import FIXTURES, make_image, tree
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
+from ozx.flow.plain_content import PlainContent
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations import pack as module
 from ozx.operations.pack import default_output, pack, pack_many
@@ -185,11 +186,18 @@ def test_a_wrong_source_is_refused_and_nothing_is_written(tmp_path, case, force)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == ({"a.ozx": b"old"} if force else {})
 
 
-def test_a_zarr_v2_hierarchy_is_refused_with_the_way_to_convert_it(tmp_path):
-    with pytest.raises(FormatError, match=r"0\.4|Zarr v2") as caught:
-        pack(FIXTURES / "legacy.ome.zarr", tmp_path / "a.ozx")
-    assert "repack" in caught.value.hint or "convert" in caught.value.hint
-    assert os.listdir(tmp_path) == []
+def test_old_versions_and_mixed_ones_are_refused_with_a_way_out(tmp_path):
+    root = shutil.copytree(FIXTURES / "legacy.ome.zarr", tmp_path / "h")
+    attributes = json.loads((root / ".zattrs").read_text())
+    attributes["multiscales"][0]["version"] = "0.2"
+    (root / ".zattrs").write_text(json.dumps(attributes))
+    with pytest.raises(OzxError, match=r"0\.2") as caught:
+        pack(root, tmp_path / "a.ozx")
+    assert caught.value.hint
+    shutil.copyfile(FIXTURES / "image.ome.zarr" / "0" / "zarr.json", root / "0" / "zarr.json")
+    with pytest.raises(OzxError, match="Zarr v3"):
+        pack(root, tmp_path / "a.ozx")
+    assert os.listdir(tmp_path) == ["h"]
 
 
 @pytest.mark.parametrize(("name", "hint"), [("a.ozx", "run ozx unpack first"), ("a.txt", "zarr.json in it")])
@@ -268,17 +276,17 @@ def test_verify_and_remove_the_source(tmp_path, image):
 @pytest.mark.parametrize("what", ["value", "missing"])
 def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, monkeypatch, what):
     root = shutil.copytree(image, tmp_path / "h")
-    original = module._verify
+    original = PlainContent.verify
 
-    def damage(path, listing, progress):
-        victim = listing.folders[-1]
+    def damage(content, path, progress):
+        victim = content._listing.folders[-1]
         if what == "missing":
             victim.names.append("extra")
         else:
             (root / victim.prefix / victim.names[-1]).write_bytes(b"changed afterwards")
-        original(path, listing, progress)
+        original(content, path, progress)
 
-    monkeypatch.setattr(module, "_verify", damage)
+    monkeypatch.setattr(PlainContent, "verify", damage)
     with pytest.raises((ResourceError, FileNotFoundError)):
         pack(root, tmp_path / "a.ozx", remove_source=True)
     assert root.is_dir()

@@ -21,11 +21,14 @@ __all__ = ["main", "run"]
 COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn an .ozx file back into a directory.",
+    "repack": "Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.",
+    "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
+    "recover": "Save what is left of a damaged or unfinished .ozx file.",
     "rules": "Explain what a finding means and how to mend it.",
 }
 

@@ -27,6 +27,11 @@ __all__ = ["command"]
 @click.option("--remove-source", is_flag=True, help="Delete each source after its file was verified.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
 @click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
+@click.option(
+    "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
+)
+@click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -40,6 +45,9 @@ def command(
     remove_source: bool,
     checksum: str | None,
     resume: bool,
+    shards: str,
+    chunks: str | None,
+    codec: str | None,
     no_sync: bool,
     as_json: bool,
     quiet: bool,
@@ -49,12 +57,14 @@ def command(
     SOURCE is a directory with a zarr.json in it; cells.ome.zarr becomes cells.ozx beside it. Two arguments are
     SOURCE and OUT when the second ends in .ozx or .zip, or does not exist; otherwise all are sources.
 
-    Values are copied byte for byte. The file appears under its name only when it is complete.
+    Values are copied byte for byte; --shards moves chunks without decoding them, as does the conversion of OME-Zarr
+    0.4 to 0.5, which pack does by itself. The file appears under its name only when it is complete.
 
     \b
     Examples:
       ozx pack cells.ome.zarr
       ozx pack cells.ome.zarr /data/cells.ozx --verify
+      ozx pack plate.ome.zarr --shards auto
       ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
     """
     sources, out = _split_arguments(arguments, out_dir)
@@ -64,6 +74,9 @@ def command(
         "remove_source": remove_source,
         "checksum": checksum,
         "resume": resume,
+        "shards": shards,
+        "chunks": chunks,
+        "codec": codec,
         "sync": not no_sync,
     }
     with progress_bar(quiet=quiet or as_json) as progress:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from ozx.archive.writer import ArchiveWriter
 from ozx.atomic import check_target, remove_tree, replacing_file
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow import fast_packing
-from ozx.flow.archive_sink import write_entries
 from ozx.flow.checksum import sha256_of, write_checksum_file
-from ozx.flow.directory_source import MetadataFiles, iter_entries
-from ozx.flow.listing import Listing, list_directory
+from ozx.flow.listing import list_directory
 from ozx.flow.location import given_path
-from ozx.hierarchy.comment import make_comment
+from ozx.flow.plain_content import PlainContent
+from ozx.flow.target import check_place
 from ozx.hierarchy.documents import parse_document
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA
+from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 from ozx.validation.rfc9_rules import check_metadata
 
@@ -29,6 +26,9 @@ __all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"
 _MANY_ENTRIES = 10_000
 
 StrPath = str | os.PathLike[str]
+LayoutWish = tuple[str | Mapping[str, int], str | Mapping[str, int] | None, str | None]
+
+_AS_IT_IS: LayoutWish = ("keep", None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,21 @@ class PackManyResult:
         return {"schema": 1, "results": [result.to_dict() for result in self.results]}
 
 
+class _Content(Protocol):
+    """What goes into the file: a directory as it is, or laid out anew."""
+
+    @property
+    def metadata(self) -> Mapping[str, bytes]: ...
+    @property
+    def legacy_keys(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    def count_bytes(self) -> int: ...
+    def is_in(self, archive: str) -> bool: ...
+    def write(self, descriptor: int, version: str, progress: Progress) -> tuple[int, int]: ...
+    def verify(self, archive: str, progress: Progress) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Options:
     force: bool
@@ -91,6 +106,7 @@ class _Options:
     checksum: str | None
     resume: bool
     sync: bool
+    layout: LayoutWish
 
     def check(self) -> None:
         if self.checksum not in (None, "sha256"):
@@ -108,10 +124,15 @@ def pack(
     remove_source: bool = False,
     checksum: str | None = None,
     resume: bool = False,
+    shards: str | Mapping[str, int] = "keep",
+    chunks: str | Mapping[str, int] | None = None,
+    codec: str | None = None,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
     """Make one .ozx file of the OME-Zarr hierarchy in a directory, values byte for byte.
+
+    OME-Zarr 0.4 becomes 0.5 on the way, which is noted: its chunks are moved as they are encoded where 0.5 can say how.
 
     Parameters
     ----------
@@ -129,6 +150,8 @@ def pack(
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
         Do nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's.
+    shards, chunks, codec
+        Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -149,7 +172,7 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync, (shards, chunks, codec))
     options.check()
     root = _root(source)
     target = default_output(root) if out is None else given_path(out)
@@ -166,6 +189,9 @@ def pack_many(
     remove_source: bool = False,
     checksum: str | None = None,
     resume: bool = False,
+    shards: str | Mapping[str, int] = "keep",
+    chunks: str | Mapping[str, int] | None = None,
+    codec: str | None = None,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackManyResult:
@@ -179,7 +205,7 @@ def pack_many(
         The folder for the files, made when it is missing; by default each file goes beside its source.
     jobs
         How many sources are packed at the same time, by threads.
-    force, verify, remove_source, checksum, resume, sync, progress
+    force, verify, remove_source, checksum, resume, shards, chunks, codec, sync, progress
         As for `pack`.
 
     Raises
@@ -187,7 +213,7 @@ def pack_many(
     UsageError
         Two sources would become the same file, or options contradict each other; nothing is packed then.
     """
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync)
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync, (shards, chunks, codec))
     options.check()
     roots = [_root(source) for source in sources]
     targets = [default_output(root, None if out_dir is None else given_path(out_dir)) for root in roots]
@@ -247,64 +273,72 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:
     _check_source(root, options)
-    _check_place(root, target)
+    check_place(root, target)
     listing = list_directory(root)
-    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=_notes(listing, target))
-    if options.resume and os.path.exists(target):
-        from ozx.flow.verification import has_same_keys  # noqa: PLC0415 (numpy, which plain packing needs not)
+    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
+    is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
+    if not is_old and options.layout == _AS_IT_IS:
+        return _pack_content(result, PlainContent(listing), options, progress)
+    # These need numpy, and are slow to import beside packing a small directory.
+    from ozx.flow.conversion_sink import working  # noqa: PLC0415
+    from ozx.flow.converted_content import ConvertedContent  # noqa: PLC0415
+    from ozx.hierarchy.layout_choice import LayoutChoice  # noqa: PLC0415
 
-        if not has_same_keys(target, listing):
+    with working(None, None) as workers:
+        layout = LayoutChoice.parse(*options.layout)
+        try:
+            return _pack_content(result, ConvertedContent(listing, layout, workers), options, progress)
+        except OzxError as error:
+            raise error.at(root) from None
+
+
+def _pack_content(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
+    root, target = result.source, result.path
+    if options.resume and os.path.exists(target):
+        if not content.is_in(target):
             if not options.force:
                 raise UsageError(
                     f"{target} exists, but is not the complete copy of {root}",
                     hint="Give --force (force=True) to replace it.",
                 )
         elif options.checksum is None or os.path.exists(target + ".sha256"):
-            return _finish_skipped(result, listing, options, progress)
+            return _finish_skipped(result, content, options, progress)
     check_target(target, force=options.force)
-    metadata = MetadataFiles(listing)
-    version = _check_hierarchy(root, metadata, listing.legacy_keys)
-    result = _write(result, listing, metadata, version, options, progress)
+    version = _check_hierarchy(root, content)
+    result = _write(result, content, version, options, progress)
     if options.remove_source:
         remove_tree(root)
         result = replace(result, source_removed=True)
     return result
 
 
-def _finish_skipped(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
+def _finish_skipped(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
     """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
     if options.verify:
-        _verify(result.path, listing, progress)
+        content.verify(result.path, progress)
     if options.remove_source:
         remove_tree(result.source)
     return replace(
         result,
         status="skipped",
-        entries=len(listing),
+        entries=_count_entries(result.path),
         bytes=os.stat(result.path).st_size,
+        notes=content.notes,
         verified=options.verify,
         source_removed=options.remove_source,
     )
 
 
-def _write(
-    result: PackResult, listing: Listing, metadata: MetadataFiles, version: str, options: _Options, progress: Progress
-) -> PackResult:
-    total = None if progress is NO_PROGRESS else listing.count_bytes() * (2 if options.verify else 1)
+def _write(result: PackResult, content: _Content, version: str, options: _Options, progress: Progress) -> PackResult:
+    total = None if progress is NO_PROGRESS else content.count_bytes() * (2 if options.verify else 1)
     progress.start(os.path.basename(result.path), total)
     digest = None
     with replacing_file(result.path, force=options.force, sync=options.sync) as new:
-        writer = ArchiveWriter(new.descriptor)
-        write_entries(writer, metadata.iter_entries(), progress)
-        if fast_packing.is_available():
-            fast_packing.write_files(writer, listing.root, listing.folders, progress)
-        else:
-            write_entries(writer, iter_entries(listing, listing.folders), progress)
-        size = writer.finish(make_comment(version, json_first=True))
+        entries, size = content.write(new.descriptor, version, progress)
         if options.verify:
             if options.sync:
                 os.fsync(new.descriptor)
-            _verify(new.path, listing, progress)
+            content.verify(new.path, progress)
         if options.checksum:
             digest = sha256_of(new.path)
     if digest is not None:
@@ -313,18 +347,19 @@ def _write(
     swept = tuple(f"removed {path}, left by a run that was killed" for path in new.swept)
     return replace(
         result,
-        entries=len(listing),
+        entries=entries,
         bytes=size,
-        notes=result.notes + swept,
+        notes=(*_notes(entries, result.path), *content.notes, *swept),
         sha256=digest,
         verified=options.verify,
     )
 
 
-def _verify(archive: str, listing: Listing, progress: Progress) -> None:
-    from ozx.flow.verification import check_same_values  # noqa: PLC0415 (numpy)
+def _count_entries(archive: str) -> int:
+    from ozx.archive.byte_source import FileSource  # noqa: PLC0415
+    from ozx.archive.directory import read_end  # noqa: PLC0415
 
-    check_same_values(archive, listing, progress)
+    return read_end(FileSource(archive)).entries
 
 
 def _check_source(root: str, options: _Options) -> None:
@@ -342,46 +377,24 @@ def _check_source(root: str, options: _Options) -> None:
         raise UsageError(f"{root} is a link: name the directory itself to have it removed")
 
 
-def _check_place(root: str, target: str) -> None:
-    """Refuse a target inside a hierarchy: it would be a file of that hierarchy from then on.
-
-    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
-    """
-    folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
-    real_root = os.path.realpath(root)
-    if folder == real_root or folder.startswith(real_root.rstrip(os.sep) + os.sep):
-        raise UsageError(f"{target} lies inside its own source {root}", hint="Choose a place outside of it.")
-    while True:
-        for name in (METADATA, *LEGACY_METADATA):
-            if os.path.exists(os.path.join(folder, name)):
-                raise UsageError(
-                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 allows no .ozx there",
-                    hint="Name an output, or an --out-dir, outside of it.",
-                )
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return
-        folder = parent
-
-
-def _check_hierarchy(root: str, metadata: MetadataFiles, legacy_keys: Sequence[str]) -> str:
+def _check_hierarchy(root: str, content: _Content) -> str:
     """Return the OME-Zarr version of the root, or raise the first error that the rules find."""
-    for finding in check_metadata(metadata, legacy_keys):
+    for finding in check_metadata(content.metadata, content.legacy_keys):
         if finding.severity == "error":
             raise FormatError(finding.message, path=root, rule=finding.id, hint=finding.hint)
-    document = parse_document(metadata[ROOT_METADATA], ROOT_METADATA)
+    document = parse_document(content.metadata[ROOT_METADATA], ROOT_METADATA)
     version: str = document["attributes"]["ome"]["version"]
     return version
 
 
-def _notes(listing: Listing, target: str) -> tuple[str, ...]:
+def _notes(entries: int, target: str) -> tuple[str, ...]:
     notes = []
     if not target.lower().endswith(".ozx"):
         notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
-    if len(listing) > _MANY_ENTRIES:
+    if entries > _MANY_ENTRIES:
         notes.append(
-            f"{len(listing):,} entries: every reader loads the list of all of them first. Sharding puts many chunks "
-            "into one entry and keeps opening fast (write the arrays with Zarr's sharding codec)"
+            f"{entries:,} entries: every reader loads the list of all of them first. Sharding puts many chunks "
+            "into one entry and keeps opening fast (--shards auto does it, without compressing anything anew)"
         )
     return tuple(notes)
 

@@ -18,7 +18,7 @@ __all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_fau
 # Where `rfc9/sharding` turns from a note into a warning; RFC-9 gives no figure.
 MANY_DATA_ENTRIES = 1000
 
-_CONVERT = "`ozx repack` will convert it to OME-Zarr 0.5 in a later version."
+_CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
 
 _Nodes = Mapping[str, NodeFacts]
 
@@ -181,7 +181,7 @@ def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
         above, (first, count) = item
         more = f" and {count - 1:,} more below it" if count > 1 else ""
         message = f"{above}/{METADATA} is missing, so that the root does not reach {first!r}{more}"
-        hint = f"Write the group's {METADATA}; `ozx repack` will write missing groups in a later version."
+        hint = f"Write the group's {METADATA}; `ozx repack` writes missing groups."
         return make_finding("rfc9/one-hierarchy", message, entry=f"{first}/{METADATA}", hint=hint)
 
     yield from each("rfc9/one-hierarchy", list(hidden.items()), missing)

@@ -9,7 +9,7 @@ __all__ = ["RFC9_RULES"]
 _RFC9 = "RFC-9"
 _R2 = "R2 (2026-04-20)"
 
-_PACK_ANEW = "Unpack it and pack it anew: `ozx unpack FILE`, then `ozx pack`."
+_REPACK = "`ozx repack FILE OUT.ozx` mends it, and copies the values as they are."
 
 RFC9_RULES = (
     Rule(
@@ -21,7 +21,7 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Readers open the root first. OME-Zarr 0.4 (Zarr v2) has no `zarr.json`: RFC-9 begins with OME-Zarr "
         "0.5.",
-        mend="Pack the folder that holds the root's `zarr.json`, not a folder around it.",
+        mend="`ozx repack FILE OUT.ozx` finds the root in a folder; or pack the folder that holds its `zarr.json`.",
     ),
     Rule(
         id="rfc9/one-hierarchy",
@@ -35,8 +35,8 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Zarr libraries hide what the root does not reach. An array or a group without `ome` is Zarr in a "
         "ZIP file, but no OME-Zarr.",
-        mend="Write the missing `zarr.json`, or take out what does not belong to the hierarchy. `ozx repack` will "
-        "write missing groups in a later version.",
+        mend="Write the missing `zarr.json`, or take out what does not belong to the hierarchy. `ozx repack` "
+        "writes missing groups.",
     ),
     Rule(
         id="rfc9/not-embedded",
@@ -69,7 +69,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="The file cannot grow beyond 4 GiB or 65,535 entries without a change of form.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/stored",
@@ -81,7 +81,7 @@ RFC9_RULES = (
         revision=_R2,
         meaning="A part of an entry, such as one chunk of a shard, cannot be read without inflating all before it, "
         "and chunks are compressed already.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/sharding",
@@ -92,7 +92,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Every chunk is an entry of the central directory, which readers load before anything else.",
-        mend="Write the arrays with Zarr's sharding codec. `ozx repack` will assemble shards in a later version.",
+        mend="`ozx repack --shards auto` puts chunks into shards without compressing anything anew.",
     ),
     Rule(
         id="rfc9/root-first",
@@ -102,7 +102,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="A reader has to go through the whole directory to learn what the file holds.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/breadth-first",
@@ -113,7 +113,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Discovering the hierarchy takes many small reads instead of one.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/file-name",
@@ -134,7 +134,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="The comment tells a reader from the file's last bytes that this is OME-Zarr, and of which version.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/comment-version",
@@ -145,7 +145,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="A reader that goes by the comment expects other metadata than there are.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/comment-nul",
@@ -156,7 +156,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Strict JSON parsers refuse the comment.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="rfc9/json-first",
@@ -167,7 +167,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Readers that rely on it do not see the nodes whose `zarr.json` come later.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="zarr/json",

@@ -14,8 +14,8 @@ _OZX_REVISION = "0.1"
 _READERS = "Limits of today's readers"
 _READERS_REVISION = "as of 2026-09"
 
-_COPY_AGAIN = "Copy or download the file again; if it is the only copy, unpack what can be read and pack that."
-_PACK_ANEW = "Unpack it and pack it anew: `ozx unpack FILE`, then `ozx pack`."
+_COPY_AGAIN = "Copy or download the file again; if it is the only copy, `ozx recover FILE OUT.ozx` saves what is whole."
+_REPACK = "`ozx repack FILE OUT.ozx` mends it, and copies the values as they are."
 
 ZIP_RULES = (
     Rule(
@@ -130,7 +130,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Unpacking could write outside the folder, or programs would take the name for different files.",
-        mend="Rename the entry in the hierarchy it was packed from, and pack that anew.",
+        mend="`ozx repack FILE OUT.ozx` mends backslashes; other names have to be changed where it was packed from.",
     ),
     Rule(
         id="zip/duplicate-name",
@@ -141,7 +141,7 @@ ZIP_RULES = (
         revision=_OZX_REVISION,
         meaning="Some programs see the first value, others the last. Writers leave them when they rewrite metadata "
         "or shards in a file that is open.",
-        mend="Unpack it with a program that keeps the right one, mostly the last, and run `ozx pack` on the folder.",
+        mend="`ozx repack FILE OUT.ozx` keeps the last one, which writers mean, and names what it leaves out.",
     ),
     Rule(
         id="zip/stored-size",
@@ -174,7 +174,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Many readers find no entry, because all offsets are wrong by the length of these bytes.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="zip/trailing-bytes",
@@ -184,7 +184,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Several readers refuse the file, as they look for the end record from the file's end.",
-        mend="Cut the bytes off, or unpack the file and pack it anew.",
+        mend=_REPACK,
     ),
     Rule(
         id="zip/symlink",
@@ -216,7 +216,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="They are no store keys and take up room in the directory. Readers ignore them.",
-        mend="Nothing has to be done; `ozx pack` writes none.",
+        mend="Nothing has to be done; `ozx repack` leaves them out.",
     ),
     Rule(
         id="zip/name-encoding",
@@ -226,7 +226,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Programs show and find the entry under different names.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="zip/unreferenced-bytes",
@@ -238,7 +238,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="Entries were deleted or replaced in place, and the old bytes are still in the file. They take up "
         "room, and may hold what was meant to be deleted.",
-        mend="Unpack it and pack it anew to get rid of them.",
+        mend="`ozx repack FILE OUT.ozx` leaves them out.",
     ),
     Rule(
         id="zip/extra-field",
@@ -249,7 +249,7 @@ ZIP_RULES = (
         document="RFC-9, review 3",
         revision="2026-01-30",
         meaning="Times, owners and permissions have no meaning in a store, make files bigger and differ between runs.",
-        mend=_PACK_ANEW,
+        mend=_REPACK,
     ),
     Rule(
         id="zip/large-entry",
@@ -259,7 +259,7 @@ ZIP_RULES = (
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="Parts of the image look empty, or cannot be opened, in some programs.",
-        mend="Write the array with smaller shards.",
+        mend="`ozx repack FILE OUT.ozx` with smaller `--shards` divides it without decoding a chunk.",
     ),
     Rule(
         id="zip/many-entries",
@@ -270,7 +270,7 @@ ZIP_RULES = (
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="Every reader loads the list of all entries before it shows the first pixel.",
-        mend="Write the arrays with Zarr's sharding codec, which puts many chunks into one entry.",
+        mend="`ozx repack --shards auto` puts many chunks into one entry, without compressing anything anew.",
     ),
     Rule(
         id="zip/long-comment",

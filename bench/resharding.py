@@ -1,0 +1,37 @@
+"""Resharding: chunks into shards, against the programs that decode and encode them, and against cp -r."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import datasets
+from measuring import Row, Table, as_process, in_worker, remove, take_turns
+
+
+def bench_reshard(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    source, old = datasets.make_chunked_image(folder, quick=quick)
+    out = str(folder / "resharded")
+    measures = {
+        "ozx repack --shards y=4096,x=4096 --no-sync": in_worker("resharding_tasks.ozx_repack", str(source), out),
+        "cp -r of the source": as_process("cp", "-r", str(source), out),
+        "ozx repack of the same as OME-Zarr 0.4": in_worker("resharding_tasks.ozx_repack", str(old), out),
+        "tensorstore": in_worker("resharding_tasks.tensorstore_reshard", str(source), out),
+        "zarr-python": in_worker("resharding_tasks.zarr_reshard", str(source), out),
+    }
+    for name, measure in measures.items():
+        if name.startswith("cp"):
+            continue
+        remove(out)
+        measure(Row(""))
+        in_worker("resharding_tasks.compare", out, str(source))(Row(""))
+    rows = take_turns(measures, out, rounds)
+    remove(out)
+    files = [path for path in source.rglob("*") if path.is_file()]
+    size = sum(os.path.getsize(path) for path in files)
+    wish = "≥ 35 × faster than zarr-python, ≥ 20 × than tensorstore, ≤ 1.0 × cp -r; memory ≤ 100 MiB"
+    title = f"reshard {len(files) - 2:,} chunks (uint16, 512 × 512, blosc-zstd), {size / (1 << 30):.2f} GiB"
+    return [Table(title, rows, wish, bytes=size, show_memory=True)]
+
+
+GROUPS = {"reshard": bench_reshard}

@@ -1,0 +1,87 @@
+"""``ozx extract``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.app import DONE
+from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.operations.extract import ExtractedImage, ExtractResult, extract
+
+__all__ = ["command"]
+
+
+@click.command("extract")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--path", "node", metavar="NODE", default="", help="A plate, well, image, label image, …: the new root.")
+@click.option("--levels", metavar="A:B", help="Resolution levels, as Python slices have them; 0 is the finest.")
+@click.option(
+    "--region", metavar="A=N:N,...", help="Pixels of the full resolution by axis, as in y=0:2048,x=0:2048,t=3."
+)
+@click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
+@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *,
+    path: str,
+    out: str,
+    node: str,
+    levels: str | None,
+    region: str | None,
+    max_size: str | None,
+    force: bool,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Take a part out of a hierarchy: a node, some levels, a region.
+
+    Chunks are copied as they are, so that a region grows until it ends at their borders; pixels keep their places in
+    physical space. All levels show the same region: those whose chunks are too long for that are left out, unless
+    --levels names them. Label images follow.
+
+    \b
+    Examples:
+      ozx extract plate.ozx well.ozx --path A/1
+      ozx extract cells.ozx mail.ozx --max-size 20MB
+      ozx extract cells.ozx corner.ozx --region y=0:2048,x=0:2048,t=3
+      ozx extract cells.ozx preview.ozx --levels 2:
+    """
+    with progress_bar(quiet=quiet or as_json) as progress:
+        result = extract(
+            path,
+            out,
+            node=node,
+            levels=levels,
+            region=region,
+            max_size=max_size,
+            force=force,
+            sync=not no_sync,
+            progress=progress,
+        )
+    for note in result.notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(printable(_summary(result)))
+    return DONE
+
+
+def _summary(result: ExtractResult) -> str:
+    parts = [f"{result.entries:,} entries", format_bytes(result.bytes)]
+    if result.image_count == 1:
+        parts.append(_describe(result.images[0]))
+    elif result.image_count:
+        parts.append(f"{result.image_count:,} images, the first: {_describe(result.images[0])}")
+    return f"{one_line(result.path)}  {', '.join(parts)}"
+
+
+def _describe(image: ExtractedImage) -> str:
+    count = len(image.levels)
+    of = f" of {count + len(image.left_out)}" if image.left_out else ""
+    region = "".join(f", {one_line(axis)}={start}:{stop}" for axis, (start, stop) in image.region.items())
+    return f"{count}{of} level{'s' if count + len(image.left_out) != 1 else ''}{region}"

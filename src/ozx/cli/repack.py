@@ -1,0 +1,102 @@
+"""``ozx repack``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.app import DONE
+from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
+from ozx.operations.repack import RepackResult, repack
+
+__all__ = ["command"]
+
+_WORDS = {
+    "copied": "as stored",
+    "moved": "moved without decoding",
+    "reframed": "moved without decoding, zlib as gzip",
+    "recoded": "decoded and encoded",
+}
+
+
+@click.command("repack")
+@click.argument("source")
+@click.argument("out", type=click.Path())
+@click.option(
+    "--shards",
+    metavar="auto|keep|none|A=N,...",
+    default="keep",
+    show_default=True,
+    help="How large shards become: chosen per array, as they are, none, or in pixels by axis (y=4096,x=4096).",
+)
+@click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
+@click.option(
+    "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
+)
+@click.option("--verify", is_flag=True, help="Read the file back from the disk and compare every value.")
+@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), help="Threads at work; as many as processors, up to 4."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *,
+    source: str,
+    out: str,
+    shards: str,
+    chunks: str | None,
+    codec: str | None,
+    keep_numcodecs: bool,
+    verify: bool,
+    force: bool,
+    no_sync: bool,
+    jobs: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.
+
+    SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file; a directory
+    where it ends in .zarr or a slash. Compressed chunks are moved as they are; they are decoded only for --chunks and
+    --codec, and where Zarr v3 has no codec of their kind.
+
+    \b
+    Examples:
+      ozx repack old.zarr.zip clean.ozx
+      ozx repack plate.ome.zarr plate.ozx --shards auto
+      ozx repack cells.ozx cells.ome.zarr --shards y=4096,x=4096
+      ozx repack cells.ozx small.ozx --codec zstd:9 --shards auto
+    """
+    with progress_bar(quiet=quiet or as_json) as progress:
+        result = repack(
+            source,
+            out,
+            shards=shards,
+            chunks=chunks,
+            codec=codec,
+            keep_numcodecs=keep_numcodecs,
+            verify=verify,
+            force=force,
+            sync=not no_sync,
+            jobs=jobs,
+            progress=progress,
+        )
+    for sentence in result.mended:
+        say(f"mended: {sentence}", quiet=quiet)
+    for note in result.notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(printable(_summary(result)))
+    return DONE
+
+
+def _summary(result: RepackResult) -> str:
+    parts = [f"{result.entries:,} entries", format_bytes(result.bytes)]
+    for treatment, count in result.treatments.items():
+        parts.append(f"{count:,} {'array' if count == 1 else 'arrays'} {_WORDS[treatment]}")
+    parts += ["verified"] if result.verified else []
+    return f"{result.path}  {', '.join(parts)}"

@@ -1,0 +1,216 @@
+"""extract: a part of an OME-Zarr hierarchy becomes an .ozx file of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.atomic import check_target, replacing_file
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow.extraction import Extraction, Extractor, write_extraction
+from ozx.flow.file_size import parse_size
+from ozx.flow.location import parse_local
+from ozx.flow.mending import open_mended
+from ozx.flow.target import check_place
+from ozx.hierarchy.excerpt import ImageExcerpt, Selection
+from ozx.hierarchy.level_choice import parse_levels
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.region import parse_region
+from ozx.progress import NO_PROGRESS, Progress
+from ozx.validation.rfc9_rules import check_metadata
+
+__all__ = ["ExtractResult", "ExtractedImage", "extract"]
+
+StrPath = str | os.PathLike[str]
+Bounds = tuple[int | None, int | None] | slice | int
+
+# Images described one by one; a plate has tens of thousands that are alike.
+_DESCRIBED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedImage:
+    """What is left of one image.
+
+    Attributes
+    ----------
+    path
+        Path of its group in the new file; the root's is empty.
+    levels
+        Paths of the levels that are kept, below it, the finest first.
+    left_out
+        Paths of the others.
+    region
+        Which pixels of its full resolution are shown, by axis: the first, and the one behind the last. Empty where no
+        region was asked for.
+    """
+
+    path: str
+    levels: tuple[str, ...]
+    left_out: tuple[str, ...]
+    region: dict[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, image: ImageExcerpt) -> ExtractedImage:
+        """Return what an excerpt is told as."""
+        return cls(image.path, image.levels, image.left_out, image.region)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``images`` in ``ozx extract --json``."""
+        region = {axis: list(ends) for axis, ends in self.region.items()}
+        return {**asdict(self), "levels": list(self.levels), "left_out": list(self.left_out), "region": region}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractResult:
+    """What was taken out.
+
+    Attributes
+    ----------
+    source, path
+        What it was taken from, as it was given, and the file made of it.
+    node
+        Path of the node that became the root; the root's is empty.
+    entries, bytes
+        Number of entries and length of the file.
+    ome_version
+        The OME-Zarr version of it.
+    images
+        The first 100 images, label images included.
+    image_count
+        How many there are.
+    notes
+        Things worth knowing, as sentences.
+    """
+
+    source: str
+    path: str
+    node: str
+    entries: int
+    bytes: int
+    ome_version: str
+    images: tuple[ExtractedImage, ...]
+    image_count: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx extract --json``."""
+        images = [image.to_dict() for image in self.images]
+        return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
+
+
+def extract(
+    path: StrPath,
+    out: StrPath,
+    *,
+    node: str = "",
+    levels: str | int | slice | None = None,
+    region: str | Mapping[str, Bounds] | None = None,
+    max_size: str | int | None = None,
+    force: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> ExtractResult:
+    """Make a smaller .ozx file of a part of a hierarchy, to mail or to share; no pixel is decoded, none moves.
+
+    Chunks are taken whole: a region grows until it ends at chunk borders, of the inner chunks where there are shards.
+    All levels show the same region then; levels whose chunks are too long for that are left out unless `levels` names
+    them. Scales stay, translations say where the region lies. Label images show the same region as their image.
+
+    Parameters
+    ----------
+    path
+        An .ozx file or a directory with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``).
+    out
+        The file to make.
+    node
+        Path of a plate, well, image, label image or any other group, below the node of `path` if that names one: it
+        becomes the root.
+    levels
+        Which resolution levels, as a slice of Python's has them: ``"2:"`` all but the two finest, ``":3"``, ``"-1"``; 0
+        is the finest. An image without any of these keeps the nearest one.
+    region
+        Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
+        ``(start, stop)``, slices or single indices. Nothing is clipped.
+    max_size
+        The largest file that is wanted, in bytes or as ``"20MB"``: as many of the finest levels, of all images alike,
+        are left out as do not fit.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    sync
+        Whether to wait until the file is on the disk.
+    progress
+        Told the bytes written.
+
+    Raises
+    ------
+    UsageError
+        `out` exists; there is no such node, axis or level; the region is outside of an image; nothing fits.
+    FormatError
+        It is no OME-Zarr hierarchy, or is damaged; `rule` says what.
+    UnsupportedError
+        It is OME-Zarr 0.4; extensions that are not understood forbid the change, or refer to what is left behind.
+    OSError
+        Reading or writing failed. After any error nothing has the name `out` that had not before.
+
+    Examples
+    --------
+    >>> result = extract("cells.ozx", "corner.ozx", region="y=0:100,x=0:100", force=True)
+    >>> result.images[0].levels, result.images[0].region
+    (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
+    """
+    selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
+    limit = None if max_size is None else parse_size(max_size)
+    location = parse_local(path)
+    target = os.fspath(out)
+    _check_target(location.path, target, force=force)
+    root = join_path(location.node, node)
+    with open_mended(location.path) as source:
+        try:
+            extractor = Extractor(source, root)
+            taken = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
+            _check_hierarchy(taken, extractor.name)
+            total = None if progress is NO_PROGRESS else taken.size()
+            progress.start(os.path.basename(target), total)
+            with replacing_file(target, force=force, sync=sync) as new:
+                entries, size = write_extraction(taken, new.descriptor, progress)
+                source.check_unchanged()
+            progress.stop()
+        except OzxError as error:
+            raise error.at(location.path) from None
+        notes = [*source.mended, *dict.fromkeys(taken.notes)]
+    if not target.lower().endswith(".ozx"):
+        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
+    notes += [f"removed {left}, left by a run that was killed" for left in new.swept]
+    return ExtractResult(
+        os.fspath(path),
+        target,
+        root,
+        entries,
+        size,
+        taken.version,
+        tuple(map(ExtractedImage.of, taken.images[:_DESCRIBED])),
+        len(taken.images),
+        tuple(notes),
+    )
+
+
+def _check_target(source: str, target: str, *, force: bool) -> None:
+    check_place(source, target)
+    if target.endswith(("/", os.sep, ".zarr")):
+        raise UsageError(
+            f"expected the name of a file to make, such as part.ozx; got {target}",
+            hint="Extract into an .ozx file; ozx unpack makes a directory of it.",
+        )
+    check_target(target, force=force)
+    if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
+        raise UsageError(f"{target} would replace what it is taken from", hint="Choose another name.")
+
+
+def _check_hierarchy(extraction: Extraction, name: str) -> None:
+    """Raise the first error that the rules find in the metadata that are to be written."""
+    for finding in check_metadata(extraction.metadata, extraction.legacy_keys):
+        if finding.severity == "error":
+            raise FormatError(finding.message, path=name, rule=finding.id, hint=finding.hint)

@@ -1,0 +1,294 @@
+"""recover: a damaged archive becomes a sound one with everything that is left of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.recovery import FoundEntry, iter_found_value, scan_archive
+from ozx.archive.recovery_directory import Evidence, LostEntry, hear_directory
+from ozx.archive.writer import ArchiveWriter
+from ozx.atomic import check_target, lock_file, replacing_file, unlock_file
+from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
+from ozx.flow.location import parse_local
+from ozx.flow.losses import ArrayLoss, count_losses
+from ozx.flow.salvage import Salvage, salvage
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.progress import NO_PROGRESS, Progress
+from ozx.validation.container_rules import check_surroundings
+
+__all__ = ["RecoverResult", "recover"]
+
+StrPath = str | os.PathLike[str]
+
+# A value of up to this length is read at once.
+_SMALL = 1 << 20
+# As many keys are listed; their number is told in any case.
+_MOST_LISTED = 1000
+_ENCRYPTED = "it is encrypted"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverResult:
+    """What came back, and what did not.
+
+    Attributes
+    ----------
+    source, path
+        The damaged file, and the file made of it.
+    entries, bytes
+        Number of entries and length of the new file.
+    complete
+        Whether all came back: False where something is lost, or where nobody can know.
+    directory
+        What was left of the central directory: ``whole``, ``part`` or ``none``.
+    unconfirmed
+        How many keys stand in one place only, their local header, so that nothing confirms them.
+    lost_count
+        How many entries are known to be lost.
+    lost
+        Key and reason of the first thousand of them.
+    arrays
+        The arrays of which chunks are, or may be, missing.
+    made
+        Keys of the metadata that was lost and is replaced: by a copy in consolidated metadata, or an empty group.
+    notes
+        Things worth knowing, as sentences.
+    """
+
+    source: str
+    path: str
+    entries: int
+    bytes: int
+    complete: bool
+    directory: str
+    unconfirmed: int
+    lost_count: int
+    lost: tuple[LostEntry, ...]
+    arrays: tuple[ArrayLoss, ...]
+    made: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx recover --json``."""
+        return {
+            "schema": 1,
+            "source": self.source,
+            "path": self.path,
+            "entries": self.entries,
+            "bytes": self.bytes,
+            "complete": self.complete,
+            "directory": self.directory,
+            "unconfirmed": self.unconfirmed,
+            "lost_count": self.lost_count,
+            "lost": [{"key": entry.name, "reason": entry.reason} for entry in self.lost],
+            "arrays": [loss.to_dict() for loss in self.arrays],
+            "made": list(self.made),
+            "notes": list(self.notes),
+        }
+
+
+def recover(
+    path: StrPath, out: StrPath, *, force: bool = False, sync: bool = True, progress: Progress = NO_PROGRESS
+) -> RecoverResult:
+    """Write a sound .ozx file with every value that a damaged archive still holds, each checked by its CRC-32.
+
+    The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore`), without its directory, or damaged
+    anywhere. What is in doubt is left out and reported, rather than passed off as right.
+
+    Parameters
+    ----------
+    path
+        What is left of an .ozx or ZIP file; it is not changed.
+    out
+        The file to make.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    sync
+        Whether to wait until the file is on the disk.
+    progress
+        Told the bytes read: the file is read once to find values, and these once more to copy them.
+
+    Raises
+    ------
+    FormatError
+        There is nothing to recover: no entry of a ZIP file is left, or no metadata of the root, without which nobody
+        can read the rest.
+    UnsupportedError
+        Its entries are encrypted.
+    UsageError
+        `out` exists, is the damaged file itself, or lies in a hierarchy.
+    OSError
+        Reading or writing failed. After any error nothing has the name `out` that had not before.
+
+    Examples
+    --------
+    >>> with open("cells.ozx", "rb") as whole, open("cells.cut.ozx", "wb") as cut:
+    ...     _ = cut.write(whole.read(60_000))
+    >>> result = recover("cells.cut.ozx", "cells.recovered.ozx")
+    >>> result.complete, result.directory, result.arrays[0].path, result.arrays[0].found
+    (False, 'none', '0', 10)
+    """
+    location = parse_local(path)
+    if location.node:
+        raise UsageError("expected a file to recover; found a node in it", path=location.path)
+    file, target = location.path, os.fspath(out)
+    _check_places(file, target, force=force)
+    source = FileSource(file)
+    try:
+        size = source.size()
+        _check_not_written(source)
+        progress.start(os.path.basename(target), None if progress is NO_PROGRESS else 2 * size)
+        found = salvage(source, _find(source, progress))
+        _check_usable(found, file)
+        with replacing_file(target, force=force, sync=sync) as new:
+            writer = ArchiveWriter(new.descriptor)
+            _write(writer, found, source, progress)
+            version = found.skeleton.version
+            length = writer.finish(make_comment(version, json_first=True) if version else b"")
+            source.check_unchanged()
+        progress.stop()
+    except OzxError as error:
+        raise error.at(file) from None
+    finally:
+        source.close()
+    swept = [f"removed {left}, left by a run that was killed" for left in new.swept]
+    return _result(file, target, found, length, swept)
+
+
+def _check_places(file: str, target: str, *, force: bool) -> None:
+    if os.path.isdir(file):
+        raise UsageError(
+            f"expected a file to recover; {file} is a directory", hint="A directory needs no recovery: run ozx pack."
+        )
+    if os.path.lexists(target) and os.path.exists(file) and os.path.samefile(file, target):
+        raise UsageError(f"{target} is the damaged file itself", hint="Choose another name; the old file is kept.")
+    check_target(target, force=force)
+    # RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
+    for finding in check_surroundings(target):
+        raise UsageError(f"{target}: {finding.message}", hint="Choose a place outside of it.")
+
+
+def _check_not_written(source: FileSource) -> None:
+    """Refuse the file of an `OzxStore` that is still writing; its lock tells."""
+    if ".partial" in os.path.basename(source.name):
+        if not lock_file(source.descriptor()):
+            raise ResourceError("another program is writing this file", hint="Wait until it has closed it.")
+        unlock_file(source.descriptor())
+
+
+def _find(source: ByteSource, progress: Progress) -> Evidence:
+    scan = scan_archive(source, progress)
+    evidence = hear_directory(source, scan)
+    if len(evidence.order):
+        return evidence
+    if any(entry.reason == _ENCRYPTED for entry in scan.broken):
+        raise UnsupportedError(
+            "its entries are encrypted",
+            rule="zip/encrypted",
+            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
+        )
+    if evidence.lost:
+        first = evidence.lost[0]
+        message = (
+            f"nothing can be recovered: {len(evidence.lost):,} entries are damaged; {first.name!r}: {first.reason}"
+        )
+        raise FormatError(message, rule="zip/crc")
+    found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
+    raise FormatError(f"expected what is left of a ZIP file; found {found}", rule="zip/not-a-zip")
+
+
+def _check_usable(found: Salvage, file: str) -> None:
+    """Raise the error for an archive of which only such values are left as nobody can read."""
+    if "" in found.skeleton.nodes or _is_legacy(found):
+        return
+    nodes = [path for path in found.skeleton.nodes if path]
+    what = f"{len(found.indices):,} values came through, of {len(nodes):,} nodes"
+    hint = "The other values can be had by an unzip program that repairs, such as zip -FF; they are no image alone."
+    whole = file.partition(".partial")[0]
+    if whole != file and os.path.exists(whole):
+        hint = f"{whole} is the file that was being added to; a writer that did not finish leaves it as it was."
+    below = next((path for path in sorted(nodes, key=len) if path.endswith(".zarr")), None)
+    if below is not None:
+        hint = f"The hierarchy is in the folder {below} of the archive: unpack it by any unzip program, and pack that."
+    raise FormatError(f"the root's {ROOT_METADATA} is lost; {what}", rule="rfc9/root", hint=hint)
+
+
+def _is_legacy(found: Salvage) -> bool:
+    return not any(is_metadata_key(found.key(index)) for index in found.indices) and any(
+        is_legacy_metadata_key(found.key(index)) for index in found.indices
+    )
+
+
+def _write(writer: ArchiveWriter, found: Salvage, source: ByteSource, progress: Progress) -> None:
+    """Write metadata, made documents in their places among it, then data."""
+    made = sorted(found.made, key=breadth_first)
+    for index in found.indices:
+        entry = found.entry(index)
+        while made and (not is_metadata_key(entry.name) or breadth_first(made[0]) < breadth_first(entry.name)):
+            writer.add(made[0], found.made[made.pop(0)])
+        _copy(writer, entry, source, progress)
+    for key in made:
+        writer.add(key, found.made[key])
+
+
+def _copy(writer: ArchiveWriter, entry: FoundEntry, source: ByteSource, progress: Progress) -> None:
+    blocks = iter_found_value(source, entry)
+    if entry.size <= _SMALL:
+        writer.add(entry.name, b"".join(blocks))
+        progress.advance(entry.stored_size)
+    else:
+        writer.add_blocks(entry.name, entry.size, _counted(blocks, progress))
+
+
+def _counted(blocks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
+    for block in blocks:
+        yield block
+        progress.advance(len(block))
+
+
+def _result(file: str, target: str, found: Salvage, length: int, swept: list[str]) -> RecoverResult:
+    evidence = found.evidence
+    directory = "whole" if evidence.is_whole else "part" if any(evidence.confirmed) else "none"
+    return RecoverResult(
+        source=file,
+        path=target,
+        entries=len(found.indices) + len(found.made),
+        bytes=length,
+        complete=found.is_complete,
+        directory=directory,
+        unconfirmed=found.unconfirmed,
+        lost_count=len(found.lost),
+        lost=tuple(found.lost[:_MOST_LISTED]),
+        arrays=tuple(count_losses(found)),
+        made=tuple(sorted(found.made, key=breadth_first)),
+        notes=(*_notes(found), *swept),
+    )
+
+
+def _notes(found: Salvage) -> Iterator[str]:
+    evidence = found.evidence
+    if _is_legacy(found):
+        yield "this is Zarr v2, so OME-Zarr 0.4 in a ZIP file and no .ozx file; it is written as it was"
+    elif found.skeleton.version is None:
+        yield "this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version"
+    if not evidence.is_whole and not found.is_complete:
+        yield "the central directory is damaged or missing: what the file ended with, nobody can know"
+    if found.unconfirmed:
+        yield (
+            f"{found.unconfirmed:,} keys stand in their local headers alone, which no checksum covers; each fits the "
+            "hierarchy"
+        )
+    if found.repeated:
+        yield f"{found.repeated:,} keys had several values; the last of each was taken"
+    if evidence.left_out:
+        yield f"{evidence.left_out:,} values were left out that are no entries: deleted, or inside of other values"
+    if found.copied:
+        yield f"taken from consolidated metadata, as their own is lost: {', '.join(found.copied[:10])}"
+    groups = [key for key in found.made if key not in found.copied]
+    if groups:
+        yield f"written as empty groups, as their own metadata is lost: {', '.join(sorted(groups)[:10])}"

@@ -1,0 +1,254 @@
+"""repack: any OME-Zarr hierarchy, whatever it is in, becomes a clean .ozx file or directory in the layout asked for."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+from ozx.atomic import check_target, replacing_directory, replacing_file
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow.conversion import Conversion
+from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
+from ozx.flow.converting import convert
+from ozx.flow.mending import open_mended
+from ozx.flow.target import check_place
+from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.progress import NO_PROGRESS, Progress
+from ozx.validation.rfc9_rules import check_metadata
+
+__all__ = ["ArrayReport", "RepackResult", "repack"]
+
+StrPath = str | os.PathLike[str]
+
+# Arrays described one by one; a plate has tens of thousands that are alike.
+_DESCRIBED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayReport:
+    """What became of one array.
+
+    Attributes
+    ----------
+    path
+        Where it stands.
+    treatment
+        What happened to its chunks: ``moved`` as encoded; ``reframed``: moved, zlib's frame swapped for gzip's;
+        ``recoded``: decoded and encoded.
+    chunks, shards
+        Their lengths now, in pixels; `shards` is None where there are none.
+    """
+
+    path: str
+    treatment: str
+    chunks: tuple[int, ...]
+    shards: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RepackResult:
+    """What became of a hierarchy.
+
+    Attributes
+    ----------
+    source, path
+        What it was in, and what it is in now.
+    entries, bytes
+        Number of entries and length of the file; of files and of bytes in them for a directory.
+    ome_version
+        The OME-Zarr version of what was written.
+    upgraded
+        Whether Zarr v2 (OME-Zarr 0.4) became v3.
+    treatments
+        How many arrays were treated in which way: as `ArrayReport` says, or ``copied`` as they are stored. Empty where
+        nothing was asked for that concerns arrays.
+    arrays
+        The first 100 of those that were not copied.
+    mended
+        What was wrong with the source, as sentences.
+    notes
+        Other things worth knowing.
+    verified
+        Whether the file was read back and compared.
+    """
+
+    source: str
+    path: str
+    entries: int
+    bytes: int
+    ome_version: str
+    upgraded: bool
+    treatments: dict[str, int]
+    arrays: tuple[ArrayReport, ...] = ()
+    mended: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    verified: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx repack --json``."""
+        arrays = [_listed(asdict(array)) for array in self.arrays]
+        return {"schema": 1, **_listed(asdict(self)), "arrays": arrays}
+
+
+def repack(
+    source: StrPath,
+    out: StrPath,
+    *,
+    shards: str | Mapping[str, int] = "keep",
+    chunks: str | Mapping[str, int] | None = None,
+    codec: str | None = None,
+    keep_numcodecs: bool = False,
+    verify: bool = False,
+    force: bool = False,
+    sync: bool = True,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> RepackResult:
+    """Write a hierarchy anew: mended, as OME-Zarr 0.5 where it was 0.4, in other shards where asked, chunks untouched.
+
+    Encoded chunks are moved as they are; they are decoded only for other `chunks` or another `codec`, or where Zarr v3
+    has no codec of their kind.
+
+    Parameters
+    ----------
+    source
+        A directory, an .ozx or .zip file, or the URL of one; OME-Zarr 0.4 or 0.5.
+    out
+        What to make: a directory where the name ends in ``.zarr`` or a slash, or is that of one; else a file.
+    shards
+        ``"keep"`` what there is; ``"auto"``; ``"none"``; or lengths in pixels by axis: ``"y=4096,x=4096"``, a mapping.
+    chunks
+        Other chunks, in pixels by axis: ``"y=512,x=512"`` or a mapping. Axes that are not named keep their lengths.
+    codec
+        Another compressor for every array: ``"zstd:3"``, ``"blosc-lz4:5"``, ``"gzip"``, ``"none"``, ….
+    keep_numcodecs
+        Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of recoding them.
+    verify
+        Read the file back and compare every value before it gets its name.
+    force
+        Whether an existing `out` may be replaced; the old one stays until the new one is complete.
+    sync
+        Whether to wait until the result is on the disk.
+    jobs
+        How many threads work; by default as many as there are processors, four at most.
+    executor
+        Who decodes and encodes; threads by default.
+    progress
+        Told the bytes written.
+
+    Raises
+    ------
+    FormatError
+        The source is no OME-Zarr hierarchy, is damaged, or holds what cannot be mended; `rule` says what.
+    UnsupportedError
+        Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
+    UsageError
+        `out` exists or lies inside a hierarchy, or a layout does not fit the arrays.
+    OSError
+        Reading or writing failed. After any error `out` is as it was before.
+
+    Examples
+    --------
+    >>> result = repack("cells.ome.zarr", "sharded.ozx", shards="auto", force=True)
+    >>> result.entries, result.treatments
+    (9, {'moved': 6})
+    """
+    layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs)
+    target = os.fspath(out)
+    is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
+    target = target.rstrip("/" + os.sep) or target
+    check_place(os.fspath(source), target)
+    if is_directory:
+        _check_directory(target, force=force)
+    else:
+        check_target(target, force=force)
+    if verify and is_directory:
+        raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
+    with open_mended(source) as mended, working(jobs, executor) as workers:
+        try:
+            conversion = convert(mended, layout)
+            _check_hierarchy(conversion, mended.name)
+            size = None if progress is NO_PROGRESS else conversion.size()
+            progress.start(os.path.basename(target), size)
+            if is_directory:
+                with replacing_directory(target, force=force, sync=sync) as folder:
+                    entries, count = write_directory(conversion, folder.path, workers, progress)
+                    mended.check_unchanged()
+                swept = folder.swept
+            else:
+                with replacing_file(target, force=force, sync=sync) as new:
+                    entries, count = write_archive(conversion, new.descriptor, workers, progress)
+                    mended.check_unchanged()
+                    if verify:
+                        _verify(conversion, new.descriptor, new.path, workers, progress, sync=sync)
+                swept = new.swept
+            progress.stop()
+        except OzxError as error:
+            raise error.at(mended.name) from None
+        return RepackResult(
+            os.fspath(source),
+            target,
+            entries,
+            count,
+            conversion.version,
+            conversion.is_upgrade,
+            _count(conversion),
+            _reports(conversion),
+            tuple(mended.mended),
+            (*_notes(conversion, target, is_directory=is_directory), *_swept(swept)),
+            verify,
+        )
+
+
+def _check_directory(target: str, *, force: bool) -> None:
+    if os.path.lexists(target) and not force:
+        raise UsageError(f"{target} exists already", hint="Give --force (force=True) to replace it, or another name.")
+
+
+def _check_hierarchy(conversion: Conversion, name: str) -> None:
+    """Raise the first error that the rules find in the metadata that are to be written."""
+    for finding in check_metadata(conversion.metadata):
+        if finding.severity == "error":
+            raise FormatError(finding.message, path=name, rule=finding.id, hint=finding.hint)
+
+
+def _verify(
+    conversion: Conversion, descriptor: int, path: str, workers: Workers, progress: Progress, *, sync: bool
+) -> None:
+    if sync:
+        os.fsync(descriptor)
+    check_archive(conversion, path, workers, progress)
+
+
+def _reports(conversion: Conversion) -> tuple[ArrayReport, ...]:
+    return tuple(
+        ArrayReport(array.path, array.treatment, array.new.chunks, array.new.shards)
+        for array in islice(conversion.arrays.values(), _DESCRIBED)
+    )
+
+
+def _count(conversion: Conversion) -> dict[str, int]:
+    """Return how many arrays are treated in which way."""
+    counts = Counter[str](array.treatment for array in conversion.arrays.values())
+    return dict(sorted((counts | Counter(copied=conversion.copied)).items()))
+
+
+def _notes(conversion: Conversion, target: str, *, is_directory: bool) -> list[str]:
+    notes = list(conversion.all_notes())
+    if not is_directory and not target.lower().endswith(".ozx"):
+        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
+    return notes
+
+
+def _swept(swept: list[str]) -> list[str]:
+    return [f"removed {path}, left by a run that was killed" for path in swept]
+
+
+def _listed(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

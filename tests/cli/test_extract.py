@@ -1,0 +1,105 @@
+"""`ozx extract` as a user meets it."""
+
+import json
+import os
+
+import jsonschema
+import pytest
+from extracts import check_part
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+from ozx.cli.app import run
+from ozx.operations.extract import extract
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/extract.json").read_bytes())
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+def call(capsys, *arguments):
+    code = run(["extract", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return pack_tree(IMAGE, tmp_path / "cells.ozx")
+
+
+def test_the_answer_and_the_story(cells, tmp_path, capsys):
+    out = tmp_path / "corner.ozx"
+    code, answer, story = call(capsys, cells, out, "--region", "y=0:100,x=0:128")
+    size = out.stat().st_size
+    assert code == 0
+    assert answer == f"{out}  22 entries, {size / 1024:.1f} KiB, 2 images, the first: 2 of 3 levels, y=0:128, x=0:128\n"
+    assert story == (
+        "note: the root: left out level 2, whose chunks are too long for the region "
+        "(--levels keeps the levels it names)\n"
+        "note: the root: y=0:100 became 0:128, as chunks are taken whole\n"
+    )
+    check_part(IMAGE, out)
+
+
+def test_options_reach_the_library(cells, tmp_path, capsys):
+    plate = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    out = tmp_path / "out.ozx"
+    code, answer, _ = call(capsys, plate, out, "--path", "A/1/0", "--no-sync")
+    assert (code, answer.endswith(" KiB, 2 levels\n")) == (0, True)
+    code, answer, _ = call(capsys, plate, out, "--path", "A/1", "--levels=-1", "--force")
+    assert (code, answer.endswith("2 images, the first: 1 of 2 levels\n")) == (0, True)
+    code, answer, story = call(capsys, cells, out, "--max-size", "30kB", "--force")
+    assert (code, "left out the finest 2 levels" in story) == (0, True)
+    assert out.stat().st_size <= 30_000
+
+
+def test_quiet(cells, tmp_path, capsys):
+    assert call(capsys, cells, tmp_path / "a.ozx", "--region", "y=:1", "-q") == (0, "", "")
+
+
+def test_json(cells, tmp_path, capsys):
+    out = tmp_path / "corner.ozx"
+    code, answer, _ = call(capsys, cells, out, "--region", "y=0:100,x=-100:", "--levels", ":2", "--json")
+    assert code == 0
+    parsed = json.loads(answer)
+    jsonschema.validate(parsed, SCHEMA)
+    result = extract(cells, out, region="y=0:100,x=-100:", levels=":2", force=True)
+    assert parsed == result.to_dict()
+    assert parsed["images"][0] == {
+        "path": "",
+        "levels": ["0", "1"],
+        "left_out": ["2"],
+        "region": {"y": [0, 128], "x": [128, 256]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--region", "y=0:999"], 2, "expected a region within y=0:256; got y=0:999"),
+        (["--region", "up"], 2, "hint: Write y=0:2048,x=0:2048"),
+        (["--levels", "7:"], 2, "no image has any of 7:"),
+        (["--levels", "fine"], 2, "expected levels"),
+        (["--max-size", "1kB"], 2, "with the coarsest level alone"),
+        (["--max-size", "small"], 2, "expected a size"),
+        (["--path", "labels/cel"], 2, "hint: Did you mean labels/cells"),
+        (["--path", "0"], 2, "0 is an array"),
+        (["--nonsense"], 2, "No such option"),
+    ],
+)
+def test_what_cannot_be_meant(cells, tmp_path, capsys, arguments, code, message):
+    found = call(capsys, cells, tmp_path / "out.ozx", *arguments)
+    assert found[:2] == (code, "")
+    assert message in found[2]
+    assert os.listdir(tmp_path) == ["cells.ozx"]
+
+
+def test_exit_codes_of_files_that_are_wrong_or_missing(tmp_path, capsys):
+    code, _, story = call(capsys, FIXTURES / "legacy.ome.zarr", tmp_path / "out.ozx")
+    assert (code, "hint: Run ozx repack first" in story) == (1, True)
+    (tmp_path / "text.ozx").write_text("text")
+    assert call(capsys, tmp_path / "text.ozx", tmp_path / "out.ozx")[0] == 1
+    assert call(capsys, tmp_path / "none.ozx", tmp_path / "out.ozx")[0] == 4
+    assert call(capsys, IMAGE, tmp_path / "none/out.ozx")[0] == 4
+    assert call(capsys, IMAGE, tmp_path / "text.ozx")[0] == 2

@@ -1,0 +1,102 @@
+"""`ozx recover` as a user meets it."""
+
+import json
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+from ozx.archive.reader import ArchiveReader
+from ozx.cli.app import run
+from ozx.operations.recover import recover
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/recover.json").read_bytes())
+
+
+def call(capsys, *arguments):
+    code = run(["recover", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+
+
+@pytest.fixture
+def cut(cells):
+    path = cells.with_name("cut.ozx")
+    path.write_bytes(cells.read_bytes()[:150_000])
+    return path
+
+
+def test_a_whole_file_ends_with_0(cells, tmp_path, capsys):
+    out = tmp_path / "out.ozx"
+    assert call(capsys, cells, out) == (0, f"{out}  71 entries, 208.6 KiB; all came back\n", "")
+    assert out.read_bytes() == cells.read_bytes()
+    assert call(capsys, cells, out)[0] == 2
+    assert call(capsys, cells, out, "--force", "--no-sync", "-q") == (0, "", "")
+
+
+def test_what_is_lost_is_shown_and_ends_with_3(cut, tmp_path, capsys):
+    out = tmp_path / "out.ozx"
+    code, shown, told = call(capsys, cut, out)
+    assert code == 3
+    assert shown.splitlines() == [
+        f"{out}  39 entries, 148.0 KiB; something is lost",
+        "lost: 1 entry",
+        "  0/c/1/3/2: it is cut off by the end of the file",
+        "array 0: 30 of 32 chunks; 2 missing, within [1:2, 192:256, 128:256]",
+        "array 1: 0 of 8 chunks; 8 missing, within [0:2, 0:128, 0:128]",
+        "array 2: 0 of 2 chunks; 2 missing, within [0:2, 0:64, 0:64]",
+        "array labels/cells/0: 0 of 16 chunks; 16 missing, within [0:256, 0:256]",
+        "array labels/cells/1: 0 of 4 chunks; 4 missing, within [0:128, 0:128]",
+        "array labels/cells/2: 0 of 1 chunks; 1 missing, within [0:64, 0:64]",
+    ]
+    assert told.splitlines() == [
+        "note: the central directory is damaged or missing: what the file ended with, nobody can know",
+        "note: 39 keys stand in their local headers alone, which no checksum covers; each fits the hierarchy",
+    ]
+
+
+def test_many_losses_are_summed_up(cells, tmp_path, capsys):
+    reader, data = ArchiveReader(str(cells)), bytearray(cells.read_bytes())
+    for index in range(9, 49):
+        data[reader.data_offset(index)] ^= 1
+    data[reader.data_offset(3)] ^= 1
+    cells.write_bytes(data)
+    code, shown, _ = call(capsys, cells, tmp_path / "out.ozx")
+    assert code == 3
+    lines = shown.splitlines()
+    assert lines[1] == "lost: 41 entries"
+    assert "  and 21 more (--json lists 41)" in lines
+    assert lines[-3:] == [
+        "array 0: 0 of 32 chunks; 32 missing, within [0:2, 0:256, 0:256]",
+        "array 1: 0 of 8 chunks; 8 missing, within [0:2, 0:128, 0:128]",
+        "array 2: its metadata is lost, and with it the array; 2 chunks left out",
+    ]
+
+
+def test_json_is_the_result(cells, cut, tmp_path, capsys):
+    for path, code in ((cells, 0), (cut, 3)):
+        out = tmp_path / "out.ozx"
+        found, shown, _ = call(capsys, path, out, "--force", "--json")
+        assert found == code
+        answer = json.loads(shown)
+        jsonschema.validate(answer, SCHEMA)
+        assert answer == recover(path, out, force=True).to_dict()
+
+
+def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
+    (tmp_path / "a.ozx").write_bytes(b"nothing")
+    code, shown, told = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx")
+    assert (code, shown) == (1, "")
+    assert told.startswith(
+        f"error: {tmp_path / 'a.ozx'}: expected what is left of a ZIP file; found no local file header"
+    )
+    assert call(capsys, tmp_path / "missing.ozx", tmp_path / "b.ozx")[0] == 4
+    assert call(capsys, FIXTURES / "image.ome.zarr", tmp_path / "b.ozx")[0] == 2
+    assert call(capsys, tmp_path / "a.ozx")[0] == 2

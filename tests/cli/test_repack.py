@@ -1,0 +1,104 @@
+"""`ozx repack` as a user meets it: arguments, words, exit codes."""
+
+import json
+import os
+import shutil
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES, make_image
+
+from ozx.cli.app import run
+
+SCHEMA = json.loads((FIXTURES.parent / "src" / "ozx" / "schemas" / "repack.json").read_text(encoding="utf-8"))
+
+
+def ozx(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cells(here, image):
+    return shutil.copytree(image, here / "cells.ome.zarr")
+
+
+@pytest.mark.usefixtures("cells")
+def test_the_answer_is_one_line(capsys):
+    code, out, err = ozx(capsys, "repack", "cells.ome.zarr", "a.ozx", "--shards", "auto", "--verify")
+    assert (code, err) == (0, "")
+    assert out.startswith("a.ozx  18 entries, ")
+    assert out.endswith("2 arrays as stored, 4 arrays moved without decoding, verified\n")
+    assert ozx(capsys, "repack", "a.ozx", "b.ozx", "--quiet") == (0, "", "")
+
+
+@pytest.mark.usefixtures("cells")
+def test_json_is_what_the_schema_says(capsys):
+    code, out, err = ozx(capsys, "repack", "cells.ome.zarr", "a.ozx", "--shards", "y=128,x=128", "--json")
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert (code, err) == (0, "")
+    assert answer["arrays"][0] == {"path": "0", "treatment": "moved", "chunks": [1, 64, 64], "shards": [1, 128, 128]}
+    code, out, _ = ozx(capsys, "repack", FIXTURES / "legacy.ome.zarr", "b.ozx", "--codec", "zstd:3", "--json")
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["upgraded"]
+    assert answer["treatments"] == {"recoded": 4}
+
+
+def test_what_happened_is_told_on_stderr(capsys, here):
+    code, out, err = ozx(capsys, "repack", FIXTURES / "legacy.ome.zarr", "a.zip")
+    assert code == 0
+    assert out.startswith("a.zip  ")
+    assert "note: OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)\n" in err
+    assert "warning: a.zip does not end in .ozx" in err
+    code, _, err = ozx(capsys, "pack", FIXTURES / "legacy.ome.zarr", "b.ozx", "--shards", "auto")
+    assert code == 0
+    assert "note: OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)\n" in err
+    assert sorted(os.listdir(here)) == ["a.zip", "b.ozx"]
+
+
+@pytest.mark.usefixtures("cells")
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["cells.ome.zarr"], 2, "OUT"),
+        (["cells.ome.zarr", "a.ozx", "--shards", "y=63"], 2, "multiple of the chunk"),
+        (["cells.ome.zarr", "a.ozx", "--shards", "y"], 2, "expected auto, keep, none"),
+        (["cells.ome.zarr", "a.ozx", "--chunks", "q=2"], 2, "'q'"),
+        (["cells.ome.zarr", "a.ozx", "--codec", "zip"], 2, "zstd"),
+        (["cells.ome.zarr", "a.ozx", "--codec", "zstd:99"], 2, "22"),
+        (["cells.ome.zarr", "cells.ome.zarr/a.ozx"], 2, "inside"),
+        (["cells.ome.zarr", "old.ozx"], 2, "--force"),
+        (["missing", "a.ozx"], 4, "missing"),
+        (["text", "a.ozx"], 1, "text"),
+        (["folder", "a.ozx"], 1, "folder"),
+    ],
+)
+def test_bad_input(capsys, here, arguments, code, words):
+    (here / "old.ozx").write_bytes(b"old")
+    (here / "text").write_text("no archive at all")
+    (here / "folder").mkdir()
+    found, out, err = ozx(capsys, "repack", *arguments)
+    assert (found, out) == (code, "")
+    assert words in err
+    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "folder", "old.ozx", "text"]
+    assert (here / "old.ozx").read_bytes() == b"old"
+
+
+def test_a_batch_of_pack_takes_the_layout_too(capsys, here):
+    for name in ("a", "b"):
+        make_image(here / f"{name}.zarr", {f"0/c/{y}/{x}": bytes(1024) for y in (0, 1) for x in (0, 1)})
+    code, out, _ = ozx(capsys, "pack", "a.zarr", "b.zarr", "--out-dir", "out", "--shards", "auto", "--json")
+    assert code == 0
+    assert [result["entries"] for result in json.loads(out)["results"]] == [3, 3]
+    code, out, _ = ozx(capsys, "pack", "a.zarr", "b.zarr", "--out-dir", "out", "--shards", "auto", "--resume", "--json")
+    assert [result["status"] for result in json.loads(out)["results"]] == ["skipped", "skipped"]

@@ -1,0 +1,735 @@
+"""Parts of hierarchies: the same pixels at the same places, nothing decoded, nothing that leads nowhere."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from extracts import check_part, document, ome, read, write_image, write_labels
+from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from packed import pack_tree, zip_values
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.operations.extract import extract
+
+IMAGE = FIXTURES / "image.ome.zarr"
+SHARDED = FIXTURES / "sharded.ome.zarr"
+PLATE = FIXTURES / "plate.ome.zarr"
+SERIES = FIXTURES / "series.ome.zarr"
+
+
+def values_of(path):
+    reader = ArchiveReader(os.fspath(path))
+    return {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
+
+
+@pytest.fixture
+def take(tmp_path):
+    """Extract from a directory and from the archive of it: the same bytes, checked."""
+
+    def extracted(source, *, check=True, **options):
+        packed = tmp_path / "source.ozx"
+        if not packed.exists():
+            pack_tree(source, packed)
+        result = extract(source, tmp_path / "out.ozx", force=True, **options)
+        other = extract(packed, tmp_path / "other.ozx", force=True, **options)
+        assert (tmp_path / "out.ozx").read_bytes() == (tmp_path / "other.ozx").read_bytes()
+        assert (result.entries, result.bytes, result.images) == (other.entries, other.bytes, other.images)
+        assert result.bytes == (tmp_path / "out.ozx").stat().st_size
+        if check:
+            check_part(source, tmp_path / "out.ozx", node=result.node)
+        return result, tmp_path / "out.ozx"
+
+    return extracted
+
+
+def origins(source, out, **options):
+    return check_part(source, out, **options)
+
+
+@pytest.mark.filterwarnings("ignore:Object at METADATA.ome.xml")  # zarr-python, about a file that is no node
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_a_whole_hierarchy_is_what_pack_makes_of_it(take, tmp_path, name):
+    _, out = take(FIXTURES / f"{name}.ome.zarr")
+    assert out.read_bytes() == (tmp_path / "source.ozx").read_bytes()
+
+
+# Levels
+
+
+@pytest.mark.parametrize(
+    ("levels", "kept"),
+    [("2:", "2"), (":2", "01"), ("1:2", "1"), ("0", "0"), ("-1", "2"), (-2, "1"), (slice(1, None), "12"), (":", "012")],
+)
+def test_levels(take, levels, kept):
+    result, out = take(IMAGE, levels=levels)
+    for image in ("", "labels/cells"):
+        assert [dataset["path"] for dataset in ome(out, image)["multiscales"][0]["datasets"]] == list(kept)
+    assert [image.levels for image in result.images] == [tuple(kept)] * 2
+    source = tree(IMAGE)
+    gone = set("012") - set(kept)
+    left = {
+        key: value for key, value in source.items() if key.removeprefix("labels/cells/").partition("/")[0] not in gone
+    }
+    found = values_of(out)
+    assert found.keys() == left.keys()
+    changed = {key for key, value in left.items() if found[key] != value}
+    assert changed == ({"zarr.json", "labels/cells/zarr.json"} if gone else set())
+    assert document(out)["attributes"]["ome"]["omero"] == document(IMAGE)["attributes"]["ome"]["omero"]
+
+
+def test_labels_keep_the_levels_as_fine_as_those_of_their_image(tmp_path, take):
+    source = tmp_path / "a"
+    write_image(source, (64, 64), (16, 16), levels=4)
+    write_labels(source, ["same", "coarse", "single", "short"])
+    write_image(source / "labels/same", (64, 64), (16, 16), levels=4, label=True)
+    twice = {"y": 0.65, "x": 0.65}
+    write_image(source / "labels/coarse", (32, 32), (16, 16), levels=3, label=True, scales=twice, shift=0.1625)
+    write_image(source / "labels/single", (64, 64), (16, 16), levels=1, label=True)
+    write_image(source / "labels/short", (64, 64), (16, 16), levels=2, label=True)
+
+    def kept(levels):
+        result, out = take(source, levels=levels, check=False)
+        check_part(source, out, models=False)  # labels must have as many levels as their image
+        return {image.path.removeprefix("labels/"): "".join(image.levels) for image in result.images}
+
+    assert kept("1:") == {"": "123", "same": "123", "coarse": "012", "single": "0", "short": "1"}
+    assert kept("0") == {"": "0", "same": "0", "coarse": "0", "single": "0", "short": "0"}
+    assert kept("2") == {"": "2", "same": "2", "coarse": "1", "single": "0", "short": "1"}
+    assert kept(":") == {"": "0123", "same": "0123", "coarse": "012", "single": "0", "short": "01"}
+
+
+def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
+    shutil.copytree(SERIES, tmp_path / "a")
+    shutil.rmtree(tmp_path / "a/0")
+    write_image(tmp_path / "a/0", (1, 1, 3, 48, 80), (1, 1, 1, 32, 32), levels=3)
+    result, _ = take(tmp_path / "a", levels="2:")
+    assert [image.levels for image in result.images] == [("2",), ("1",)]
+    assert any("1: it has no level 2:" in note for note in result.notes)
+    with pytest.raises(UsageError, match="no image has any of 3:, the most are 3"):
+        take(tmp_path / "a", levels="3:")
+
+
+# Regions
+
+
+def test_a_region_of_an_image_and_its_labels(take):
+    result, out = take(IMAGE, region="y=0:100,x=70:250")
+    assert [(image.levels, image.left_out) for image in result.images] == [(("0", "1"), ("2",))] * 2
+    assert result.images[0].region == {"y": (0, 128), "x": (0, 256)}
+    assert origins(IMAGE, out) == {
+        ("", "0"): ((0, 0, 0), (2, 128, 256)),
+        ("", "1"): ((0, 0, 0), (2, 64, 128)),
+        ("labels/cells", "0"): ((0, 0), (128, 256)),
+        ("labels/cells", "1"): ((0, 0), (64, 128)),
+    }
+    assert any("y=0:100 became 0:128" in note for note in result.notes)
+    assert any("left out level 2" in note for note in result.notes)
+
+
+def test_named_levels_are_kept_even_if_they_show_more(take):
+    result, out = take(IMAGE, region="y=64:128,x=128:192", levels=":")
+    found = origins(IMAGE, out)
+    assert found["", "0"] == ((0, 64, 128), (2, 64, 64))
+    assert found["", "1"] == ((0, 0, 64), (2, 64, 64))
+    assert found["", "2"] == ((0, 0, 0), (2, 64, 64))
+    assert found["labels/cells", "1"] == ((0, 64), (64, 64))
+    assert any("levels 1, 2 cannot be cut like the others" in note for note in result.notes)
+
+
+def test_a_region_of_a_coarser_level_counts_pixels_of_the_finest(take):
+    result, out = take(IMAGE, region={"y": (128, 200), "x": slice(-256, None)}, levels="1")
+    assert origins(IMAGE, out)["", "1"] == ((0, 64, 0), (2, 64, 128))
+    assert result.images[0].region == {"y": (128, 256), "x": (0, 256)}
+
+
+def test_arrays_that_are_not_cut_are_copied(take):
+    source, (_, out) = tree(IMAGE), take(IMAGE, region="c=1")
+    found = values_of(out)
+    for key in ("labels/cells/zarr.json", "labels/cells/0/zarr.json", "labels/cells/0/c/0/0"):
+        assert found[key] == source[key]
+    assert found["0/c/0/2/3"] == source["0/c/1/2/3"]
+    assert "0/c/1/2/3" not in found
+
+
+def test_channels_and_default_planes_follow(take, tmp_path):
+    _, out = take(SHARDED, region="c=1,t=2,z=2:4")
+    before, after = ome(SHARDED)["omero"], ome(out)["omero"]
+    assert after["channels"] == before["channels"][1:]
+    assert after["rdefs"] == {"defaultT": 0, "defaultZ": 0, "model": "color"}
+    omero = {"channels": [{"label": name} for name in "abc"], "rdefs": {"defaultZ": 9, "defaultT": 5}}
+    write_image(tmp_path / "a", (3, 3, 12, 8, 8), (1, 1, 4, 8, 8), levels=1, omero=omero)
+    for number, (region, z, t, names) in enumerate(
+        [("z=8:", 1, 2, "abc"), ("z=:4", 3, 2, "abc"), ("t=1,c=1:", 9, 0, "bc"), ("z=4:9,c=0", 5, 2, "a")]
+    ):
+        extract(tmp_path / "a", tmp_path / f"{number}.ozx", region=region)
+        after = ome(tmp_path / f"{number}.ozx")["omero"]
+        assert after["rdefs"] == {"defaultZ": z, "defaultT": t}
+        assert [channel["label"] for channel in after["channels"]] == list(names)
+
+
+def test_omero_that_does_not_fit_is_kept_with_a_note(tmp_path):
+    omero = {"channels": [{"label": "only"}], "rdefs": {"defaultZ": "middle"}}
+    write_image(tmp_path / "a", (3, 8, 8), (1, 8, 8), axes="cyx", levels=1, omero=omero)
+    result = extract(tmp_path / "a", tmp_path / "a.ozx", region="c=1")
+    assert ome(tmp_path / "a.ozx")["omero"] == omero
+    assert any("omero lists 1 channels of 3" in note for note in result.notes)
+
+
+def test_sharded_arrays_are_cut_at_inner_chunks(take):
+    result, out = take(SHARDED, region="y=32:64,z=2:4")
+    assert result.images[0].region == {"y": (32, 64), "z": (2, 4)}
+    array = document(out, "0")
+    assert array["shape"] == [3, 2, 2, 32, 88]
+    assert array["chunk_grid"]["configuration"]["chunk_shape"] == [1, 2, 2, 32, 64]
+    assert array["codecs"][0]["configuration"]["chunk_shape"] == [1, 1, 2, 32, 32]
+
+
+@pytest.mark.parametrize("steps", ["plain", "common", "moved first", "identity"])
+def test_translations_in_every_form(tmp_path, take, steps):
+    common = [{"type": "scale", "scale": [1.0, 3.0, 0.5]}, {"type": "translation", "translation": [5.0, -1.0, 0.1]}]
+    group = write_image(
+        tmp_path / "a", (4, 64, 64), (1, 16, 16), axes="zyx", shift=0.7, common=common if steps == "common" else None
+    )
+    attributes = group.attrs["ome"]
+    for dataset in attributes["multiscales"][0]["datasets"]:
+        if steps == "moved first":
+            dataset["coordinateTransformations"].reverse()
+        if steps == "identity":
+            dataset["coordinateTransformations"].insert(0, {"type": "identity"})
+    group.attrs["ome"] = attributes
+    if steps in ("moved first", "identity"):  # legal nowhere, and understood all the same
+        extract(tmp_path / "a", tmp_path / "b.ozx", region="y=16:48,z=2", levels="0")
+        (dataset,) = ome(tmp_path / "b.ozx")["multiscales"][0]["datasets"]
+        (old, *_) = attributes["multiscales"][0]["datasets"]
+        moved = np.array(dataset["coordinateTransformations"][0 if steps == "moved first" else 2]["translation"])
+        unit = np.array([1.0, 1.0, 1.0] if steps == "moved first" else [1.5, 0.325, 0.325])
+        np.testing.assert_allclose(moved - 0.7, np.array([2, 16, 0]) * unit, atol=1e-12)
+        assert len(dataset["coordinateTransformations"]) == len(old["coordinateTransformations"])
+        return
+    _, out = take(tmp_path / "a", region="y=16:48,x=:33,z=2")
+    if steps == "common":
+        assert ome(out)["multiscales"][0]["coordinateTransformations"] == common
+
+
+def test_without_translations_corners_coincide(tmp_path, take):
+    write_image(tmp_path / "a", (128, 128), (16, 16), centred=False)
+    result, out = take(tmp_path / "a", region="y=64:128,x=0:64")
+    assert result.images[0].levels == ("0", "1", "2")
+    assert origins(tmp_path / "a", out)["", "2"] == ((16, 0), (16, 16))
+    steps = ome(out)["multiscales"][0]["datasets"][0]["coordinateTransformations"]
+    assert steps == [{"type": "scale", "scale": [0.325, 0.325]}, {"type": "translation", "translation": [20.8, 0.0]}]
+
+
+def test_labels_at_other_scales_and_places(tmp_path, take):
+    source = tmp_path / "a"
+    write_image(source, (2, 128, 128), (1, 16, 16), axes="cyx", levels=2)
+    write_labels(source, ["coarse", "offset", "far", "flat"])
+    fourfold = {"y": 1.3, "x": 1.3}
+    write_image(source / "labels/coarse", (32, 32), (8, 8), levels=2, label=True, scales=fourfold, shift=0.4875)
+    write_image(source / "labels/offset", (64, 64), (16, 16), levels=2, label=True, shift=32 * 0.325)
+    write_image(source / "labels/far", (16, 16), (8, 8), levels=2, label=True, shift=100 * 0.325)
+    write_image(source / "labels/flat", (1, 128, 128), (1, 16, 16), axes="cyx", levels=2, label=True)
+    result, out = take(source, region="y=64:128,x=64:96,c=1")
+    found = origins(source, out)
+    assert found["", "0"] == ((1, 64, 64), (1, 64, 32))
+    assert found["", "1"] == ((1, 32, 32), (1, 32, 16))
+    assert found["labels/coarse", "0"] == ((16, 16), (16, 8))
+    assert found["labels/coarse", "1"] == ((8, 8), (8, 8))  # shows more: one chunk is as wide as two of the image
+    assert found["labels/offset", "0"] == ((32, 32), (32, 32))
+    assert found["labels/flat", "0"] == ((0, 64, 64), (1, 64, 32))
+    assert ome(out, "labels")["labels"] == ["coarse", "offset", "flat"]
+    assert any("labels/far: left out: it shows nothing of the region" in note for note in result.notes)
+    assert any("labels/coarse: level 1 cannot be cut like the others" in note for note in result.notes)
+    assert not [key for key in values_of(out) if "far" in key]
+    for name in ("coarse", "offset", "flat"):
+        shutil.rmtree(source / "labels" / name)
+    write_labels(source, ["far"])
+    extract(source, tmp_path / "b.ozx", region="y=:16")
+    assert not [key for key in values_of(tmp_path / "b.ozx") if "labels" in key]
+    check_part(source, tmp_path / "b.ozx")
+
+
+def test_several_images_in_one_group(tmp_path):
+    group = write_image(tmp_path / "a", (64, 64), (16, 16))
+    attributes = group.attrs["ome"]
+    first = attributes["multiscales"][0]
+    second = json.loads(json.dumps(first))
+    second["name"], second["datasets"] = "again", second["datasets"][1:]
+    for dataset in second["datasets"]:
+        for step in dataset["coordinateTransformations"]:
+            step[step["type"]] = [2 * number for number in step[step["type"]]]
+    group.attrs["ome"] = {**attributes, "multiscales": [first, second]}
+    result = extract(tmp_path / "a", tmp_path / "b.ozx", levels="0")
+    assert [image.levels for image in result.images] == [("0",), ("1",)]
+    assert [len(item["datasets"]) for item in ome(tmp_path / "b.ozx")["multiscales"]] == [1, 1]
+    assert {key.partition("/")[0] for key in values_of(tmp_path / "b.ozx")} == {"zarr.json", "0", "1"}
+    with pytest.raises(UnsupportedError, match="the images that share it need different ones"):
+        extract(tmp_path / "a", tmp_path / "c.ozx", region="y=:32")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_region_of_any_image(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("any")
+    axes = data.draw(st.sampled_from(["yx", "cyx", "tzyx", "tczyx"]))
+    shape = tuple(data.draw(st.integers(3, 60) if axis in "yx" else st.integers(1, 3)) for axis in axes)
+    chunks = tuple(data.draw(st.integers(2, 12)) if axis in "yx" else 1 for axis in axes)
+    shards = None
+    if data.draw(st.booleans()):
+        shards = tuple(chunk * data.draw(st.integers(1, 3)) for chunk in chunks)
+    options = {
+        "levels": data.draw(st.integers(1, 4)),
+        "factor": data.draw(st.sampled_from([2, 2, 3])),
+        "centred": data.draw(st.booleans()),
+        "round_up": data.draw(st.booleans()),
+        "shift": data.draw(st.sampled_from([0.0, 0.0, -7.25])),
+    }
+    write_image(folder / "a", shape, chunks, axes=axes, shards=shards, **options)
+    if data.draw(st.booleans()):
+        write_labels(folder / "a", ["one"])
+        write_image(folder / "a/labels/one", shape[-2:], chunks[-2:], label=True, **options)
+    region = {}
+    for axis, length in zip(axes, shape, strict=True):
+        if data.draw(st.booleans()):
+            start = data.draw(st.integers(0, length - 1))
+            region[axis] = (start, data.draw(st.integers(start + 1, length)))
+    levels = data.draw(st.sampled_from([None, ":", "0", "-1", ":2"]))
+    result = extract(folder / "a", folder / "b.ozx", region=region, levels=levels, sync=False)
+    found = check_part(folder / "a", folder / "b.ozx")
+    image = result.images[0]
+    first, lengths = found["", image.levels[0]]
+    for axis, (start, stop) in region.items():
+        begin, end = image.region[axis]
+        assert begin <= start < stop <= end
+        at = axes.index(axis)
+        if image.levels[0] == "0":
+            assert (first[at], first[at] + lengths[at]) == (begin, end)
+            assert begin > start - 1.5 * max(chunks[at], stop - start) - chunks[at]
+
+
+# Nodes
+
+
+@pytest.mark.parametrize(
+    ("node", "images"),
+    [
+        ("A/1", ["0", "1"]),
+        ("A/1/0", [""]),
+        ("B/2/1/", [""]),
+        ("A", ["1/0", "1/1", "2/0"]),
+        ("/", ["A/1/0", "A/1/1", "A/2/0", "B/1/0", "B/2/0", "B/2/1"]),
+    ],
+)
+def test_nodes_of_a_plate(take, node, images):
+    result, out = take(PLATE, node=node, check=False)
+    assert [image.path for image in result.images] == images
+    prefix = f"{node.strip('/')}/" if node.strip("/") else ""
+    source = {key.removeprefix(prefix): value for key, value in tree(PLATE).items() if key.startswith(prefix)}
+    found = values_of(out)
+    assert found.keys() == source.keys()
+    assert {key for key in found if found[key] != source[key]} <= {"zarr.json"}
+    assert ome(out)["version"] == "0.5"
+    check_part(PLATE, out, node=node.strip("/"), images=images)
+
+
+def test_a_plate_of_which_levels_and_a_region_are_taken(take):
+    result, out = take(PLATE, levels="0", region="y=32:,c=0", check=False)
+    check_part(PLATE, out, images=[image.path for image in result.images])
+    assert len(result.images) == 6
+    assert {image.region["y"] for image in result.images} == {(32, 64)}
+    assert ome(out)["plate"] == ome(PLATE)["plate"]
+
+
+def test_an_image_of_a_series_and_the_whole_of_it(take):
+    result, _ = take(SERIES, node="0")
+    assert not result.notes
+    result, out = take(SERIES, levels="-1", check=False)
+    assert any("OME/METADATA.ome.xml is kept" in note for note in result.notes)
+    assert values_of(out)["OME/METADATA.ome.xml"] == tree(SERIES)["OME/METADATA.ome.xml"]
+
+
+def test_a_label_image_by_itself_loses_the_name_of_its_image(take):
+    result, out = take(IMAGE, node="labels/cells", region="y=:64,x=:64")
+    assert ome(out)["image-label"].keys() == {"colors", "properties"}
+    assert any("'../../'" in note for note in result.notes)
+    assert ome(IMAGE, "labels/cells")["image-label"]["source"] == {"image": "../../"}
+
+
+def test_the_labels_of_an_image(take):
+    _, out = take(IMAGE, node="labels", check=False)
+    assert ome(out)["labels"] == ["cells"]
+    check_part(IMAGE, out, node="labels", images=["cells"])
+
+
+def test_more_of_a_source_than_the_image_is_kept(tmp_path):
+    group = write_image(tmp_path / "a/labels/one", (16, 16), (8, 8), levels=1, label=True)
+    write_image(tmp_path / "a", (16, 16), (8, 8), levels=1)
+    write_labels(tmp_path / "a", ["one"])
+    group.attrs["ome"] = {**group.attrs["ome"], "image-label": {"source": {"image": "../../", "by": "hand"}}}
+    extract(tmp_path / "a", tmp_path / "b.ozx", node="labels/one")
+    assert ome(tmp_path / "b.ozx")["image-label"] == {"source": {"by": "hand"}}
+    extract(tmp_path / "a", tmp_path / "c.ozx")
+    assert ome(tmp_path / "c.ozx", "labels/one")["image-label"]["source"]["image"] == "../../"
+
+
+def test_a_node_by_its_uri(tmp_path):
+    packed = pack_tree(PLATE, tmp_path / "plate.ozx")
+    result = extract(f"ozx://{packed}/A", tmp_path / "a.ozx", node="1/0")
+    assert result.node == "A/1/0"
+    assert result.source == f"ozx://{packed}/A"
+    check_part(PLATE, tmp_path / "a.ozx", node="A/1/0")
+
+
+def test_the_root_gets_the_version_of_the_hierarchy(tmp_path):
+    write_image(tmp_path / "a/x", (16, 16), (8, 8), levels=1)
+    zarr.open_group(str(tmp_path / "a"), mode="a").attrs["ome"] = {"version": "0.5"}
+    group = zarr.open_group(str(tmp_path / "a/x"), mode="a")
+    without = {key: value for key, value in group.attrs["ome"].items() if key != "version"}
+    group.attrs.put({"ome": without, "sample": 7})
+    extract(tmp_path / "a", tmp_path / "b.ozx", node="x")
+    assert document(tmp_path / "b.ozx")["attributes"] == {"ome": {"version": "0.5", **without}, "sample": 7}
+    assert ozx.validate(tmp_path / "b.ozx").valid
+
+
+# Sizes
+
+
+def test_the_finest_levels_go_until_it_fits(take, tmp_path):
+    sizes = {}
+    for skipped in range(3):
+        result, _ = take(IMAGE, levels=f"{skipped}:")
+        sizes[skipped] = result.bytes
+    for skipped, size in sizes.items():
+        result, out = take(IMAGE, max_size=size)
+        assert result.bytes == out.stat().st_size == size
+        assert result.images[0].levels == tuple("012"[skipped:])
+        assert any("so that the file has at most" in note for note in result.notes) == (skipped > 0)
+        if skipped < 2:
+            assert take(IMAGE, max_size=size - 1)[0].bytes == sizes[skipped + 1]
+    with pytest.raises(
+        UsageError, match=f"at most 100 bytes; it would have {sizes[2]:,}, with the coarsest level alone"
+    ):
+        take(IMAGE, max_size=100)
+
+
+def test_a_region_and_a_size(take):
+    result, out = take(SHARDED, region="t=0:2,y=:32", max_size="65kB")
+    assert result.bytes == out.stat().st_size <= 65_000
+    # The region is found anew: at half the resolution chunks reach twice as far, and two levels share it.
+    assert result.images[0].levels == ("1", "2")
+    assert result.images[0].region["y"] == (0, 72)
+
+
+def test_images_of_a_plate_lose_levels_alike(take):
+    whole = take(PLATE, check=False)[0].bytes
+    result, _ = take(PLATE, max_size=whole - 1, check=False)
+    assert {image.levels for image in result.images} == {("1",)}
+
+
+def test_what_has_no_levels_and_is_too_large(tmp_path):
+    zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
+    with pytest.raises(UsageError, match="there are no levels to leave out"):
+        extract(tmp_path / "a", tmp_path / "b.ozx", max_size=10)
+    extract(tmp_path / "a", tmp_path / "b.ozx", max_size=1000)
+
+
+# Extensions
+
+
+def extend(root, node, *extensions):
+    path = Path(root, node, "zarr.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"extensions": list(extensions)}))
+
+
+OFFSET = {"name": "example.offset", "configuration": {"offset": [12, 24]}}
+STATISTICS = {"name": "example.array-statistics", "must_understand": False, "configuration": {"min": 5}}
+
+
+@pytest.fixture
+def copied(tmp_path):
+    return Path(shutil.copytree(PLATE, tmp_path / "plate"))
+
+
+@pytest.mark.parametrize("node", ["", "A", "A/1", "A/1/0", "A/1/0/0"])
+def test_nothing_is_cut_where_something_is_not_understood(copied, tmp_path, node):
+    extend(copied, node, OFFSET)
+    with pytest.raises(UnsupportedError, match=r"example\.offset"):
+        extract(copied, tmp_path / "b.ozx", region="y=:32")
+    extract(copied, tmp_path / "b.ozx")
+    assert document(tmp_path / "b.ozx", node)["extensions"] == [OFFSET]
+    if node != "A/1/0/0":
+        with pytest.raises(UnsupportedError, match=r"example\.offset"):
+            extract(copied, tmp_path / "c.ozx", levels="1:")
+    if node in ("", "A", "A/1"):
+        with pytest.raises(UnsupportedError, match=r"example\.offset"):
+            extract(copied, tmp_path / "c.ozx", node="A/1/0")
+    else:
+        extract(copied, tmp_path / "c.ozx", node="A/1/0")
+        assert document(tmp_path / "c.ozx", node[6:])["extensions"] == [OFFSET]
+    if node:
+        extract(copied, tmp_path / "d.ozx", node="B/1/0", region="y=:32")
+
+
+def test_what_may_be_ignored_is_kept_with_a_note(copied, tmp_path):
+    extend(copied, "A/1/0/0", STATISTICS)
+    result = extract(copied, tmp_path / "b.ozx", node="A/1/0", region="y=:32")
+    assert document(tmp_path / "b.ozx", "0")["extensions"] == [STATISTICS]
+    assert any("0: its extensions are kept as they were" in note for note in result.notes)
+
+
+def reference(target, name="example.parent-ref"):
+    return {"name": name, "must_understand": False, "configuration": {"reference": target}}
+
+
+@pytest.mark.parametrize("name", ["example.my-extension", "example.my-extension-ref", "example.parent-ref"])
+def test_references_stay_with_what_they_refer_to(copied, tmp_path, name):
+    extend(copied, "A/1/0/0", reference("../..", name))
+    result = extract(copied, tmp_path / "a.ozx", node="A/1")
+    assert not any("refers" in note for note in result.notes)
+    assert document(tmp_path / "a.ozx", "0/0")["extensions"] == [reference("../..", name)]
+    with pytest.raises(UnsupportedError, match=rf"0: .*'{name}' refers to '\.\./\.\.'"):
+        extract(copied, tmp_path / "b.ozx", node="A/1/0")
+    assert not (tmp_path / "b.ozx").exists()
+
+
+def test_references_to_levels_that_go(copied, tmp_path):
+    extend(copied, "A/1/0", reference("./0"))
+    extract(copied, tmp_path / "a.ozx", levels="0")
+    with pytest.raises(UnsupportedError, match=r"'example\.parent-ref' refers to '\./0'"):
+        extract(copied, tmp_path / "b.ozx", levels="1")
+
+
+def test_references_from_the_root_and_to_nowhere(copied, tmp_path):
+    extend(copied, "A/1/0", reference("/A/1"), reference("https://example.org/x"), "example.plain")
+    with pytest.raises(UnsupportedError, match=r"example\.plain"):
+        extract(copied, tmp_path / "a.ozx", node="A/1", levels="0")
+    extend(copied, "A/1/0", reference("/A/1"), reference("https://example.org/x"))
+    extract(copied, tmp_path / "a.ozx")
+    with pytest.raises(UnsupportedError, match="refers to '/A/1'"):
+        extract(copied, tmp_path / "b.ozx", node="A/1")
+    extend(copied, "A/1/0", reference("../../../../.."), reference("nowhere"))
+    result = extract(copied, tmp_path / "b.ozx", node="A/1")
+    assert sum("where there is no node" in note for note in result.notes) == 2
+
+
+# Documents
+
+
+def test_copies_of_metadata_that_no_longer_fit_go(tmp_path):
+    shutil.copytree(PLATE, tmp_path / "a")
+    for node in ("", "A/1", "B"):
+        path = tmp_path / "a" / node / "zarr.json"
+        copies = {"kind": "inline", "must_understand": False, "metadata": {}}
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"consolidated_metadata": copies}))
+
+    def left(out):
+        values = values_of(out)
+        return {key for key, value in values.items() if key.endswith("zarr.json") and b"consolidated" in value}
+
+    extract(tmp_path / "a", tmp_path / "b.ozx")
+    assert left(tmp_path / "b.ozx") == {"zarr.json", "A/1/zarr.json", "B/zarr.json"}
+    result = extract(tmp_path / "a", tmp_path / "c.ozx", levels="0")
+    assert not left(tmp_path / "c.ozx")
+    assert any("consolidated_metadata" in note for note in result.notes)
+    extract(tmp_path / "a", tmp_path / "d.ozx", node="B")
+    assert left(tmp_path / "d.ozx") == {"zarr.json"}
+    extract(tmp_path / "a", tmp_path / "e.ozx", node="A/1", levels="0")
+    assert not left(tmp_path / "e.ozx")
+
+
+def test_changed_documents_keep_their_style(tmp_path):
+    make_image(tmp_path / "a")
+    path = tmp_path / "a/0/zarr.json"
+    path.write_text(json.dumps(json.loads(path.read_text()), separators=(",", ":")) + "\n")
+    extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:32")
+    before, after = path.read_bytes(), values_of(tmp_path / "b.ozx")["0/zarr.json"]
+    assert after == before.replace(b'"shape":[64,64]', b'"shape":[32,64]')
+    assert values_of(tmp_path / "b.ozx").keys() == {"zarr.json", "0/zarr.json", "0/c/0/0"}
+
+
+def test_files_that_belong_to_no_image_are_kept(tmp_path):
+    shutil.copytree(IMAGE, tmp_path / "a")
+    for name in ("notes.txt", "0/histogram.csv", "1/histogram.csv", "0/c/readme"):
+        (tmp_path / "a" / name).write_text(name)
+    zarr.create_array(str(tmp_path / "a/extra"), shape=(3,), dtype="u1")[...] = 7
+    extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:64,x=:64", levels="0")
+    found = values_of(tmp_path / "b.ozx")
+    assert {"notes.txt", "0/histogram.csv", "0/c/readme", "extra/zarr.json", "extra/c/0"} <= found.keys()
+    assert "1/histogram.csv" not in found
+    check_part(tmp_path / "a", tmp_path / "b.ozx")
+
+
+def test_chunks_outside_of_the_array_are_left_out(tmp_path):
+    make_image(tmp_path / "a", {"0/c/0/0": b"1" * 1024, "0/c/7/0": b"2" * 1024})
+    result = extract(tmp_path / "a", tmp_path / "b.ozx", region="x=:32")
+    assert "0/c/7/0" not in values_of(tmp_path / "b.ozx")
+    assert any("left out 1 chunks outside of the array" in note for note in result.notes)
+
+
+def test_deflated_archives(tmp_path):
+    zip_values(tmp_path / "a.zip", tree(SHARDED), deflated=True)
+    extract(tmp_path / "a.zip", tmp_path / "b.ozx", region="y=32:64,t=1")
+    check_part(SHARDED, tmp_path / "b.ozx")
+
+
+# What is asked for in vain
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"region": "y=0:300"}, r"the root: expected a region within y=0:256; got y=0:300"),
+        ({"region": "y=-300:"}, r"within y=0:256"),
+        ({"region": "y=20:20"}, r"at least one pixel"),
+        ({"region": "t=3"}, r"one of c, x, y; got 't'"),
+        ({"region": "y"}, r"expected a region by axis"),
+        ({"levels": "5:"}, r"no image has any of 5:, the most are 3"),
+        ({"levels": "a"}, r"expected levels"),
+        ({"max_size": "20 elephants"}, r"expected a size"),
+        ({"node": "labels/cell"}, r"found no 'labels/cell'"),
+        ({"node": "../x"}, r"found no '\.\./x'"),
+        ({"node": "0"}, r"0 is an array"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path, options, match):
+    with pytest.raises(UsageError, match=match):
+        extract(IMAGE, tmp_path / "out.ozx", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_axis_that_some_images_have(tmp_path):
+    shutil.copytree(SERIES, tmp_path / "a")
+    shutil.rmtree(tmp_path / "a/1")
+    write_image(tmp_path / "a/1", (64, 64), (16, 16))
+    result = extract(tmp_path / "a", tmp_path / "b.ozx", region="z=1,y=:32")
+    assert any("1: left as it is along z" in note for note in result.notes)
+    with pytest.raises(UsageError, match=r"^.*: 0: expected a region within y=0:48"):
+        extract(tmp_path / "a", tmp_path / "c.ozx", region="y=:64")
+
+
+def test_places_that_are_refused(tmp_path):
+    packed = pack_tree(IMAGE, tmp_path / "a.ozx")
+    shutil.copytree(IMAGE, tmp_path / "a.zarr")
+    before = packed.read_bytes()
+    for source, out, match in [
+        (packed, packed, "exists already"),
+        (packed, tmp_path / "a.zarr/b.ozx", "inside another hierarchy"),
+        (tmp_path / "a.zarr", tmp_path / "a.zarr/b.ozx", "inside its own source"),
+        (packed, tmp_path / "b.zarr", "expected the name of a file"),
+        (packed, f"{tmp_path}/b/", "expected the name of a file"),
+        ("https://example.org/a.ozx", tmp_path / "b.ozx", "found a URL"),
+    ]:
+        with pytest.raises(UsageError, match=match):
+            extract(source, out)
+    with pytest.raises(UsageError, match="would replace what it is taken from"):
+        extract(packed, packed, force=True)
+    assert packed.read_bytes() == before
+    assert any("does not end in .ozx" in note for note in extract(packed, tmp_path / "b.zip").notes)
+    extract(packed, tmp_path / "b.zip", levels="2", force=True)
+
+
+def test_sources_that_are_no_hierarchy(tmp_path):
+    with pytest.raises(UnsupportedError, match=r"OME-Zarr 0\.4") as caught:
+        extract(FIXTURES / "legacy.ome.zarr", tmp_path / "out.ozx")
+    assert "ozx repack" in caught.value.hint
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FormatError, match=r"expected a zarr.json at the root"):
+        extract(tmp_path / "empty", tmp_path / "out.ozx")
+    (tmp_path / "text.ozx").write_text("no archive")
+    with pytest.raises(FormatError):
+        extract(tmp_path / "text.ozx", tmp_path / "out.ozx")
+    with pytest.raises(OSError):
+        extract(tmp_path / "missing.ozx", tmp_path / "out.ozx")
+    make_image(tmp_path / "mixed")
+    (tmp_path / "mixed/0/.zarray").write_text("{}")
+    with pytest.raises(FormatError, match="Zarr v2 metadata"):
+        extract(tmp_path / "mixed", tmp_path / "out.ozx")
+    assert not (tmp_path / "out.ozx").exists()
+
+
+def broken(root, change):
+    make_image(root)
+    path = Path(root, "zarr.json")
+    whole = json.loads(path.read_text())
+    change(whole["attributes"]["ome"]["multiscales"][0])
+    path.write_text(json.dumps(whole))
+
+
+def affine(multiscale):
+    multiscale["datasets"][0]["coordinateTransformations"] = [{"type": "affine"}]
+
+
+def flat(multiscale):
+    multiscale["datasets"][0]["coordinateTransformations"][0]["scale"] = [0.0, 1.0]
+
+
+def three_axes(multiscale):
+    multiscale["axes"].insert(0, {"name": "z", "type": "space"})
+    multiscale["datasets"][0]["coordinateTransformations"][0]["scale"] = [1.0, 1.0, 1.0]
+
+
+def missing(multiscale):
+    multiscale["datasets"][0]["path"] = "7"
+
+
+def unnamed(multiscale):
+    del multiscale["datasets"][0]["path"]
+
+
+def systems(multiscale):
+    multiscale["coordinateSystems"] = [{"name": "p", "axes": multiscale.pop("axes")}]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "match"),
+    [
+        (affine, UnsupportedError, "found other transformations"),
+        (flat, UnsupportedError, "expected scales above 0"),
+        (three_axes, FormatError, "expected level '0' to have 3 dimensions"),
+        (missing, FormatError, "expected the array of level '7'"),
+        (unnamed, FormatError, "expected the array of level None"),
+        (systems, UnsupportedError, "coordinate systems"),
+    ],
+)
+def test_images_that_no_region_can_be_found_in(tmp_path, change, kind, match):
+    broken(tmp_path / "a", change)
+    with pytest.raises(kind, match=match):
+        extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:32")
+    extract(tmp_path / "a", tmp_path / "b.ozx", levels="0")  # whole levels can always be had
+
+
+def test_labels_in_another_unit(tmp_path):
+    write_image(tmp_path / "a", (32, 32), (8, 8), levels=1)
+    write_labels(tmp_path / "a", ["one"])
+    write_image(tmp_path / "a/labels/one", (32, 32), (8, 8), levels=1, label=True)
+    for node, unit in (("", "micrometer"), ("labels/one", "nanometer")):
+        group = zarr.open_group(str(tmp_path / "a" / node), mode="a")
+        attributes = group.attrs["ome"]
+        for axis in attributes["multiscales"][0]["axes"]:
+            axis["unit"] = unit
+        group.attrs["ome"] = attributes
+    with pytest.raises(UnsupportedError, match="labels/one: expected the unit micrometer along y"):
+        extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:8")
+
+
+def test_damage_is_found_and_leaves_nothing(tmp_path):
+    packed = pack_tree(SHARDED, tmp_path / "a.ozx")
+    reader = ArchiveReader(str(packed))
+    offset = reader.data_offset(reader.find("0/c/0/0/0/0/0"))
+    data = bytearray(packed.read_bytes())
+    data[offset + 100] ^= 1
+    packed.write_bytes(data)
+    for options in ({}, {"region": "y=:32"}):
+        with pytest.raises(FormatError):
+            extract(packed, tmp_path / "b.ozx", **options)
+    extract(packed, tmp_path / "b.ozx", region="t=1")
+    assert sorted(os.listdir(tmp_path)) == ["a.ozx", "b.ozx"]
+    assert read(tmp_path / "b.ozx", "0").shape == (1, 2, 5, 72, 88)

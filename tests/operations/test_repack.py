@@ -1,0 +1,325 @@
+import json
+import os
+import shutil
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import tensorstore
+import zarr
+from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
+from ome_zarr_models import open_ome_zarr
+from resharding import archive_digests
+from zarr.storage import ZipStore
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.flow import conversion_sink, fast_assembling
+from ozx.operations.repack import repack
+
+LEGACY = FIXTURES / "legacy.ome.zarr"
+
+
+def pixels(store):
+    """Return every array of a hierarchy, by zarr-python."""
+    with warnings.catch_warnings(action="ignore"):
+        group = zarr.open_group(store, mode="r")
+        return {name: node[...] for name, node in group.members(max_depth=None) if isinstance(node, zarr.Array)}
+
+
+def assert_same_pixels(found, expected):
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(found[name], values)
+
+
+def assert_valid(path):
+    assert [finding for finding in ozx.validate(path).findings if finding.severity != "note"] == []
+
+
+def change(path, **fields):
+    """Change fields of a metadata document; None takes one out."""
+    document = json.loads(path.read_text()) | fields
+    path.write_text(json.dumps({name: value for name, value in document.items() if value is not None}))
+
+
+@pytest.fixture
+def copy(tmp_path, image):
+    return shutil.copytree(image, tmp_path / "copy.ome.zarr")
+
+
+# layouts
+
+
+def test_keeping_the_layout_gives_the_file_that_pack_writes(tmp_path, hierarchy):
+    ozx.pack(hierarchy, tmp_path / "a.ozx")
+    result = repack(hierarchy, tmp_path / "b.ozx")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+    assert (result.mended, result.notes, result.upgraded) == ((), (), False)
+    again = repack(tmp_path / "b.ozx", tmp_path / "c.ozx")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "c.ozx").read_bytes()
+    assert (again.entries, again.bytes) == (result.entries, result.bytes)
+
+
+@pytest.mark.parametrize("name", ["image", "plate", "series"])
+def test_chunks_into_shards_and_out_again(tmp_path, name):
+    source = FIXTURES / f"{name}.ome.zarr"
+    packed = ozx.pack(source, tmp_path / "a.ozx")
+    sharded = repack(source, tmp_path / "b.ozx", shards="auto")
+    assert sharded.entries < packed.entries
+    assert sharded.treatments["moved"] == len(sharded.arrays)
+    assert_valid(tmp_path / "b.ozx")
+    assert_same_pixels(pixels(ZipStore(tmp_path / "b.ozx", mode="r")), pixels(source))
+    assert archive_digests(tmp_path / "b.ozx") == archive_digests(tmp_path / "a.ozx")
+    # Nothing but the layout has changed: taken apart again, it is the file that pack makes.
+    repack(tmp_path / "b.ozx", tmp_path / "c.ozx", shards="none")
+    assert (tmp_path / "c.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
+
+
+def test_tensorstore_reads_what_was_moved(tmp_path, image):
+    repack(image, tmp_path / "out.ome.zarr", shards="y=128,x=256")
+    for level in ("0", "1", "2"):
+        kvstore = {"driver": "file", "path": f"{tmp_path}/out.ome.zarr/{level}/"}
+        array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result()
+        np.testing.assert_array_equal(array.read().result(), pixels(image)[level])
+    assert json.loads((tmp_path / "out.ome.zarr" / "0" / "zarr.json").read_text())["chunk_grid"] == {
+        "name": "regular",
+        "configuration": {"chunk_shape": [1, 128, 256]},
+    }
+
+
+def test_shards_are_taken_apart_and_put_together_otherwise(tmp_path):
+    source = FIXTURES / "sharded.ome.zarr"
+    for number, shards in enumerate(("none", "auto", {"y": 64})):
+        result = repack(source, tmp_path / f"{number}.ozx", shards=shards)
+        assert_valid(tmp_path / f"{number}.ozx")
+        assert_same_pixels(pixels(ZipStore(tmp_path / f"{number}.ozx", mode="r")), pixels(source))
+        assert sum(result.treatments.values()) == len(pixels(source))
+
+
+def test_the_same_bytes_whoever_does_the_work(tmp_path, hierarchy, monkeypatch):
+    files = []
+    for number, options in enumerate(({"jobs": 1}, {"jobs": 3}, {"sync": False})):
+        repack(hierarchy, tmp_path / f"{number}.ozx", shards="auto", **options)
+        files.append((tmp_path / f"{number}.ozx").read_bytes())
+    monkeypatch.setattr(fast_assembling, "is_available", lambda: False)
+    repack(hierarchy, tmp_path / "plain.ozx", shards="auto")
+    files.append((tmp_path / "plain.ozx").read_bytes())
+    ozx.pack(hierarchy, tmp_path / "packed.ozx", shards="auto")
+    files.append((tmp_path / "packed.ozx").read_bytes())
+    assert len(set(files)) == 1
+
+
+def test_a_directory_as_output_has_the_same_values(tmp_path, image):
+    repack(image, tmp_path / "a.ozx", shards="auto")
+    result = repack(tmp_path / "a.ozx", f"{tmp_path}/out/")
+    assert result.path == f"{tmp_path}/out"
+    assert tree(tmp_path / "out") == tree(ozx.unpack(tmp_path / "a.ozx").path)
+    assert (result.entries, result.bytes) == (len(tree(result.path)), sum(map(len, tree(result.path).values())))
+    with pytest.raises(UsageError, match="exists already"):
+        repack(image, tmp_path / "out")
+    assert repack(image, tmp_path / "out", force=True).entries == len(tree(image))
+    assert tree(tmp_path / "out") == tree(image)
+
+
+def test_what_is_no_chunk_stays_beside_the_chunks(tmp_path, copy):
+    for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
+        (copy / key).parent.mkdir(exist_ok=True)
+        (copy / key).write_bytes(key.encode())
+    repack(copy, tmp_path / "a.ozx", shards="auto")
+    with zipfile.ZipFile(tmp_path / "a.ozx") as archive:
+        names = archive.namelist()
+        for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
+            assert archive.read(key) == key.encode()
+    data = [name for name in names if not name.endswith("zarr.json")]
+    from ozx.hierarchy.keys import hierarchy_order  # noqa: PLC0415
+
+    assert data == sorted(data, key=hierarchy_order)
+
+
+def test_chunks_outside_of_the_array_are_left_out_and_named(tmp_path, copy):
+    (copy / "2" / "c" / "0" / "9").mkdir()
+    (copy / "2" / "c" / "0" / "9" / "0").write_bytes(b"stale")
+    result = repack(copy, tmp_path / "a.ozx", shards="y=128,x=128")
+    (note,) = result.notes
+    assert "2/c/0/9/0" in note
+    assert "outside" in note
+
+
+def test_copies_of_metadata_that_no_longer_fit_are_left_out(tmp_path, copy):
+    with warnings.catch_warnings(action="ignore"):
+        zarr.consolidate_metadata(copy)
+    kept = repack(copy, tmp_path / "kept.ozx")
+    assert kept.notes == ()
+    result = repack(copy, tmp_path / "a.ozx", shards="auto")
+    assert any("consolidated_metadata" in note for note in result.notes)
+    assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), pixels(copy))
+
+
+def test_what_is_not_understood_is_packed_but_not_moved(tmp_path, copy):
+    change(copy / "labels" / "zarr.json", extensions=["example.offset"])
+    assert repack(copy, tmp_path / "kept.ozx").entries == len(tree(copy))
+    with pytest.raises(UnsupportedError, match=r"labels.*example\.offset"):
+        repack(copy, tmp_path / "a.ozx", shards="auto")
+    assert sorted(os.listdir(tmp_path)) == ["copy.ome.zarr", "kept.ozx"]
+
+
+def test_a_damaged_archive_is_not_passed_on(tmp_path, image):
+    ozx.pack(image, tmp_path / "a.ozx")
+    reader = ArchiveReader(str(tmp_path / "a.ozx"))
+    data = bytearray((tmp_path / "a.ozx").read_bytes())
+    data[reader.data_offset(len(reader) - 1)] ^= 1
+    (tmp_path / "a.ozx").write_bytes(data)
+    for options in ({}, {"shards": "auto"}):
+        with pytest.raises(FormatError, match="CRC-32"):
+            repack(tmp_path / "a.ozx", tmp_path / "b.ozx", **options)
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+# OME-Zarr 0.4
+
+
+@pytest.mark.parametrize("shards", ["keep", "auto"])
+def test_old_images_become_new_ones(tmp_path, shards):
+    result = repack(LEGACY, tmp_path / "a.ozx", shards=shards)
+    assert result.upgraded
+    assert result.ome_version == "0.5"
+    assert set(result.treatments) == {"moved", "reframed"}
+    assert result.notes[0] == "OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)"
+    assert_valid(tmp_path / "a.ozx")
+    assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), pixels(LEGACY))
+    open_ome_zarr(zarr.open_group(ZipStore(tmp_path / "a.ozx", mode="r"), mode="r"))
+    repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="none")
+    repack(LEGACY, tmp_path / "c.ozx", shards="none")
+    assert (tmp_path / "b.ozx").read_bytes() == (tmp_path / "c.ozx").read_bytes()
+
+
+def test_pack_converts_old_images_and_says_so(tmp_path):
+    packed = ozx.pack(LEGACY, tmp_path / "a.ozx", verify=True)
+    repacked = repack(LEGACY, tmp_path / "b.ozx")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+    assert packed.notes == repacked.notes
+    assert packed.verified
+    assert ozx.pack(LEGACY, tmp_path / "a.ozx", resume=True).status == "skipped"
+    assert ozx.pack(LEGACY, tmp_path / "c.ozx", shards="auto").entries < packed.entries
+    with pytest.raises(UsageError, match="not the complete copy"):
+        ozx.pack(LEGACY, tmp_path / "c.ozx", resume=True)
+
+
+def test_missing_chunks_without_a_fill_value_are_told(tmp_path):
+    copy = shutil.copytree(LEGACY, tmp_path / "old.zarr")
+    change(copy / "0" / ".zarray")
+    document = json.loads((copy / "0" / ".zarray").read_text())
+    document["fill_value"] = None
+    (copy / "0" / ".zarray").write_text(json.dumps(document))
+    chunk = next(path for path in sorted((copy / "0").rglob("*")) if path.is_file() and not path.name.startswith("."))
+    assert not any("fill value" in note for note in repack(copy, tmp_path / "a.ozx").notes)
+    chunk.unlink()
+    result = repack(copy, tmp_path / "b.ozx")
+    assert any("0: it has no fill value, and 1 of its chunks" in note for note in result.notes)
+
+
+def test_a_file_in_the_place_of_a_new_chunk_is_refused(tmp_path):
+    copy = shutil.copytree(LEGACY, tmp_path / "old.zarr")
+    dimensions = len(json.loads((copy / "0" / ".zarray").read_text())["shape"])
+    place = copy.joinpath("0", "c", *["0"] * dimensions)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"x")
+    with pytest.raises(FormatError, match="which a chunk gets in Zarr v3"):
+        repack(copy, tmp_path / "a.ozx")
+    assert os.listdir(tmp_path) == ["old.zarr"]
+
+
+# promises
+
+
+def test_verify_reads_the_file_back(tmp_path, image, monkeypatch):
+    assert repack(image, tmp_path / "a.ozx", shards="auto", verify=True).verified
+    original = conversion_sink.check_archive
+
+    def damage(conversion, path, *rest):
+        with open(path, "r+b") as file:
+            file.seek(os.path.getsize(path) // 2)
+            file.write(bytes(100))
+        original(conversion, path, *rest)
+
+    monkeypatch.setattr("ozx.operations.repack.check_archive", damage)
+    with pytest.raises((ResourceError, FormatError)):
+        repack(image, tmp_path / "b.ozx", shards="auto", verify=True)
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def test_a_file_may_take_its_own_place(tmp_path, image):
+    ozx.pack(image, tmp_path / "a.ozx")
+    before = tree(image)
+    with pytest.raises(UsageError, match="exists"):
+        repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="auto")
+    repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="auto", force=True)
+    repack(tmp_path / "a.ozx", tmp_path / "a.ozx", shards="none", force=True)
+    assert tree(ozx.unpack(tmp_path / "a.ozx").path) == before
+
+
+WRONG = {
+    "shards": ({"shards": "big"}, UsageError, "expected auto, keep, none"),
+    "axis": ({"shards": "q=64"}, UsageError, "no array has an axis 'q'"),
+    "multiple": ({"shards": "y=63"}, UsageError, "multiple of the chunk"),
+    "codec": ({"codec": "zip"}, UsageError, "zip"),
+    "chunk axis": ({"chunks": "q=64"}, UsageError, "q"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_wishes_are_refused_and_nothing_is_written(tmp_path, image, case):
+    options, error, words = WRONG[case]
+    with pytest.raises(error, match=words):
+        repack(image, tmp_path / "a.ozx", **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_wrong_sources_are_refused_and_nothing_is_written(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.txt").write_text("no archive")
+    (tmp_path / "image.tif").write_bytes(b"II*\0" + bytes(100))
+    bare = make_image(tmp_path / "bare")
+    change(bare / "zarr.json", attributes={})
+    before = sorted(os.listdir(tmp_path))
+    for name in ("empty", "text.txt", "image.tif", "bare"):
+        with pytest.raises(FormatError) as caught:
+            repack(tmp_path / name, tmp_path / "a.ozx")
+        assert name in str(caught.value)
+    with pytest.raises((FileNotFoundError, ResourceError)):
+        repack(tmp_path / "missing", tmp_path / "a.ozx")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_nothing_is_written_into_a_hierarchy(tmp_path, copy):
+    for place in (copy / "a.ozx", copy / "0" / "a.ozx", copy / "b.ome.zarr"):
+        with pytest.raises(UsageError, match="inside"):
+            repack(copy, place)
+    assert tree(copy) == tree(FIXTURES / "image.ome.zarr")
+
+
+@pytest.mark.parametrize("name", HIERARCHIES)
+def test_answers_tell_what_became_of_each_array(tmp_path, name):
+    result = repack(FIXTURES / f"{name}.ome.zarr", tmp_path / "a.ozx", shards="none").to_dict()
+    assert json.loads(json.dumps(result)) == result
+    for array in result["arrays"]:
+        assert array["shards"] is None
+        assert array["treatment"] == "moved"
+
+
+def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
+    copy = shutil.copytree(LEGACY, tmp_path / "old.zarr")
+    expected = pixels(copy)
+    nested = [path for path in copy.rglob(".zarray") if json.loads(path.read_text()).get("dimension_separator") == "/"]
+    assert nested
+    for path in nested:
+        document = json.loads(path.read_text())
+        del document["dimension_separator"]
+        path.write_text(json.dumps(document))
+    result = repack(copy, tmp_path / "a.ozx")
+    assert sum("dimension_separator" in note for note in result.notes) == len(nested)
+    assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), expected)
