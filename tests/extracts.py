@@ -125,7 +125,7 @@ def check_part(source, out, *, node="", images=None, models=True):
     """
     report = ozx.validate(out)
     assert report.valid
-    assert not [finding for finding in report.findings if finding.severity == "warning"]
+    assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}  # which is for ozx repack
     origins = {}
     for image in images or [image.path for image in (*ozx.inspect(out).images, *ozx.inspect(out).labels)]:
         with ZipStore(out, mode="r") as store:

@@ -175,6 +175,16 @@ def test_channels_and_default_planes_follow(take, tmp_path):
         assert [channel["label"] for channel in after["channels"]] == list(names)
 
 
+def test_omero_is_left_alone_where_nobody_can_tell(tmp_path):
+    omero = {"channels": "none", "rdefs": {"defaultZ": 1}}
+    write_image(tmp_path / "a", (2, 3, 8, 8), (1, 1, 8, 8), axes="czyx", levels=2, omero=omero)
+    extract(tmp_path / "a", tmp_path / "b.ozx", region="c=1")
+    assert ome(tmp_path / "b.ozx")["omero"] == omero
+    shutil.rmtree(tmp_path / "a/0")
+    extract(tmp_path / "a", tmp_path / "c.ozx", levels="1")
+    assert ome(tmp_path / "c.ozx")["omero"] == omero
+
+
 def test_omero_that_does_not_fit_is_kept_with_a_note(tmp_path):
     omero = {"channels": [{"label": "only"}], "rdefs": {"defaultZ": "middle"}}
     write_image(tmp_path / "a", (3, 8, 8), (1, 8, 8), axes="cyx", levels=1, omero=omero)
@@ -257,6 +267,65 @@ def test_labels_at_other_scales_and_places(tmp_path, take):
     check_part(source, tmp_path / "b.ozx")
 
 
+def test_labels_that_no_list_names(tmp_path):
+    source = tmp_path / "a"
+    write_image(source, (64, 64), (16, 16), levels=1)
+    write_labels(source, ["far"])
+    write_image(source / "labels/far", (16, 16), (8, 8), levels=1, label=True, shift=48 * 0.325)
+    write_image(source / "labels/unlisted", (64, 64), (16, 16), levels=1, label=True)
+    extract(source, tmp_path / "b.ozx", region="y=:16")
+    assert ome(tmp_path / "b.ozx", "labels")["labels"] == []
+    assert check_part(source, tmp_path / "b.ozx", images=["", "labels/unlisted"], models=False) == {
+        ("", "0"): ((0, 0), (16, 64)),
+        ("labels/unlisted", "0"): ((0, 0), (16, 64)),
+    }
+
+
+def test_labels_without_any_list(tmp_path):
+    source = tmp_path / "a"
+    write_image(source, (64, 64), (16, 16), levels=1)
+    zarr.open_group(str(source / "labels"), mode="a")
+    write_image(source / "labels/far", (16, 16), (8, 8), levels=1, label=True, shift=48 * 0.325)
+    write_image(source / "labels/near", (64, 64), (16, 16), levels=1, label=True)
+    extract(source, tmp_path / "b.ozx", region="y=:16")
+    check_part(source, tmp_path / "b.ozx", images=["", "labels/near"], models=False)
+    assert values_of(tmp_path / "b.ozx")["labels/zarr.json"] == tree(source)["labels/zarr.json"]
+
+
+def test_levels_of_labels_without_scales_match_by_number(tmp_path):
+    source = tmp_path / "a"
+    write_image(source, (64, 64), (16, 16), levels=3)
+    write_labels(source, ["one"])
+    group = write_image(source / "labels/one", (64, 64), (16, 16), levels=2, label=True)
+    attributes = group.attrs["ome"]
+    for dataset in attributes["multiscales"][0]["datasets"]:
+        del dataset["coordinateTransformations"]
+    group.attrs["ome"] = attributes
+    assert extract(source, tmp_path / "b.ozx", levels="1:").images[1].levels == ("1",)
+    assert extract(source, tmp_path / "c.ozx", levels="2").images[1].levels == ("1",)
+
+
+def test_levels_that_end_before_the_region_keep_their_last_chunk(tmp_path, take):
+    write_image(tmp_path / "a", (255, 20), (5, 5), levels=7)
+    _, out = take(tmp_path / "a", region="y=254,x=:5", levels=":")
+    found = origins(tmp_path / "a", out)
+    assert found["", "0"] == ((250, 0), (5, 5))
+    assert found["", "6"] == ((0, 0), (3, 1))
+    write_image(tmp_path / "b", (255, 4), (1, 4), levels=7)
+    extract(tmp_path / "b", tmp_path / "b.ozx", region="y=254", levels=":")
+    assert check_part(tmp_path / "b", tmp_path / "b.ozx")["", "6"] == ((2, 0), (1, 1))
+
+
+def test_levels_that_lie_elsewhere(tmp_path):
+    group = write_image(tmp_path / "a", (64, 64), (16, 16), levels=2)
+    attributes = group.attrs["ome"]
+    attributes["multiscales"][0]["datasets"][1]["coordinateTransformations"][1]["translation"] = [100.0, 0.0]
+    group.attrs["ome"] = attributes
+    assert extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:32").images[0].levels == ("0",)
+    with pytest.raises(UnsupportedError, match="shows nothing of the region"):
+        extract(tmp_path / "a", tmp_path / "c.ozx", region="y=:32", levels="1")
+
+
 def test_several_images_in_one_group(tmp_path):
     group = write_image(tmp_path / "a", (64, 64), (16, 16))
     attributes = group.attrs["ome"]
@@ -275,7 +344,7 @@ def test_several_images_in_one_group(tmp_path):
         extract(tmp_path / "a", tmp_path / "c.ozx", region="y=:32")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_region_of_any_image(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("any")
@@ -380,6 +449,43 @@ def test_more_of_a_source_than_the_image_is_kept(tmp_path):
     assert ome(tmp_path / "c.ozx", "labels/one")["image-label"]["source"]["image"] == "../../"
 
 
+def test_a_node_below_a_group_without_metadata(tmp_path):
+    shutil.copytree(PLATE, tmp_path / "a")
+    (tmp_path / "a/A/zarr.json").unlink()
+    extract(tmp_path / "a", tmp_path / "b.ozx", node="A/1")
+    check_part(PLATE, tmp_path / "b.ozx", node="A/1", images=["0", "1"])
+
+
+def test_the_plain_way_writes_the_same_bytes(tmp_path, monkeypatch):
+    extract(SHARDED, tmp_path / "a.ozx", region="y=32:")
+    monkeypatch.setattr("ozx.flow.fast_assembling.is_available", lambda: False)
+    extract(SHARDED, tmp_path / "b.ozx", region="y=32:")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+
+
+class Counted:
+    """Progress that adds up."""
+
+    def __init__(self):
+        self.total = self.done = 0
+
+    def start(self, description, total):
+        self.total = total
+
+    def advance(self, amount):
+        self.done += amount
+
+    def stop(self):
+        self.total = 0
+
+
+def test_progress_is_told(tmp_path):
+    progress = Counted()
+    result = extract(SHARDED, tmp_path / "a.ozx", region="y=32:", progress=progress)
+    assert 0.9 * result.bytes < progress.done <= result.bytes
+    assert progress.total == 0
+
+
 def test_a_node_by_its_uri(tmp_path):
     packed = pack_tree(PLATE, tmp_path / "plate.ozx")
     result = extract(f"ozx://{packed}/A", tmp_path / "a.ozx", node="1/0")
@@ -436,6 +542,9 @@ def test_images_of_a_plate_lose_levels_alike(take):
 
 def test_what_has_no_levels_and_is_too_large(tmp_path):
     zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
+    for options in ({"region": "y=:3"}, {"levels": "0"}):
+        with pytest.raises(UsageError, match="expected an image to take levels or a region of; there is none"):
+            extract(tmp_path / "a", tmp_path / "b.ozx", **options)
     with pytest.raises(UsageError, match="there are no levels to leave out"):
         extract(tmp_path / "a", tmp_path / "b.ozx", max_size=10)
     extract(tmp_path / "a", tmp_path / "b.ozx", max_size=1000)
@@ -684,6 +793,11 @@ def unnamed(multiscale):
     del multiscale["datasets"][0]["path"]
 
 
+def sequence(multiscale):
+    steps = multiscale["datasets"][0]["coordinateTransformations"]
+    multiscale["datasets"][0]["coordinateTransformations"] = [{"type": "sequence", "transformations": steps}]
+
+
 def systems(multiscale):
     multiscale["coordinateSystems"] = [{"name": "p", "axes": multiscale.pop("axes")}]
 
@@ -696,13 +810,14 @@ def systems(multiscale):
         (three_axes, FormatError, "expected level '0' to have 3 dimensions"),
         (missing, FormatError, "expected the array of level '7'"),
         (unnamed, FormatError, "expected the array of level None"),
+        (sequence, UnsupportedError, "expected scales and translations of 2 finite numbers"),
         (systems, UnsupportedError, "coordinate systems"),
     ],
 )
 def test_images_that_no_region_can_be_found_in(tmp_path, change, kind, match):
     broken(tmp_path / "a", change)
     with pytest.raises(kind, match=match):
-        extract(tmp_path / "a", tmp_path / "b.ozx", region="y=:32")
+        extract(tmp_path / "a", tmp_path / "b.ozx", region="y=32:")
     extract(tmp_path / "a", tmp_path / "b.ozx", levels="0")  # whole levels can always be had
 
 

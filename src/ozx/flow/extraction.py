@@ -13,7 +13,7 @@ from heapq import merge
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow import archive_sink, fast_assembling
-from ozx.flow.browsing import similar_nodes
+from ozx.flow.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.cut_chunks import iter_cut
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.file_size import archive_size
@@ -59,8 +59,8 @@ class Extractor:
     """
 
     def __init__(self, source: Source, node: str = "") -> None:
-        keys = [key for key in source.iter_keys() if is_metadata_key(key)]
-        self._nodes = {node_of(key) for key in keys}
+        found = [key for key in source.iter_keys() if is_any_metadata_key(key)]
+        self._nodes = {node_of(key) for key in found if is_metadata_key(key)}
         self._node = node
         self._source = Subtree(source, node)
         _check_version(source)
@@ -71,9 +71,10 @@ class Extractor:
         for path in _above(node):
             if path in self._nodes:
                 check_understood(_read(source, join_path(path, METADATA)), path)
-        length = len(node) + 1 if node else 0
-        below = [key for key in keys if not node or key.startswith(f"{node}/")]
-        self._documents = {node_of(key[length:]): _read(source, key) for key in below}
+        prefix = f"{node}/" if node else ""
+        below = [key.removeprefix(prefix) for key in found if key.startswith(prefix)]
+        self._legacy = [key for key in below if not is_metadata_key(key)]
+        self._documents = {node_of(key): _read(self._source, key) for key in below if is_metadata_key(key)}
         self._version = _version(_read(source, METADATA)) or _version(self._documents[""])
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
@@ -111,7 +112,8 @@ class Extractor:
         notes += _drop_copies(kept, changed, excerpt.dropped)
         if (excerpt.dropped or excerpt.arrays) and _ORIGINAL_METADATA in self._source:
             notes.append(f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said")
-        return Extraction(self._source, kept, excerpt, notes, self._version or "")
+        legacy = [key for key in self._legacy if not _is_below(node_of(key), excerpt.dropped)]
+        return Extraction(self._source, kept, excerpt, notes, self._version or "", legacy)
 
     def take_within(self, selection: Selection, limit: int) -> Extraction:
         """Return what is selected without as many of the finest levels of all images as make the file too large.
@@ -166,12 +168,20 @@ class Extraction:
         Things worth knowing, as sentences; complete when all entries were taken.
     metadata
         The ``zarr.json`` by key, root first, then breadth-first.
+    legacy_keys
+        Keys that are metadata of Zarr v2, which do not belong into a hierarchy of Zarr v3.
     most_levels
         The largest number of levels of an image before any were skipped.
     """
 
     def __init__(
-        self, source: Subtree, kept: Mapping[str, Document], excerpt: Excerpt, notes: list[str], version: str
+        self,
+        source: Subtree,
+        kept: Mapping[str, Document],
+        excerpt: Excerpt,
+        notes: list[str],
+        version: str,
+        legacy_keys: list[str],
     ) -> None:
         self._source = source
         self._dropped = excerpt.dropped
@@ -180,6 +190,7 @@ class Extraction:
         self.images = excerpt.images
         self.most_levels = excerpt.most_levels
         self.notes = notes
+        self.legacy_keys = legacy_keys
         self.metadata: Mapping[str, bytes] = _Metadata(source, kept, excerpt.documents)
 
     @property
@@ -187,11 +198,6 @@ class Extraction:
         """The archive comment."""
         # RFC-9 (R2): jsonFirst is true as `iter_metadata` comes first, breadth-first.
         return make_comment(self.version, json_first=True)
-
-    @property
-    def legacy_keys(self) -> list[str]:
-        """Keys that are metadata of Zarr v2, which do not belong into a hierarchy of Zarr v3."""
-        return [key for key in self._iter_keys() if is_legacy_metadata_key(key)]
 
     def size(self, limit: int | None = None) -> int:
         """Return the exact number of bytes of the archive; beyond `limit` only that it is larger."""

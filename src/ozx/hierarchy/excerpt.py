@@ -193,6 +193,7 @@ class _Work:
             else:
                 found = self._follow(path, multiscale, owner)
                 if found is None:
+                    self._check_groups(path)
                     self._notes.add(path, "left out: it shows nothing of the region")
                     self._excerpt.dropped.add(path)
                     return
@@ -349,7 +350,8 @@ class _Work:
             document = self._excerpt.documents.get(group, self._documents.get(group, {}))
             ome = as_object(as_object(document.get("attributes")).get("ome"))
             left = [name for name in as_list(ome.get(LABELS)) if str(name).strip("/") not in names]
-            if not left:
+            # OME-Zarr 0.5, "labels": "Unlisted groups MAY be labels."
+            if not left and not any(image.path.startswith(f"{group}/") for image in self._excerpt.images):
                 self._excerpt.dropped.add(group)
             elif LABELS in ome:
                 attributes = {**document["attributes"], "ome": {**ome, LABELS: left}}

@@ -62,7 +62,7 @@ def cut_image_document(
                 dataset["coordinateTransformations"] = _shifted(steps, cut.start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
-    if not isinstance(ome.get("omero"), dict) or not multiscales:
+    if not isinstance(ome.get("omero"), dict):
         return new, []
     first, finest = multiscales[0], cuts[0].kept[0]
     old, own = (shapes.get(first.datasets[number].path or "") for number in (0, finest))
