@@ -204,7 +204,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             "it begins like a ZIP file, but has no end of central directory record",
             path=source.name,
             rule="zip/truncated",
-            hint="The file is incomplete: copy or download it again.",
+            hint="The file is incomplete: copy or download it again; `ozx recover` saves what is whole.",
         )
     if head == SPLIT_SIGNATURE:
         raise _split(source, "it begins with the mark of the first part of a split archive")
