@@ -6,6 +6,12 @@ import os
 
 import pytest
 from hierarchies import FIXTURES, HIERARCHIES
+from hypothesis import settings
+
+# Tests judge results, not the clock of a machine that may have other things to do. With OZX_THOROUGH (.ci/run, on
+# other Pythons) they try as many examples as is usual.
+settings.register_profile("ozx", deadline=None, max_examples=100 if os.environ.get("OZX_THOROUGH") else 40)
+settings.load_profile("ozx")
 
 if os.environ.get("OZX_NO_POSIX_CALLS"):
     # The whole suite through the portable fallbacks: as if the system had none of these calls.

@@ -16,7 +16,7 @@ from ozx.validation.rules import RULES
     [
         (
             ["pakc", "x"],
-            "There is no command 'pakc'. Did you mean pack, repack or unpack?",
+            "There is no command 'pakc'. Did you mean pack or unpack or repack?",
             "ozx [OPTIONS] [COMMAND] [ARGS]...",
         ),
         (["nonsense"], "There is no command 'nonsense'.", "ozx [OPTIONS] [COMMAND] [ARGS]..."),

@@ -11,6 +11,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 from ozx.cli.app import run
+from ozx.validation.rules import RULES
 from ozx.validation.validate import validate
 
 SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/validate.json").read_bytes())
@@ -49,12 +50,12 @@ def test_findings_are_readable(wrong, capsys):
         f"{wrong}: not valid: 2 errors, 1 warning",
         "  error    zip/name  in ../x",
         "           entry name '../x' is refused: it has a '..' component",
-        "           hint: Rename the entry in the hierarchy it was packed from, and pack that anew.",
+        f"           hint: {RULES['zip/name'].mend}",
         "  error    zip/name  in /y",
         "           entry name '/y' is refused: it is absolute",
         "  warning  rfc9/comment",
         "           there is no archive comment",
-        "           hint: Unpack it and pack it anew: `ozx unpack FILE`, then `ozx pack`.",
+        f"           hint: {RULES['rfc9/comment'].mend}",
     ]
     assert err == "what a finding means: ozx rules ID\n"
 

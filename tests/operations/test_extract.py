@@ -371,7 +371,12 @@ def test_any_region_of_any_image(tmp_path_factory, data):
             start = data.draw(st.integers(0, length - 1))
             region[axis] = (start, data.draw(st.integers(start + 1, length)))
     levels = data.draw(st.sampled_from([None, ":", "0", "-1", ":2"]))
-    result = extract(folder / "a", folder / "b.ozx", region=region, levels=levels, sync=False)
+    try:
+        result = extract(folder / "a", folder / "b.ozx", region=region, levels=levels, sync=False)
+    except UnsupportedError:  # lengths rounded down: a coarse level may end before the region
+        if levels == "-1":
+            return
+        raise
     found = check_part(folder / "a", folder / "b.ozx")
     image = result.images[0]
     first, lengths = found["", image.levels[0]]
@@ -644,7 +649,8 @@ def test_copies_of_metadata_that_no_longer_fit_go(tmp_path):
         return {key for key, value in values.items() if key.endswith("zarr.json") and b"consolidated" in value}
 
     extract(tmp_path / "a", tmp_path / "b.ozx")
-    assert left(tmp_path / "b.ozx") == {"zarr.json", "A/1/zarr.json", "B/zarr.json"}
+    # Those of the root do not fit as they are, and are mended away.
+    assert left(tmp_path / "b.ozx") == {"A/1/zarr.json", "B/zarr.json"}
     result = extract(tmp_path / "a", tmp_path / "c.ozx", levels="0")
     assert not left(tmp_path / "c.ozx")
     assert any("consolidated_metadata" in note for note in result.notes)
@@ -750,18 +756,22 @@ def test_sources_that_are_no_hierarchy(tmp_path):
         extract(FIXTURES / "legacy.ome.zarr", tmp_path / "out.ozx")
     assert "ozx repack" in caught.value.hint
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match=r"expected a zarr.json at the root"):
+    with pytest.raises(FormatError, match=r"expected an OME-Zarr hierarchy"):
         extract(tmp_path / "empty", tmp_path / "out.ozx")
     (tmp_path / "text.ozx").write_text("no archive")
     with pytest.raises(FormatError):
         extract(tmp_path / "text.ozx", tmp_path / "out.ozx")
     with pytest.raises(OSError):
         extract(tmp_path / "missing.ozx", tmp_path / "out.ozx")
+    assert not (tmp_path / "out.ozx").exists()
+
+
+def test_what_is_mended_on_the_way_is_told(tmp_path):
     make_image(tmp_path / "mixed")
     (tmp_path / "mixed/0/.zarray").write_text("{}")
-    with pytest.raises(FormatError, match="Zarr v2 metadata"):
-        extract(tmp_path / "mixed", tmp_path / "out.ozx")
-    assert not (tmp_path / "out.ozx").exists()
+    (note,) = extract(tmp_path / "mixed", tmp_path / "out.ozx").notes
+    assert "0/.zarray" in note
+    assert "dropped" in note
 
 
 def broken(root, change):

@@ -157,7 +157,7 @@ def repack(
     --------
     >>> result = repack("cells.ome.zarr", "sharded.ozx", shards="auto", force=True)
     >>> result.entries, result.treatments
-    (9, {'moved': 6})
+    (18, {'copied': 2, 'moved': 4})
     """
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs)
     target = os.fspath(out)
