@@ -179,6 +179,7 @@ def test_headers_that_all_claim_the_rest_end_soon(flags):
     assert time.perf_counter() - start < 20
 
 
+@pytest.mark.ci
 def test_memory_stays_small():
     data = bodies(*(Member(b"0/c/%d/%d" % divmod(n, 100), b"%d" % n) for n in range(20_000)))
     source = MemorySource(data)

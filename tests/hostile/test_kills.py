@@ -49,9 +49,12 @@ def kill_after(function, seconds):
 
 
 def duration(function):
-    start = time.perf_counter()
-    assert wait(in_child(function)) == 0
-    return time.perf_counter() - start
+    seconds = []
+    for _ in range(3):  # the first time may have to wait for the disk
+        start = time.perf_counter()
+        assert wait(in_child(function)) == 0
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +200,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
         assert len(os.listdir(tmp_path)) == old
 
 
-@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("old", [True, pytest.param(False, marks=pytest.mark.ci)])
 def test_a_full_disk_leaves_the_old_directory(tmp_path, sources, old):
     out = tmp_path / "a"
     if old:

@@ -211,8 +211,10 @@ class Deadly:
         return step
 
 
-@pytest.mark.parametrize("mode", ["w", "x", "a"])
-@pytest.mark.parametrize("rewritten", [True, False])
+@pytest.mark.parametrize(
+    "mode", [pytest.param("w", marks=pytest.mark.ci), pytest.param("x", marks=pytest.mark.ci), "a"]
+)
+@pytest.mark.parametrize("rewritten", [True, pytest.param(False, marks=pytest.mark.ci)])
 def test_killed_before_every_step_that_changes_the_disk(tmp_path, monkeypatch, mode, rewritten):
     monkeypatch.setattr("ozx.store.finishing._MOST_PADDING", 0 if rewritten else 1)
     old = SEED | {"0/c/0/0": pattern(1, 3_000), "0/c/0/1": pattern(2, 3_000)}
