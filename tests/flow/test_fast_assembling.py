@@ -23,6 +23,8 @@ def write_with(jobs):
 
 
 FAST = [pytest.param(write_with(jobs), id=f"{jobs} jobs") for jobs in (1, 3)]
+if not fast_assembling.is_available():  # several threads then have one position to write at: it is never used
+    FAST = [pytest.param(archive_sink.write_entries, id="plain instead")]
 WAYS = [pytest.param(archive_sink.write_entries, id="plain"), *FAST]
 
 
@@ -98,7 +100,7 @@ def test_re_laid_arrays_are_the_same(tmp_path, shards, kind):
         return archive_source(tmp_path / f"{kind}.zip")
 
     reshard_to_archive(source(), tmp_path / "plain.zip", shards)
-    reshard_to_archive(source(), tmp_path / "fast.zip", shards, write=fast_assembling.write_entries)
+    reshard_to_archive(source(), tmp_path / "fast.zip", shards, write=FAST[-1].values[0])
     assert (tmp_path / "fast.zip").read_bytes() == (tmp_path / "plain.zip").read_bytes()
 
 
@@ -164,7 +166,7 @@ def test_a_failing_write_is_raised_and_no_thread_stays(tmp_path, monkeypatch, wr
 
     with open(tmp_path / "a.zip", "w+b") as file:
         writer = ArchiveWriter(file.fileno())
-        monkeypatch.setattr(os, "pwrite", full)
+        monkeypatch.setattr(os, "pwrite" if hasattr(os, "pwrite") else "write", full)
         with pytest.raises(OSError, match="No space left"):
             write(writer, entries, NO_PROGRESS)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-assemble")]
