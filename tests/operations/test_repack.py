@@ -10,6 +10,7 @@ import tensorstore
 import zarr
 from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from ome_zarr_models import open_ome_zarr
+from range_server import serving
 from resharding import archive_digests
 from zarr.storage import ZipStore
 
@@ -323,3 +324,12 @@ def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
     result = repack(copy, tmp_path / "a.ozx")
     assert sum("dimension_separator" in note for note in result.notes) == len(nested)
     assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), expected)
+
+
+@pytest.mark.parametrize("shards", ["keep", "auto"])
+def test_an_archive_is_read_where_it_is(tmp_path, image, shards):
+    ozx.pack(image, tmp_path / "a.ozx")
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        repack(server.url, tmp_path / "remote.ozx", shards=shards)
+    repack(tmp_path / "a.ozx", tmp_path / "local.ozx", shards=shards)
+    assert (tmp_path / "remote.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
