@@ -2,7 +2,14 @@
 
 import pytest
 
-from ozx.hierarchy.rendering import Window, parse_label_display, parse_shown_channels
+from ozx.hierarchy.rendering import (
+    ShownPlane,
+    Window,
+    default_color,
+    parse_label_display,
+    parse_shown_channels,
+    parse_shown_plane,
+)
 from ozx.hierarchy.units import SPACE_UNITS, TIME_UNITS
 
 
@@ -58,3 +65,24 @@ def test_the_units_of_the_specification():
     assert (len(SPACE_UNITS), len(TIME_UNITS)) == (26, 23)
     assert {"meter", "micrometer", "angstrom"} <= SPACE_UNITS
     assert {"second", "millisecond", "hour"} <= TIME_UNITS
+
+
+@pytest.mark.parametrize(
+    ("defaults", "expected"),
+    [
+        ({"defaultZ": 3, "defaultT": 1, "model": "color"}, ShownPlane(3, 1)),
+        ({"model": "greyscale"}, ShownPlane(is_gray=True)),
+        ({"defaultZ": -1, "defaultT": 1.0, "model": 7}, ShownPlane()),
+        ({"defaultZ": True}, ShownPlane()),
+        (None, ShownPlane()),
+        ([], ShownPlane()),
+    ],
+)
+def test_the_plane_to_begin_with(defaults, expected):
+    omero = {"omero": {"rdefs": defaults}}
+    assert parse_shown_plane({"ome": omero}, 3) == parse_shown_plane(omero, 2) == expected
+
+
+def test_neighbours_have_different_colours_and_a_single_channel_is_gray():
+    assert default_color(0, 1) == "FFFFFF"
+    assert len({default_color(number, 6) for number in range(6)}) == 6

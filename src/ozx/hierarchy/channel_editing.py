@@ -13,11 +13,10 @@ from ozx.hierarchy.differences import Difference
 from ozx.hierarchy.edits import Edits
 from ozx.hierarchy.json_values import as_list, as_object, as_text
 from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import default_color
 
 __all__ = ["count_channels", "edit_channels"]
 
-# For channels that get an omero block and no colour: told apart by everyone, in the order of their number.
-_PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
 _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 
 
@@ -93,7 +92,7 @@ def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[l
     for index in range(count):
         if index < len(channels) and isinstance(channels[index], dict):
             continue
-        color = "FFFFFF" if count == 1 else _PALETTE[index % len(_PALETTE)]
+        color = default_color(index, count)
         complete[index : index + 1] = [
             {"active": True, "color": color, "label": f"Channel {index}", "window": dict(window)}
         ]

@@ -12,10 +12,22 @@ from typing import Any
 
 from ozx.hierarchy.json_values import as_list, as_numbers, as_object, as_text
 
-__all__ = ["LabelDisplay", "ShownChannel", "Window", "parse_label_display", "parse_shown_channels"]
+__all__ = [
+    "LabelDisplay",
+    "ShownChannel",
+    "ShownPlane",
+    "Window",
+    "default_color",
+    "parse_label_display",
+    "parse_shown_channels",
+    "parse_shown_plane",
+]
 
 # OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers put "#" before or an alpha value behind them.
 _COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
+_DEFAULTS = ("defaultZ", "defaultT")
+# For channels without a colour: told apart by everyone, in the order of their number.
+_PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +48,23 @@ class ShownChannel:
     color: str | None
     active: bool
     window: Window | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlane:
+    """Which plane of an image is shown first.
+
+    Attributes
+    ----------
+    z, t
+        Its numbers at full resolution, None where the metadata does not say; nobody has checked that they are in range.
+    is_gray
+        Whether one channel is shown in shades of gray, instead of all active ones in their colours.
+    """
+
+    z: int | None = None
+    t: int | None = None
+    is_gray: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +101,30 @@ def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[
     """
     channels = as_list(as_object(_ome(attributes, zarr_format).get("omero")).get("channels"))
     return tuple(_parse_channel(as_object(channel)) for channel in channels)
+
+
+def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
+    """Return what ``rdefs`` of ``omero`` says of the plane to begin with.
+
+    Examples
+    --------
+    >>> parse_shown_plane({"ome": {"omero": {"rdefs": {"defaultZ": 7, "defaultT": 0, "model": "color"}}}}, 3)
+    ShownPlane(z=7, t=0, is_gray=False)
+    """
+    defaults = as_object(as_object(_ome(attributes, zarr_format).get("omero")).get("rdefs"))
+    z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
+    return ShownPlane(z, t, defaults.get("model") == "greyscale")
+
+
+def default_color(number: int, count: int) -> str:
+    """Return the colour of a channel that has none of its own, one of `count`.
+
+    Examples
+    --------
+    >>> default_color(0, 1), default_color(1, 2)
+    ('FFFFFF', 'FF00FF')
+    """
+    return "FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)]
 
 
 def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:

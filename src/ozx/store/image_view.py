@@ -7,7 +7,7 @@ thousands of fields opens as fast as its first one; pixels are not read at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import zarr
@@ -17,7 +17,14 @@ from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome import Axis, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.rendering import LabelDisplay, ShownChannel, parse_label_display, parse_shown_channels
+from ozx.hierarchy.rendering import (
+    LabelDisplay,
+    ShownChannel,
+    ShownPlane,
+    parse_label_display,
+    parse_shown_channels,
+    parse_shown_plane,
+)
 
 __all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "view_image", "view_images"]
 
@@ -63,6 +70,8 @@ class ImageView:
         Colours and properties of a label image, empty for others.
     notes
         What is missing, one sentence each.
+    plane
+        Which plane is shown first, as ``omero`` says it.
     """
 
     path: str
@@ -74,6 +83,7 @@ class ImageView:
     is_label: bool
     display: LabelDisplay
     notes: tuple[str, ...] = ()
+    plane: ShownPlane = field(default_factory=ShownPlane)
 
     @property
     def channel_axis(self) -> int | None:
@@ -223,6 +233,7 @@ def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata
         is_label=ome.is_label,
         display=parse_label_display(attributes, zarr_format),
         notes=notes,
+        plane=parse_shown_plane(attributes, zarr_format),
     )
 
 

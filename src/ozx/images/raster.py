@@ -1,0 +1,88 @@
+"""Pictures to another size, and to PNG and JPEG. The only importer of Pillow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+__all__ = ["encode_jpeg", "encode_png", "fit_size", "resize"]
+
+_JPEG_QUALITY = 90
+# No microscope has pixels as long as that; some metadata has.
+_MOST_STRETCH = 1000.0
+
+
+def fit_size(
+    shape: tuple[int, int], pixel_size: tuple[float, float] | None, size: float | tuple[float, float]
+) -> tuple[int, int]:
+    """Return height and width of a picture that fits into `size`, in the proportions of what was imaged.
+
+    It is as large as it can be, but never larger than its pixels: only one direction of two may be stretched, where
+    the pixels are no squares.
+
+    Parameters
+    ----------
+    shape
+        Height and width in pixels.
+    pixel_size
+        Height and width of a pixel, in any unit; None where it is not known.
+    size
+        The longest side; or the largest height and width.
+
+    Examples
+    --------
+    >>> fit_size((1000, 500), None, 256), fit_size((1000, 500), (1.0, 4.0), 256), fit_size((30, 40), None, 256)
+    ((256, 128), (128, 256), (30, 40))
+    """
+    height, width = map(float, shape)
+    if pixel_size is not None:
+        stretch = pixel_size[0] / pixel_size[1]
+        if 1 < stretch <= _MOST_STRETCH:
+            height *= stretch
+        elif 1 / _MOST_STRETCH <= stretch < 1:
+            width /= stretch
+    limits = size if isinstance(size, tuple) else (size, size)
+    factor = min(1.0, limits[0] / height, limits[1] / width)
+    return max(1, round(height * factor)), max(1, round(width * factor))
+
+
+def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Return a picture (y, x, 3) in another height and width: means of the pixels that become one.
+
+    Examples
+    --------
+    >>> resize(np.array([[[0, 0, 0], [255, 255, 255]]] * 2, np.uint8), (1, 1)).tolist()
+    [[[128, 128, 128]]]
+    """
+    if picture.shape[:2] == shape:
+        return picture
+    height, width = shape
+    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.HAMMING))
+
+
+def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = None) -> bytes:
+    r"""Return a PNG file with a picture (y, x, 3), and `texts` in ``tEXt`` chunks.
+
+    Examples
+    --------
+    >>> encode_png(np.zeros((1, 1, 3), np.uint8))[:4]
+    b'\x89PNG'
+    """
+    chunks = PngInfo()
+    for key, text in (texts or {}).items():
+        chunks.add_text(key, text)
+    file = BytesIO()
+    Image.fromarray(picture).save(file, "PNG", pnginfo=chunks)
+    return file.getvalue()
+
+
+def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
+    """Return a JPEG file with a picture (y, x, 3)."""
+    file = BytesIO()
+    Image.fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY)
+    return file.getvalue()
