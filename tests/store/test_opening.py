@@ -1,5 +1,7 @@
 import json
+import os
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -11,7 +13,7 @@ from range_server import serving
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.store.opening import open_store
+from ozx.store.opening import open_store, opened_hierarchy
 
 
 @pytest.fixture
@@ -148,3 +150,52 @@ def test_a_node_behind_a_url(packed, image):
         with pytest.raises(UsageError, match="no node '9'") as caught:
             ozx.open(f"{server.url}?signature=secret|zip:9/")
     assert "secret" not in str(caught.value)
+
+
+# Files and directories alike
+
+
+@pytest.mark.parametrize("name", ["image", "legacy"])
+def test_a_directory(name):
+    with opened_hierarchy(FIXTURES / f"{name}.ome.zarr") as group:
+        assert group.metadata.zarr_format == (2 if name == "legacy" else 3)
+        assert group["0"][:].any()
+        assert group.read_only
+
+
+def open_files():
+    """Return the paths of what this process has open."""
+    links = [entry.path for entry in os.scandir("/proc/self/fd")]
+    return [os.readlink(link) for link in links if os.path.lexists(link)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says which files are open")
+def test_a_file_is_closed_at_the_end(packed):
+    with opened_hierarchy(packed) as group:
+        assert group["0"].shape == (2, 256, 256)
+        assert str(packed) in open_files()
+    assert str(packed) not in open_files()
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "message"),
+    [
+        ({}, FormatError, "the directory has neither zarr.json nor .zgroup"),
+        ({"zarr.json": b"{"}, FormatError, "zarr.json"),
+        ({"zarr.json": b"[]"}, FormatError, "zarr.json"),
+        ({"zarr.json": b'{"zarr_format": 3, "node_type": "array"}'}, UsageError, "the directory holds an array"),
+        ({"zarr.json": b'{"zarr_format": 3, "node_type": "group", "x": 1}'}, UnsupportedError, "x"),
+        ({".zgroup": b"{"}, FormatError, "expected a group that zarr can open"),
+        ({".zarray": b"{}"}, FormatError, "neither zarr.json nor .zgroup"),
+    ],
+)
+def test_directories_that_are_no_hierarchy(tmp_path, files, error, message):
+    for name, value in files.items():
+        (tmp_path / name).write_bytes(value)
+    with pytest.raises(error, match=message), opened_hierarchy(tmp_path):
+        pass
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(FileNotFoundError), opened_hierarchy(tmp_path / "absent.ozx"):
+        pass

@@ -13,6 +13,7 @@ from PIL.PngImagePlugin import PngInfo
 __all__ = ["encode_jpeg", "encode_png", "fit_size", "resize"]
 
 _JPEG_QUALITY = 90
+_FULL_COLOR = 0  # no subsampling: bright colours side by side are what these pictures are of
 # No microscope has pixels as long as that; some metadata has.
 _MOST_STRETCH = 1000.0
 
@@ -84,5 +85,5 @@ def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = Non
 def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     """Return a JPEG file with a picture (y, x, 3)."""
     file = BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY)
+    Image.fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=_FULL_COLOR)
     return file.getvalue()

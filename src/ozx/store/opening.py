@@ -1,15 +1,17 @@
-"""Opening an .ozx file, or a node in it, as a zarr group."""
+"""Opening an .ozx file, a node in it, or a directory as a zarr group."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.browsing import similar_nodes
 from ozx.flow.location import parse_location, printable_location
+from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 
 if TYPE_CHECKING:
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
     from ozx.store.normalised import NormalisedStore
 
-__all__ = ["open_group", "open_store"]
+__all__ = ["open_group", "open_store", "opened_hierarchy"]
+
+# What zarr raises for metadata that it cannot make sense of: its own errors derive from the first two.
+_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError)
 
 
 def open_store(
@@ -94,6 +99,79 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
             else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
         )
     return zarr.open_group(store, mode="r", path=node, zarr_format=3)
+
+
+@contextmanager
+def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
+    """Give what `open_group` returns, or the root group of a hierarchy in a directory; its files are closed at the end.
+
+    A directory may hold Zarr v2 (OME-Zarr 0.4), too.
+
+    Parameters
+    ----------
+    path
+        As in `open_group`, or a directory.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, UsageError
+        As in `open_group`; or there is no group at the root of the directory.
+    OSError
+        There is nothing, or it cannot be read.
+
+    Examples
+    --------
+    >>> with opened_hierarchy("cells.ome.zarr") as group:
+    ...     group["0"].shape
+    (2, 256, 256)
+    """
+    location = parse_location(path)
+    if os.path.isdir(location.path):
+        group = _open_directory(location.path)
+    else:
+        if not location.is_remote:
+            os.stat(location.path)  # says what the system says, where zarr would take it for a missing key
+        group = open_group(path)
+    try:
+        yield group
+    finally:
+        group.store.close()
+
+
+def _open_directory(path: str) -> zarr.Group:
+    import zarr  # noqa: PLC0415 (see open_store)
+    from zarr.abc.store import Store  # noqa: PLC0415
+    from zarr.storage import LocalStore  # noqa: PLC0415
+
+    from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
+
+    root = os.path.join(path, ROOT_METADATA)
+    store: Store = LocalStore(path, read_only=True)
+    if os.path.isfile(root):
+        with open(root, "rb") as file:
+            document = parse_document(file.read(), ROOT_METADATA)
+        if document.get("node_type") == "array":
+            raise UsageError("expected a group; the directory holds an array", path=path)
+        store = NormalisedStore(store)
+    elif not os.path.isfile(os.path.join(path, ".zgroup")):
+        raise FormatError(
+            "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup",
+            path=path,
+            rule="rfc9/root",
+            hint="Name the directory that has one.",
+        )
+    try:
+        # Copies of metadata may be out of date or broken; what they are copies of is there.
+        return zarr.open_group(store, mode="r", zarr_format=3 if os.path.isfile(root) else 2, use_consolidated=False)
+    except OzxError:
+        raise
+    except _ZARR_ERRORS as error:
+        what = str(error).partition("\n")[0] or type(error).__name__
+        raise FormatError(
+            f"expected a group that zarr can open, found one it refuses: {what}",
+            path=path,
+            hint="ozx validate says what is wrong with it.",
+        ) from error
 
 
 def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:

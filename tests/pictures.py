@@ -1,0 +1,94 @@
+"""Small OME-Zarr images for tests of pictures, in memory: what is shown can be told from a pixel's colour."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import zarr
+from PIL import Image
+from zarr.storage import MemoryStore, WrapperStore
+
+TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+
+
+class CountingStore(WrapperStore):
+    """Remembers the keys of all values that were asked for."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.keys = []
+
+    async def get(self, key, prototype, byte_range=None):
+        self.keys.append(key)
+        return await self._store.get(key, prototype, byte_range)
+
+    @property
+    def chunks(self):
+        """The keys of chunks."""
+        return [key for key in self.keys if not key.endswith("zarr.json")]
+
+
+def new_group(ome=None, store=None):
+    """Return a root group with `ome` metadata."""
+    attributes = {} if ome is None else {"ome": {"version": "0.5", **ome}}
+    return zarr.create_group(MemoryStore() if store is None else store, attributes=attributes)
+
+
+def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, **ome):
+    """Make an image of `group`: its levels, full resolution first, and what else is said of it."""
+    described = [
+        {"name": name, **({"type": TYPES[name]} if name in TYPES else {}), **({"unit": units[name]} if units else {})}
+        for name in axes
+    ]
+    datasets = [
+        {
+            "path": str(number),
+            "coordinateTransformations": [{"type": "scale", "scale": list(map(float, scales[number]))}],
+        }
+        if scales
+        else {"path": str(number)}
+        for number in range(len(levels))
+    ]
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": described, "datasets": datasets}], **ome}
+    for number, level in enumerate(levels):
+        group.create_array(str(number), data=np.ascontiguousarray(level), chunks=chunks or "auto")
+    return group
+
+
+def counted(group):
+    """Return the same group, and the store that counts what is read through it."""
+    store = CountingStore(group.store)
+    return zarr.open_group(store, mode="r+", zarr_format=3), store
+
+
+def omero(*channels, **defaults):
+    """Return an ``omero`` block: each channel a colour, a start and an end, or only a colour."""
+    described = []
+    for color, *window in channels:
+        channel = {"active": True, "color": color}
+        if window:
+            channel["window"] = {"min": window[0], "start": window[0], "end": window[1], "max": window[1]}
+        described.append(channel)
+    return {"channels": described, "rdefs": defaults}
+
+
+def quarters(size, values):
+    """Return a plane of four even quarters, row by row."""
+    plane = np.empty((size, size), np.asarray(values).dtype)
+    half = size // 2
+    plane[:half, :half], plane[:half, half:], plane[half:, :half], plane[half:, half:] = values
+    return plane
+
+
+def quarter_colors(picture):
+    """Return the colours in the middle of the four quarters, row by row."""
+    height, width = picture.shape[:2]
+    places = [(y * height // 4, x * width // 4) for y in (1, 3) for x in (1, 3)]
+    return [tuple(picture[place].tolist()) for place in places]
+
+
+def read_picture(path):
+    """Return the picture in a file, which is not kept open."""
+    return Image.open(BytesIO(Path(path).read_bytes()))
