@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import recover
     from ozx.operations.repack import repack
+    from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
     from ozx.progress import Progress
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
@@ -66,6 +67,7 @@ __all__ = [
     "read_value",
     "recover",
     "repack",
+    "thumbnail",
     "unpack",
     "validate",
 ]
@@ -94,6 +96,7 @@ _HOMES = {
     "read_value": "ozx.operations.read_value:read_value",
     "repack": "ozx.operations.repack:repack",
     "recover": "ozx.operations.recover:recover",
+    "thumbnail": "ozx.operations.thumbnail:thumbnail",
     "unpack": "ozx.operations.unpack:unpack",
     "validate": "ozx.validation.validate:validate",
 }

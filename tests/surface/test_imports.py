@@ -14,7 +14,18 @@ print(sorted(sys.modules), file=sys.stderr)
 sys.exit(code)
 """
 
-HEAVY = {"numpy", "zarr", "pydantic", "pydantic_core", "dask", "rich", "numcodecs", "tensorstore", "ome_zarr_models"}
+HEAVY = {
+    "PIL",
+    "numpy",
+    "zarr",
+    "pydantic",
+    "pydantic_core",
+    "dask",
+    "rich",
+    "numcodecs",
+    "tensorstore",
+    "ome_zarr_models",
+}
 
 #: All that `ozx --help` may load besides the standard library.
 HELP_MAY_IMPORT = {"click", "ozx", "ozx.cli", "ozx.cli.app", "ozx.cli.output", "ozx.errors", "ozx.progress"}

@@ -87,6 +87,8 @@ def test_what_is_not_there_is_a_resource_error_where_zarr_would_take_it_for_a_mi
     [
         *(ozx.inspect, ozx.list_entries, ozx.validate, ozx.is_ozx, ozx.pack, ozx.unpack),
         lambda path: ozx.edit(path, name="Cells"),
+        lambda path: ozx.thumbnail(path, path.with_suffix(".png")),
+        lambda path: ozx.thumbnail(path, cache=True),
         lambda path: list(ozx.read_value(path, "zarr.json")),
     ],
 )
@@ -116,6 +118,8 @@ def test_every_schema_is_a_schema_and_belongs_to_a_command():
     schemas = sorted((ROOT / "src" / "ozx" / "schemas").glob("*.json"))
     commands = {"edit", "extract", "info", "ls", "pack", "recover", "repack", "rules", "unpack", "validate"}
     assert {path.stem for path in schemas} == commands
+    expected = ["edit", "info", "ls", "pack", "rules", "thumbnail", "unpack", "validate"]
+    assert [path.stem for path in schemas] == expected
     for path in schemas:
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text(encoding="utf-8")))
 

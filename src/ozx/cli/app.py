@@ -29,6 +29,7 @@ COMMANDS = {
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Save what is left of a damaged or unfinished .ozx file.",
+    "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "rules": "Explain what a finding means and how to mend it.",
 }
 

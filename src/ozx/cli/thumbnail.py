@@ -1,0 +1,41 @@
+"""``ozx thumbnail``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.output import print_json, printable, say
+from ozx.operations.thumbnail import thumbnail
+
+__all__ = ["command"]
+
+
+@click.command("thumbnail")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("out", metavar="[OUT]", required=False, type=click.Path())
+@click.option("--size", metavar="N", type=int, default=256, show_default=True, help="The longest side in pixels.")
+@click.option("--cache", is_flag=True, help="Write to where the desktop looks for thumbnails, instead of OUT.")
+@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(*, path: str, out: str | None, size: int, cache: bool, force: bool, as_json: bool) -> None:
+    """Make a small picture of an .ozx file or an OME-Zarr directory.
+
+    OUT is a .png or .jpg file. An image is shown in the colours and contrast of its metadata, its middle plane; a plate
+    with all wells in their places; of a series the first image. Small images are not enlarged.
+
+    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0. With --cache it is a local file, and the size
+    128, 256, 512 or 1024.
+
+    \b
+    Examples:
+      ozx thumbnail cells.ozx cells.png
+      ozx thumbnail plate.ozx plate.jpg --size 1024 --force
+      ozx thumbnail cells.ozx --cache
+    """
+    result = thumbnail(path, out, size=size, cache=cache, force=force)
+    for note in result.notes:
+        say(f"note: {note}")
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        click.echo(printable(f"{result.path}  {result.width} × {result.height} pixels"))

@@ -1,0 +1,154 @@
+"""thumbnail: a small picture of what is in an .ozx file or a directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.atomic import check_target, replacing_file
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.location import given_path, parse_location, printable_location
+from ozx.images.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
+
+__all__ = ["ThumbnailResult", "thumbnail"]
+
+StrPath = str | os.PathLike[str]
+
+_SMALLEST, _LARGEST = 16, 2048
+_PNG, _JPEG = (".png",), (".jpg", ".jpeg")
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailResult:
+    """Which picture was written, and what it shows.
+
+    Attributes
+    ----------
+    source, path
+        The hierarchy as it was given, and the picture.
+    width, height
+        Of the picture, in pixels.
+    image
+        Path of the image or the plate that is shown; that of the root, or of the node that was given, is empty.
+    level
+        Path of the array that was read; of a plate, that of its first image.
+    notes
+        What is missing in the picture, one sentence each.
+    """
+
+    source: str
+    path: str
+    width: int
+    height: int
+    image: str
+    level: str
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx thumbnail --json``."""
+        return {"schema": 1, **asdict(self), "notes": list(self.notes)}
+
+
+def thumbnail(
+    path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
+) -> ThumbnailResult:
+    """Write a picture of an image, of a plate with its wells in their places, of the first of a series, or of labels.
+
+    Channels have the colours and the contrast that the metadata gives them, else default ones. Of the image only the
+    smallest level is read that has enough pixels. It is never enlarged: a small image makes a small picture.
+
+    Parameters
+    ----------
+    path
+        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
+    out
+        The file to write, PNG or JPEG by its ending.
+    size
+        The longest side in pixels, 16 to 2048.
+    cache
+        Write to where the desktop looks for thumbnails, instead of `out`: in the cache of freedesktop.org, whose sizes
+        are 128, 256, 512 and 1024. What is there already is replaced.
+    force
+        Whether an existing `out` may be replaced.
+
+    Raises
+    ------
+    UsageError
+        `out` exists, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; another size than there is;
+        with `cache`, `path` is no local file.
+    UnsupportedError
+        There is no image, or none of which a picture can be made.
+    FormatError
+        It is no archive, no hierarchy, or a damaged one.
+    OSError
+        Reading or writing failed. After any error `out` is as it was before.
+
+    Examples
+    --------
+    >>> result = thumbnail("cells.ozx", "cells.png", size=100)
+    >>> result.width, result.height, result.level
+    (100, 100, '1')
+    """
+    # They load zarr and Pillow, which takes half a second, and only this needs it.
+    from ozx.images.raster import encode_jpeg, encode_png  # noqa: PLC0415
+    from ozx.images.thumbnail import draw_thumbnail  # noqa: PLC0415
+    from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+    given = given_path(path)
+    target, texts = _cache_target(path, out, size) if cache else (_checked_target(out, size, force=force), {})
+    try:
+        with opened_hierarchy(path) as group:
+            drawn = draw_thumbnail(group, size)
+    except (FormatError, UnsupportedError, UsageError) as error:
+        raise error.at(printable_location(path)) from None
+    is_jpeg = target.lower().endswith(_JPEG)
+    data = encode_jpeg(drawn.pixels) if is_jpeg else encode_png(drawn.pixels, texts)
+    _write(target, data, is_private=cache, force=force or cache)
+    height, width = drawn.pixels.shape[:2]
+    return ThumbnailResult(given, target, width, height, drawn.image, drawn.level, drawn.notes)
+
+
+def _checked_target(out: StrPath | None, size: int, *, force: bool) -> str:
+    if out is None:
+        raise UsageError("expected a file to write; got none", hint="Name a .png or .jpg file, or give --cache.")
+    if not _SMALLEST <= size <= _LARGEST:
+        raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
+    target = given_path(out)
+    if not target.lower().endswith(_PNG + _JPEG):
+        raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {target}")
+    check_target(target, force=force)
+    return target
+
+
+def _cache_target(path: StrPath, out: StrPath | None, size: int) -> tuple[str, dict[str, str]]:
+    """Return where the desktop looks for the picture of a file, and what it wants to read in it."""
+    if out is not None:
+        raise UsageError("expected a file to write, or --cache; got both")
+    if size not in CACHE_FOLDERS:
+        raise UsageError(
+            f"expected one of the sizes that the cache has, {', '.join(map(str, CACHE_FOLDERS))}; got {size}"
+        )
+    location = parse_location(path)
+    if location.is_remote or location.node or os.path.isdir(location.path):
+        found = "a URL" if location.is_remote else "a node" if location.node else "a directory"
+        raise UsageError(
+            f"expected a local file, as the cache has pictures of files only; found {found}",
+            path=printable_location(path),
+            hint="Name a .png or .jpg file to write instead.",
+        )
+    # Taken before the file is read: when somebody writes to it meanwhile, the picture is out of date.
+    status = os.stat(location.path)
+    uri = file_uri(location.path)
+    return cache_path(uri, size), cache_texts(uri, status)
+
+
+def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
+    if is_private:
+        make_cache_folder(target)
+    # What the cache loses in a power cut is made again.
+    with replacing_file(target, force=force, sync=not is_private) as new:
+        if is_private:  # the pictures of a file that only its owner may read
+            os.chmod(new.path, 0o600)
+        with open(new.descriptor, "wb", closefd=False) as file:
+            file.write(data)

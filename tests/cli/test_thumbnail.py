@@ -1,0 +1,106 @@
+"""`ozx thumbnail` as a user meets it."""
+
+import json
+import subprocess
+import sys
+import time
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES
+from packed import pack_tree
+from pictures import read_picture
+
+from ozx.cli.app import run
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/thumbnail.json").read_bytes())
+
+
+def call(capsys, *arguments):
+    code = run(["thumbnail", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+
+
+def test_a_picture(cells, tmp_path, capsys):
+    out = tmp_path / "cells.png"
+    assert call(capsys, cells, out, "--size", 100) == (0, f"{out}  100 × 100 pixels\n", "")
+    assert read_picture(out).size == (100, 100)
+    code, _, err = call(capsys, cells, out)
+    assert (code, err) == (
+        2,
+        f"error: {out} exists already\nhint: Give --force (force=True) to replace it, or another name.\n",
+    )
+    assert call(capsys, cells, out, "--force")[0] == 0
+
+
+def test_json(cells, tmp_path, capsys):
+    code, out, err = call(capsys, cells, tmp_path / "a.jpg", "--json")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer == {
+        "schema": 1,
+        "source": str(cells),
+        "path": str(tmp_path / "a.jpg"),
+        "width": 256,
+        "height": 256,
+        "image": "",
+        "level": "0",
+        "notes": [],
+    }
+
+
+def test_the_cache(cells, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    code, out, _ = call(capsys, cells, "--cache", "--size", "512")
+    assert code == 0
+    assert out.startswith(str(tmp_path / "thumbnails" / "x-large"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected a file to write; got none\nhint: Name a .png or .jpg file, or give --cache."),
+        (["a.tif"], "expected a name that ends in .png, .jpg or .jpeg; got a.tif"),
+        (["a.png", "--size", "0"], "expected a size from 16 to 2048 pixels; got 0"),
+        (["a.png", "--size", "big"], "'big' is not a valid integer"),
+        (["a.png", "--cache"], "expected a file to write, or --cache; got both"),
+        (["a.png", "b.png"], "unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, cells, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
+    (tmp_path / "a.ozx").write_bytes(b"nothing")
+    assert call(capsys, tmp_path / "a.ozx", tmp_path / "a.png")[0] == 1
+    assert call(capsys, tmp_path / "absent.ozx", tmp_path / "a.png")[0] == 4
+    assert call(capsys, tmp_path, tmp_path / "a.png")[0] == 1
+
+
+def test_notes_go_to_stderr(tmp_path, capsys):
+    source = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    data = source.read_bytes().replace(b"A/2/0/1/zarr.json", b"A/2/0/1/zarr.jsxn")
+    source.write_bytes(data)
+    code, out, err = call(capsys, source, tmp_path / "a.png", "--size", "64")
+    assert (code, out) == (0, f"{tmp_path / 'a.png'}  63 × 63 pixels\n")
+    assert err.startswith("note: no picture of the wells A/2: A/2/0/1: expected an array, as in the first well")
+
+
+def test_a_process_of_its_own(cells, tmp_path):
+    command = [sys.executable, "-m", "ozx", "thumbnail", str(cells), str(tmp_path / "a.png")]
+    before = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    assert time.perf_counter() - before < 30
+    assert read_picture(tmp_path / "a.png").size == (256, 256)
