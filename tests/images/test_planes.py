@@ -80,6 +80,12 @@ def test_channels_and_other_axes_in_any_place():
         np.testing.assert_array_equal(found, data[:, number, :, 1].T)
 
 
+def test_channels_that_are_not_side_by_side():
+    data = np.arange(5 * 3 * 2, dtype="u2").reshape(5, 3, 2)
+    planes = read_planes(choose_plane(view_image(add_image(new_group(), [data], "cyx")), 16), [0, 3, 4])
+    np.testing.assert_array_equal(planes, data[[0, 3, 4]])
+
+
 def test_axes_that_nobody_named_y_and_x():
     plane = plane_of("cab", (2, 4, 6))
     assert (plane.y, plane.x, plane.channel) == (1, 2, 0)

@@ -129,17 +129,32 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     source = LevelSlice(level.array, level.path)
     key: list[slice | int] = list(plane.index)
     key[plane.y] = key[plane.x] = slice(None, None, plane.step)
+    axes = [axis for axis in (plane.channel, plane.y, plane.x) if axis is not None]
+    order = [sorted(axes).index(axis) for axis in axes]
     if plane.channel is None:
-        return [_upright(source[tuple(key)], plane)] * len(channels)
-    planes = []
-    for channel in channels:
-        key[plane.channel] = channel
-        planes.append(_upright(source[tuple(key)], plane))
+        return [source[tuple(key)].transpose(order)] * len(channels)
+    planes: list[NDArray[Any]] = []
+    for first, stop in _runs(channels):  # those side by side by one request
+        key[plane.channel] = slice(first, stop)
+        planes.extend(source[tuple(key)].transpose(order))
     return planes
 
 
-def _upright(data: NDArray[Any], plane: Plane) -> NDArray[Any]:
-    return data if plane.y < plane.x else data.T
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return ascending numbers as ranges, each of a first number and the one after its last.
+
+    Examples
+    --------
+    >>> _runs([0, 1, 2, 5])
+    [(0, 3), (5, 6)]
+    """
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1] = runs[-1][0], number + 1
+        else:
+            runs.append((number, number + 1))
+    return runs
 
 
 def _plane_axes(view: ImageView) -> tuple[int, int]:
