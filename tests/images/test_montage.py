@@ -83,6 +83,16 @@ def test_fields_of_other_sizes_fill_their_tiles():
     assert color_at(thumbnail.pixels, 0, 1, 1, 2) == (255, 0, 0)
 
 
+def test_a_field_of_any_claimed_size_costs_no_memory():
+    plate = new_plate({"A/1": 10, "A/2": 100}, "A", "12")
+    for level in "01":
+        shape = (1, 1 << 40, 1 << 40)
+        plate["A/2/0"].create_array(level, shape=shape, chunks=(1, 1 << 10, 1 << 10), dtype="u1", overwrite=True)
+    thumbnail = draw_thumbnail(plate, 64)
+    assert len(thumbnail.notes) == 1
+    assert color_at(thumbnail.pixels, 0, 1, 1, 2) == GROUND
+
+
 def test_a_plate_with_more_wells_than_fit_shows_some(monkeypatch):
     monkeypatch.setattr("ozx.images.montage._MOST_WELLS", 4)
     rows, columns = "ABCD", "1234"

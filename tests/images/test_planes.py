@@ -80,6 +80,16 @@ def test_channels_and_other_axes_in_any_place():
         np.testing.assert_array_equal(found, data[:, number, :, 1].T)
 
 
+def test_an_axis_called_y_that_says_it_counts_channels():
+    group = add_image(new_group(), [np.arange(6, dtype="u1").reshape(2, 3)], "yx")
+    ome = group.attrs["ome"]
+    ome["multiscales"][0]["axes"][0]["type"] = "channel"
+    group.attrs["ome"] = ome
+    plane = choose_plane(view_image(group), 16)
+    assert plane.channel_count == 1
+    np.testing.assert_array_equal(read_planes(plane, [0])[0], [[0, 1, 2], [3, 4, 5]])
+
+
 def test_channels_that_are_not_side_by_side():
     data = np.arange(5 * 3 * 2, dtype="u2").reshape(5, 3, 2)
     planes = read_planes(choose_plane(view_image(add_image(new_group(), [data], "cyx")), 16), [0, 3, 4])

@@ -29,6 +29,7 @@ _MOST_WELLS = 400
 _SMALLEST_TILE = 4
 _GROUND = 48  # gray, between wells and where there is none
 _NAMED = 3
+_MOST_TIMES = 4  # as long or wide as the first field: more is no field of the same microscope
 
 #: Row and column, of a well or of a tile.
 Place = tuple[int, int]
@@ -125,13 +126,18 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
     array = None if where is None else nodes.find(where)
     if where is None or not isinstance(array, zarr.Array):
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
-    expected, found = (
-        [length for axis, length in enumerate(shape) if axis not in (plane.y, plane.x)]
-        for shape in (plane.level.array.shape, array.shape)
-    )
-    if array.ndim != plane.level.array.ndim or expected != found:
+    if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
     return read_planes(plane, channels, ImageLevel(where, array, None, None))
+
+
+def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
+    """Tell whether an array can be read as that of the first well is; its height and width may be somewhat other."""
+    first = plane.level.array.shape
+    return len(shape) == len(first) and all(
+        0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
+        for axis, (length, expected) in enumerate(zip(shape, first, strict=True))
+    )
 
 
 def _common_windows(tiles: Mapping[Place, Planes], channels: list[ShownChannel]) -> list[Window]:

@@ -91,7 +91,8 @@ def choose_plane(view: ImageView, size: int) -> Plane:
         for number, axis in enumerate(view.axes)
     ]
     step = -(-max(shape[y], shape[x]) // (2 * size))
-    return Plane(found, y, x, view.channel_axis, tuple(index), step, _pixel_size(view.axes, found, y, x))
+    channel = None if view.channel_axis in (y, x) else view.channel_axis
+    return Plane(found, y, x, channel, tuple(index), step, _pixel_size(view.axes, found, y, x))
 
 
 def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:
