@@ -1,5 +1,7 @@
 """Images as zarr groups have them: what is there is described, what is wrong is named."""
 
+import shutil
+
 import numpy as np
 import pytest
 import zarr
@@ -67,6 +69,21 @@ def test_nodes_are_listed_when_a_hierarchy_does_not_list_its_images():
     assert nodes["deep/image/0"].node_type == "array"
     with pytest.raises(KeyError):
         nodes["deep/nothing"]
+
+
+def test_files_that_are_no_nodes_are_passed_over_in_silence(tmp_path):
+    shutil.copytree(FIXTURES / "series.ome.zarr", tmp_path / "series.ome.zarr")
+    lister = zarr.open_group(tmp_path / "series.ome.zarr" / "OME", mode="r+")
+    del lister.attrs["ome"]
+    assert list_images(zarr.open_group(tmp_path / "series.ome.zarr", mode="r")) == ["0", "1"]
+
+
+def test_a_node_that_zarr_refuses_while_all_are_listed(tmp_path):
+    root = zarr.create_group(tmp_path / "a.zarr")
+    root.create_group("0")
+    (tmp_path / "a.zarr" / "0" / "zarr.json").write_text("{")
+    with pytest.raises(FormatError, match="the hierarchy: expected a node that zarr can open"):
+        list_images(zarr.open_group(tmp_path / "a.zarr", mode="r"))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ thousands of fields opens as fast as its first one; pixels are not read at all.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import zarr
+from zarr.errors import ZarrUserWarning
 
 from ozx.errors import FormatError, OzxError
 from ozx.hierarchy.images import image_paths, label_paths
@@ -26,10 +29,10 @@ from ozx.hierarchy.rendering import (
     parse_shown_plane,
 )
 
-__all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "view_image", "view_images"]
+__all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "refused_by_zarr", "view_image", "view_images"]
 
 # What zarr raises for metadata that it cannot make sense of: its own errors derive from the first two.
-_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError)
+_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,11 @@ class GroupNodes(Mapping[str, Node]):
 
     def __iter__(self) -> Iterator[str]:
         yield ""
-        yield from sorted(path for path, _ in self._group.members(max_depth=None))
+        with warnings.catch_warnings(), refused_by_zarr("the hierarchy"):
+            # Files that are no nodes are legal: METADATA.ome.xml, a thumbnail.
+            warnings.simplefilter("ignore", ZarrUserWarning)
+            paths = sorted(path for path, _ in self._group.members(max_depth=None))
+        yield from paths
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -136,19 +143,35 @@ class GroupNodes(Mapping[str, Node]):
             There is one, and zarr cannot open it.
         """
         if path not in self._found:
-            try:
-                self._found[path] = self._group[path]
-            except KeyError:
-                self._found[path] = None
-            except OzxError:
-                raise
-            except _ZARR_ERRORS as error:
-                what = str(error).partition("\n")[0] or type(error).__name__
-                raise FormatError(
-                    f"{path}: expected a node that zarr can open, found one it refuses: {what}",
-                    hint="ozx validate says what is wrong with it.",
-                ) from error
+            with refused_by_zarr(path):
+                try:
+                    self._found[path] = self._group[path]
+                except KeyError:
+                    self._found[path] = None
         return self._found[path]
+
+
+@contextmanager
+def refused_by_zarr(where: str) -> Iterator[None]:
+    """Turn what zarr raises for metadata into a `FormatError`; `where` is the node.
+
+    Examples
+    --------
+    >>> with refused_by_zarr("0"):
+    ...     raise ValueError("unknown data type")
+    Traceback (most recent call last):
+    ozx.errors.FormatError: 0: expected a node that zarr can open, found one it refuses: unknown data type
+    """
+    try:
+        yield
+    except OzxError:
+        raise
+    except _ZARR_ERRORS as error:
+        what = str(error).partition("\n")[0] or type(error).__name__
+        raise FormatError(
+            f"{where}: expected a node that zarr can open, found one it refuses: {what}",
+            hint="ozx validate says what is wrong with it.",
+        ) from error
 
 
 def list_images(group: zarr.Group) -> list[str]:

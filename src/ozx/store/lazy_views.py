@@ -22,7 +22,7 @@ from ozx.store.image_view import GroupNodes, ImageView, view_image
 __all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate"]
 
 # What zarr and its codecs raise for chunks that do not decode. OSError, which is about the disk, passes through.
-_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError)
+_DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 
 Slices = tuple[slice, ...]
 #: One slice or number per dimension, numbers not negative: dask passes on either.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.browsing import similar_nodes
 from ozx.flow.location import parse_location, printable_location
 from ozx.hierarchy.documents import parse_document
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ozx.store.normalised import NormalisedStore
 
 __all__ = ["open_group", "open_store", "opened_hierarchy"]
-
-# What zarr raises for metadata that it cannot make sense of: its own errors derive from the first two.
-_ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError)
 
 
 def open_store(
@@ -143,6 +140,7 @@ def _open_directory(path: str) -> zarr.Group:
     from zarr.abc.store import Store  # noqa: PLC0415
     from zarr.storage import LocalStore  # noqa: PLC0415
 
+    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
 
     root = os.path.join(path, ROOT_METADATA)
@@ -160,18 +158,9 @@ def _open_directory(path: str) -> zarr.Group:
             rule="rfc9/root",
             hint="Name the directory that has one.",
         )
-    try:
+    with refused_by_zarr("the root"):
         # Copies of metadata may be out of date or broken; what they are copies of is there.
         return zarr.open_group(store, mode="r", zarr_format=3 if os.path.isfile(root) else 2, use_consolidated=False)
-    except OzxError:
-        raise
-    except _ZARR_ERRORS as error:
-        what = str(error).partition("\n")[0] or type(error).__name__
-        raise FormatError(
-            f"expected a group that zarr can open, found one it refuses: {what}",
-            path=path,
-            hint="ozx validate says what is wrong with it.",
-        ) from error
 
 
 def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:
