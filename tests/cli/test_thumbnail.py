@@ -11,6 +11,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import read_picture
 
+import ozx
 from ozx.cli.app import run
 
 SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/thumbnail.json").read_bytes())
@@ -96,6 +97,21 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     code, out, err = call(capsys, source, tmp_path / "a.png", "--size", "64")
     assert (code, out) == (0, f"{tmp_path / 'a.png'}  63 × 63 pixels\n")
     assert err.startswith("note: no picture of the wells A/2: A/2/0/1: expected an array, as in the first well")
+
+
+def test_a_file_with_many_damaged_chunks_is_told_in_two_lines(cells, tmp_path):
+    data = bytearray(cells.read_bytes())
+    for entry in ozx.list_entries(cells):
+        if not entry.key.endswith("zarr.json"):
+            data[entry.offset] ^= 0xFF
+    cells.write_bytes(data)
+    command = [sys.executable, "-m", "ozx", "thumbnail", str(cells), str(tmp_path / "a.png")]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout) == (1, "")
+    error, hint = process.stderr.splitlines()
+    assert error.startswith(f"error: {cells}: entry '0/c/")
+    assert error.endswith("its bytes are damaged [zip/crc]")
+    assert hint == "hint: Copy or download the file again."
 
 
 def test_a_process_of_its_own(cells, tmp_path):
