@@ -116,7 +116,7 @@ def test_the_first_line_of_each_help_is_the_one_in_the_list():
 
 def test_every_schema_is_a_schema_and_belongs_to_a_command():
     schemas = sorted((ROOT / "src" / "ozx" / "schemas").glob("*.json"))
-    commands = {"edit", "extract", "info", "ls", "pack", "recover", "repack", "rules", "unpack", "validate"}
+    commands = {"edit", "extract", "info", "ls", "pack", "recover", "repack", "rules", "thumbnail", "unpack", "validate"}
     assert {path.stem for path in schemas} == commands
     expected = ["edit", "info", "ls", "pack", "rules", "thumbnail", "unpack", "validate"]
     assert [path.stem for path in schemas] == expected
