@@ -377,6 +377,25 @@ def test_a_program_that_has_moved_is_told_and_put_right(home, programs, program,
     assert association_status().opens_with.command == f"{new} view %f"
 
 
+def test_sudo_is_refused_in_the_home_of_somebody_else(home, monkeypatch):
+    if os.geteuid() == 0:
+        os.chown(home, 12345, 12345)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for function in (associate, dissociate):
+        with pytest.raises(ozx.UsageError, match="belongs to somebody else"):
+            function()
+    assert tree(home) == {}
+
+
+def test_an_applet_that_cannot_be_completed(home, programs, program, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    text = (programs / "osacompile").read_text()
+    program(programs / "osacompile", text.replace("<plist version", "<nonsense version"))
+    with pytest.raises(ozx.FormatError, match="expected a property list"):
+        associate()
+    assert tree(home) == {}
+
+
 def test_before_anything_is_done_nothing_is_known(home):
     status = association_status()
     assert (status.type, status.opens_with, status.associated, status.notes) == (None, None, False, ())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ozx.desktop import linux, macos, windows
+from ozx.desktop.macos_lookup import chosen_application
 from ozx.desktop.record import digest
 from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
 
@@ -138,6 +139,14 @@ def test_a_mac_command_is_quoted_for_the_shell_and_then_for_applescript():
         r"""do shell script "'/a b/na'\"'\"'pari' 'a \"b\" \\c' " """
         """& quoted form of POSIX path of theFile & " > /dev/null 2>&1 &\""""
     )
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [b"", b"<plist>", b"bplist00", plistlib.dumps([]), plistlib.dumps({}), plistlib.dumps({"LSHandlers": [{}]})],
+)
+def test_choices_on_a_mac_that_say_nothing(choices):
+    assert chosen_application(choices) is None
 
 
 def test_windows_runs_a_program_in_quotes_with_the_file_in_quotes():

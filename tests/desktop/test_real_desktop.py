@@ -28,7 +28,9 @@ PROGRAMS = [
     "dbus-daemon",
     "desktop-file-validate",
     "gio",
+    "mimetype",
     "pcmanfm",
+    "thunar",
     "update-mime-database",
     "xdg-mime",
     "xdotool",
@@ -36,6 +38,9 @@ PROGRAMS = [
 ]
 TYPE = "application/vnd.ome.zarr+zip"
 MAGENTA = (255, 0, 200)
+#: The blue of the icon.
+ICON = (0x3A, 0x7B, 0xFF)
+MANAGERS = [["pcmanfm", "--no-desktop"], ["thunar"]]
 
 OZX = """#!/bin/sh
 here=$(dirname "$0")
@@ -59,6 +64,12 @@ def png_of(color, size=128):
     rows = (b"\0" + bytes(color) * size) * size
     head = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def centre_of(color, pixels, least):
+    """Return the row and column around which a colour is; None where it has fewer than `least` pixels."""
+    found = np.argwhere((pixels == color).all(axis=2))
+    return found.mean(axis=0).astype(int).tolist() if len(found) >= least else None
 
 
 def wait_for(condition, seconds=20):
@@ -187,8 +198,9 @@ def test_the_type_is_known_by_name_and_by_content(session, ozx, cells, tmp_path,
     assert type_by_gio(named_otherwise) == TYPE
     (tmp_path / "other.zip").write_bytes(b"PK\x05\x06" + bytes(18))
     assert type_by_gio(tmp_path / "other.zip") == "application/zip"
-    (tmp_path / "empty.ozx").write_bytes(b"")
-    assert type_by_gio(tmp_path / "empty.ozx") == TYPE
+    shutil.copy(tmp_path / "other.zip", tmp_path / "odd.ozx")
+    assert type_by_gio(tmp_path / "odd.ozx") == TYPE
+    assert say("xdg-mime", "query", "filetype", str(cells)) == TYPE
     monkeypatch.setenv("XDG_CURRENT_DESKTOP", "GNOME")
     assert say("xdg-mime", "query", "filetype", str(cells)) == TYPE
     dissociate()
@@ -236,30 +248,33 @@ def test_the_home_directory_is_as_it_was(session, ozx):
 
 
 @pytest.mark.parametrize("opener", [["gio", "open"], ["xdg-open"]])
-def test_opening_runs_the_viewer_with_the_file(session, ozx, cells, opener):
+def test_opening_runs_the_viewer_with_the_file(session, screen, ozx, cells, opener):
     associate()
     subprocess.run([*opener, str(cells)], check=True, timeout=60, stderr=subprocess.DEVNULL)
     assert opened(ozx) == ["view", str(cells)]
 
 
-def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, screen, started):
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, screen, started, manager):
     associate()
-    started("pcmanfm", "--no-desktop", str(cells.parent), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started(*manager, str(cells.parent), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def thumbnail():
-        found = np.argwhere((screen() == MAGENTA).all(axis=2))
-        return found.mean(axis=0).astype(int) if len(found) > 500 else None
-
-    def seen():
-        place = thumbnail()
-        return None if place is None else [place]
-
-    ((y, x),) = wait_for(seen, 30)
+    y, x = wait_for(lambda: centre_of(MAGENTA, screen(), 500), 30)
     say("xdotool", "mousemove", str(x), str(y), "click", "--repeat", "2", "--delay", "60", "1")
     assert opened(ozx) == ["view", str(cells)]
     words = (ozx / "thumbnail.log").read_text().splitlines()
     assert words[:3] == ["thumbnail", "--force", "--size"]
     assert words[-2] == str(cells)
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_without_a_thumbnail_the_icon_shows(session, ozx, cells, screen, started, manager):
+    (ozx / "thumbnail.png").unlink()
+    associate()
+    started(*manager, str(cells.parent), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    y, x = wait_for(lambda: centre_of(ICON, screen(), 20), 30)
+    say("xdotool", "mousemove", str(x), str(y), "click", "--repeat", "2", "--delay", "60", "1")
+    assert opened(ozx) == ["view", str(cells)]
 
 
 def test_a_thumbnailer_needs_no_home_and_no_path(session, ozx, cells, tmp_path):

@@ -1,16 +1,21 @@
 """The Windows registry, played in memory: values set, changed by others, taken back."""
 
 import copy
+import os
+import sys
 
 import pytest
 
 from ozx.desktop import windows, windows_lookup
 from ozx.desktop.actions import Doer
+from ozx.desktop.associate import associate, association_status, dissociate
 from ozx.desktop.carrying_out import carry_out, is_in_place
 from ozx.desktop.record import Record
 from ozx.desktop.steps import WriteFile
 from ozx.desktop.taking_back import take_back
 from ozx.errors import ResourceError
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Windows")
 
 VIEWER = (r"C:\venv\Scripts\ozx-open.exe",)
 CHOICE = r"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\.ozx\UserChoice"
@@ -91,6 +96,29 @@ def test_nothing_is_left_after_an_error(path, registry):
     with pytest.raises(OSError, match="does not answer"):
         carried_out(path, registry)
     assert registry.keys == before
+
+
+def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
+    """On a system that takes itself for Windows, so that a backslash is part of a file's name."""
+    before = copy.deepcopy(registry.keys)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(home / "Local"))
+    for module in ("associate", "systems"):
+        monkeypatch.setattr(f"ozx.desktop.{module}.user_registry", lambda: registry)
+    assert association_status().to_dict()["opens_with"] is None
+    assert associate().notes == ()
+    status = association_status()
+    assert (status.system, status.type, status.opens_with.exists) == ("windows", windows.PROG_ID, True)
+    assert status.opens_with.command == f'"{programs / "ozx-open"}" "%1"'
+    assert not associate().written
+    registry.set(CHOICE, "ProgId", "Other.1")
+    assert association_status().notes[0].startswith("Other.1 has been chosen instead")
+    registry.delete(CHOICE, "ProgId")
+    dissociate()
+    assert {
+        key: values for key, values in registry.keys.items() if not CHOICE.startswith(key) or key in before
+    } == before
+    assert list(home.iterdir()) == []
 
 
 def test_a_dry_run_shows_values(path, registry):

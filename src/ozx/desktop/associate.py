@@ -14,6 +14,7 @@ from ozx.desktop.registry import user_registry
 from ozx.desktop.status import Status
 from ozx.desktop.systems import this_desktop
 from ozx.desktop.taking_back import take_back
+from ozx.errors import UsageError
 
 __all__ = ["Association", "associate", "association_status", "dissociate"]
 
@@ -74,7 +75,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     Raises
     ------
     UsageError
-        The viewer's program is not there.
+        The viewer's program is not there, or it is root's work in the home directory of somebody else.
     ResourceError
         A program that is needed is missing, or fails.
     FormatError, UnsupportedError
@@ -82,6 +83,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     OSError
         A file cannot be written.
     """
+    _check_home()
     desktop = this_desktop()
     chosen = desktop.default_viewer() if viewer is None else parse_viewer(viewer)
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
@@ -111,6 +113,8 @@ def dissociate(*, dry_run: bool = False) -> Association:
 
     Raises
     ------
+    UsageError
+        It would be root's work in the home directory of somebody else.
     ResourceError
         A program that is needed fails.
     FormatError, UnsupportedError
@@ -118,6 +122,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
     OSError
         A file cannot be written or removed.
     """
+    _check_home()
     desktop = this_desktop()
     record = _read_record(desktop.record)
     doer = Doer(user_registry(), is_dry=dry_run)
@@ -137,6 +142,16 @@ def association_status() -> Status:
     True
     """
     return this_desktop().status()
+
+
+def _check_home() -> None:
+    """Refuse what ``sudo`` makes of it: files that the user cannot change any more."""
+    home = os.path.expanduser("~")
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and os.stat(home).st_uid != 0:
+        raise UsageError(
+            f"expected a home directory of root; {home} belongs to somebody else",
+            hint="Run it without sudo: it needs no administrator's rights.",
+        )
 
 
 def _read_record(path: str) -> Record | None:

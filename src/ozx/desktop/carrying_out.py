@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import plistlib
 from dataclasses import dataclass, field
+from xml.parsers.expat import ExpatError
 
 from ozx.desktop import key_file
 from ozx.desktop.actions import Doer, read_or_none
@@ -85,7 +86,7 @@ def merged(now: bytes | None, step: MergePlist) -> bytes:
     """
     try:
         entries = {} if now is None else plistlib.loads(now)
-    except (plistlib.InvalidFileException, ValueError) as error:
+    except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
         raise FormatError(f"expected a property list; {error}", path=step.path) from None
     entries = {**entries, **step.entries}
     return plistlib.dumps({name: value for name, value in entries.items() if value is not None})
@@ -129,11 +130,9 @@ def _write(step: WriteFile, old: Record, doer: Doer) -> ChangedFile:
     now = read_or_none(step.path)
     known = _find(old, step.path)
     if now != step.content:
-        doer.write(step.path, step.content, is_executable=step.is_executable)
-        before = now if known is None else known.before
-    else:
-        # What an interrupted run has left is nobody else's.
-        before = None if known is None else known.before
+        doer.write(step.path, step.content, "write" if now is None else "change", is_executable=step.is_executable)
+    # What is there and nothing is known of was left by an interrupted run, if it is what we write.
+    before = known.before if known else None if now == step.content else now
     return ChangedFile(step.path, digest(step.content), before)
 
 
@@ -142,11 +141,9 @@ def _put_first(step: PutFirst, old: Record, doer: Doer) -> ChangedFile:
     known = _find(old, step.path)
     listed = ListedItem(step.sections, step.key, step.item)
     then = _with_item(now, step)
-    if now is not None and (known is not None or then == now):
-        # Where nothing is known of it but the item is there, an interrupted run has left it.
+    before = now
+    if now is not None and (known or then == now):
         before = restored(known or ChangedFile(step.path, "", None, listed), now)
-    else:
-        before = now
     if then != now:
         doer.write(step.path, then, "change")
     return ChangedFile(step.path, digest(then), before, listed)
@@ -164,9 +161,7 @@ def _set_value(step: SetValue, old: Record, doer: Doer) -> ChangedValue:
     known = next((value for value in old.values if (value.key, value.name) == (step.key, step.name)), None)
     if now != step.value:
         doer.set(step.key, step.name, step.value)
-        before = now if known is None else known.before
-    else:
-        before = None if known is None else known.before
+    before = known.before if known else None if now == step.value else now
     return ChangedValue(step.key, step.name, step.value, before)
 
 

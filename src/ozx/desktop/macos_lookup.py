@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import plistlib
 import posixpath
+from xml.parsers.expat import ExpatError
 
 from ozx.desktop.macos import APPLICATION, TYPE, applet_path
 from ozx.desktop.media_type import EXTENSION
@@ -42,7 +43,7 @@ def chosen_application(choices: bytes) -> str | None:
     """
     try:
         handlers = plistlib.loads(choices).get("LSHandlers", [])
-    except (plistlib.InvalidFileException, ValueError, AttributeError):
+    except (plistlib.InvalidFileException, ExpatError, ValueError, AttributeError):
         return None
     for handler in handlers:
         tag = handler.get("LSHandlerContentTag"), handler.get("LSHandlerContentTagClass")
