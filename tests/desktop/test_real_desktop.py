@@ -46,8 +46,10 @@ OZX = """#!/bin/sh
 here=$(dirname "$0")
 for argument; do printf '%s\\n' "$argument"; done > "$here/.log.$$"
 if [ "$1" = thumbnail ]; then
-  for argument; do last=$argument; done
-  cp "$here/thumbnail.png" "$last"
+  for argument; do out=$argument; done
+  case "$out" in *.png) ;; *) exit 2;; esac
+  [ ! -e "$out" ] || exit 2
+  cp "$here/thumbnail.png" "$out"
   mv "$here/.log.$$" "$here/thumbnail.log"
 else
   mv "$here/.log.$$" "$here/view.log"
@@ -263,8 +265,8 @@ def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, scree
     say("xdotool", "mousemove", str(x), str(y), "click", "--repeat", "2", "--delay", "60", "1")
     assert opened(ozx) == ["view", str(cells)]
     words = (ozx / "thumbnail.log").read_text().splitlines()
-    assert words[:3] == ["thumbnail", "--force", "--size"]
-    assert words[-2] == str(cells)
+    assert words[:2] == ["thumbnail", "--size"]
+    assert words[3] == str(cells)
 
 
 @pytest.mark.parametrize("manager", MANAGERS)

@@ -42,6 +42,10 @@ _MIME_PACKAGE = f"""\
 </mime-info>
 """
 
+# $0 is the output: a file that exists, under a name without a suffix (GNOME, MATE), and may be open already (tumbler
+# reads what it has opened). So it is filled, and not replaced by a new file of its name.
+_DRAW = 'd=$(mktemp -d) && "$@" "$d/a.png" && cat "$d/a.png" > "$0"; e=$?; rm -rf "$d"; exit $e'
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -156,12 +160,12 @@ def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFil
 
 
 def _thumbnailer(ozx: tuple[str, ...]) -> bytes:
-    # Read by a shell's rules, not by those of desktop entries. The output may exist, empty and under any name.
+    # Read by a shell's rules, not by those of desktop entries.
     command = shlex.join(ozx).replace("%", "%%")
     return _encode(
         "[Thumbnailer Entry]\n"
         f"TryExec={_string(ozx[0])}\n"
-        f"Exec={_string(command)} thumbnail --force --size %s %i %o\n"
+        f"Exec=sh -c {shlex.quote(_DRAW)} %o {_string(command)} thumbnail --size %s %i\n"
         f"MimeType={MEDIA_TYPE};\n"
     )
 
