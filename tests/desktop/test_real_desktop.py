@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import struct
 import subprocess
-import time
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +16,7 @@ import pytest
 from hierarchies import FIXTURES
 from packed import pack_tree
 from PIL import Image
+from private_desktop import press, private_screen, private_session, reload, started, wait_for
 
 import ozx as toolkit
 from ozx.desktop import launching
@@ -74,46 +71,10 @@ fi
 """
 
 
-def png_of(color, size=128):
-    """Return a picture of one colour."""
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = (b"\0" + bytes(color) * size) * size
-    head = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
 def centre_of(color, pixels, least):
     """Return the row and column around which a colour is; None where it has fewer than `least` pixels."""
     found = np.argwhere((pixels == color).all(axis=2))
     return found.mean(axis=0).astype(int).tolist() if len(found) >= least else None
-
-
-def wait_for(condition, seconds=20, nudge=lambda: None):
-    """Return the first true answer of `condition`; fail where none comes. Every two seconds `nudge` is called."""
-    now = time.monotonic()
-    end, next_nudge = now + seconds, now + 2
-    while now < end:
-        answer = condition()
-        if answer:
-            return answer
-        if now > next_nudge:
-            nudge()
-            next_nudge = now + 2
-        time.sleep(0.05)
-        now = time.monotonic()
-    pytest.fail(f"nothing came within {seconds} s")
-
-
-def reload():
-    """Have a file manager look again, as a user does.
-
-    Thunar 4.18 asks for what it shows first several times at once, tumbler 4.18 writes all the answers under one
-    temporary name, and where the last of them fails Thunar shows the icon.
-    """
-    say("xdotool", "key", "F5")
 
 
 @pytest.fixture(autouse=True)
@@ -127,68 +88,17 @@ def _programs():
 
 
 @pytest.fixture
-def started():
-    """A function that starts a program in a group of its own; it is stopped, with its children, after the test."""
-    processes = []
-
-    def start(*command, **options):
-        process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
-        processes.append(process)
-        return process
-
-    yield start
-    for process in reversed(processes):
-        try:
-            os.killpg(process.pid, signal.SIGTERM)
-        except ProcessLookupError:
-            continue
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-@pytest.fixture
-def session(tmp_path, monkeypatch, started):
+def session(tmp_path):
     """A home directory and a message bus."""
-    home = tmp_path / "home"
-    home.mkdir()
-    for name in [
-        name for name in os.environ if name.startswith(("XDG_", "DBUS_", "GNOME_", "KDE_")) or name == "DISPLAY"
-    ]:
-        monkeypatch.delenv(name)
-    runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    monkeypatch.setenv("XDG_CURRENT_DESKTOP", "X-Generic")
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("BROWSER", "false")
-    bus = started("dbus-daemon", "--session", "--nofork", "--print-address=1", stdout=subprocess.PIPE, text=True)
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", bus.stdout.readline().strip())
-    yield home
-    bus.stdout.close()
+    with private_session(tmp_path) as home:
+        yield home
 
 
 @pytest.fixture
-def screen(session, started, tmp_path, monkeypatch):
-    """A screen of 800 by 600; a function that returns its pixels."""
-    reading, writing = os.pipe()
-    options = ("-screen", "0", "800x600x24", "-fbdir", str(tmp_path), "-nolisten", "tcp", "-displayfd", str(writing))
-    started("Xvfb", *options, pass_fds=[writing], stderr=subprocess.DEVNULL)
-    os.close(writing)
-    with open(reading, encoding="ascii") as pipe:
-        monkeypatch.setenv("DISPLAY", f":{pipe.readline().strip()}")
-
-    def pixels():
-        data = (tmp_path / "Xvfb_screen0").read_bytes()  # an X window dump
-        head = struct.unpack(">25I", data[:100])
-        width, height, line = head[4], head[5], head[12]
-        body = np.frombuffer(data, np.uint8, height * line, head[0] + 12 * head[19])
-        return body.reshape(height, line // 4, 4)[:, :width, 2::-1]
-
-    return pixels
+def screen(session):
+    """A function that returns what is to be seen."""
+    with private_screen() as pixels:
+        yield pixels
 
 
 @pytest.fixture(params=["tools", "my tools"])
@@ -198,7 +108,7 @@ def ozx(request, tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "ozx").write_text(OZX)
     (folder / "ozx").chmod(0o755)
-    (folder / "thumbnail.png").write_bytes(png_of(MAGENTA))
+    Image.new("RGB", (128, 128), MAGENTA).save(folder / "thumbnail.png")
     monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
     return folder
 
@@ -220,9 +130,13 @@ def say(*command):
     return done.stdout.strip()
 
 
+def showing(manager, folder):
+    return started(*manager, str(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def double_click(place):
-    y, x = map(str, place)
-    say("xdotool", "mousemove", x, y, "click", "--repeat", "2", "--delay", "60", "1")
+    y, x = place
+    press("mousemove", x, y, "click", "--repeat", 2, "--delay", 60, 1)
 
 
 def type_by_gio(path):
@@ -303,14 +217,23 @@ def test_opening_runs_the_viewer_with_the_file(session, screen, ozx, cells, open
 
 
 @pytest.mark.parametrize("manager", MANAGERS)
-def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, screen, started, manager):
+def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, screen, manager):
     associate()
-    started(*manager, str(cells.parent), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    double_click(wait_for(lambda: centre_of(MAGENTA, screen(), 500), nudge=reload))
-    assert opened(ozx) == ["view", str(cells)]
+    with showing(manager, cells.parent):
+        double_click(wait_for(lambda: centre_of(MAGENTA, screen(), 500), nudge=reload))
+        assert opened(ozx) == ["view", str(cells)]
     words = (ozx / "thumbnail.log").read_text().splitlines()
     assert words[:2] == ["thumbnail", "--size"]
     assert words[3] == str(cells)
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+def test_without_a_thumbnail_the_icon_shows(session, ozx, cells, screen, manager):
+    (ozx / "thumbnail.png").unlink()
+    associate()
+    with showing(manager, cells.parent):
+        double_click(wait_for(lambda: centre_of(ICON, screen(), 20)))
+        assert opened(ozx) == ["view", str(cells)]
 
 
 def test_tumbler_keeps_what_ozx_thumbnail_draws(session, cells, tmp_path):
@@ -328,15 +251,6 @@ def test_tumbler_keeps_what_ozx_thumbnail_draws(session, cells, tmp_path):
     with Image.open(in_normal) as kept, Image.open(drawn) as expected:
         assert kept.text["Thumb::URI"] == uri
         np.testing.assert_array_equal(np.asarray(kept.convert("RGB")), np.asarray(expected.convert("RGB")))
-
-
-@pytest.mark.parametrize("manager", MANAGERS)
-def test_without_a_thumbnail_the_icon_shows(session, ozx, cells, screen, started, manager):
-    (ozx / "thumbnail.png").unlink()
-    associate()
-    started(*manager, str(cells.parent), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    double_click(wait_for(lambda: centre_of(ICON, screen(), 20)))
-    assert opened(ozx) == ["view", str(cells)]
 
 
 def test_a_thumbnailer_needs_no_home_and_no_path(session, ozx, cells, tmp_path):
