@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ozx.desktop import linux, macos, windows
-from ozx.desktop.macos_lookup import chosen_application
+from ozx.desktop.macos import chosen_application
 from ozx.desktop.record import digest
 from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
 

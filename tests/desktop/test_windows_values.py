@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ozx.desktop import windows, windows_lookup
+from ozx.desktop import windows
 from ozx.desktop.actions import Doer
 from ozx.desktop.associate import associate, association_status, dissociate
 from ozx.desktop.carrying_out import carry_out, is_in_place
@@ -48,7 +48,7 @@ def test_values_are_set_and_taken_back(path, registry, existing):
     assert registry.told == 1
     assert registry.get(EXTENSION, "") == windows.PROG_ID
     assert is_in_place(steps(), VIEWER, record, Doer(registry))
-    opener = windows_lookup.find_opener(registry)
+    opener = windows.find_opener(registry)
     assert (opener.identifier, opener.command, opener.is_ours) == (windows.PROG_ID, f'"{VIEWER[0]}" "%1"', True)
     with Doer(registry) as doer:
         take_back(record, path, doer)
@@ -62,7 +62,7 @@ def test_another_viewer_keeps_what_stood_there_first(path, registry):
     first = carried_out(path, registry)
     second = carried_out(path, registry, (r"C:\napari.exe",), first)
     assert not is_in_place(steps(), VIEWER, second, Doer(registry))
-    assert windows_lookup.find_opener(registry).command == r'"C:\napari.exe" "%1"'
+    assert windows.find_opener(registry).command == r'"C:\napari.exe" "%1"'
     with Doer(registry) as doer:
         take_back(second, path, doer)
     assert registry.keys == before
@@ -79,10 +79,10 @@ def test_a_value_that_others_set_since_stays(path, registry):
 
 
 def test_the_choice_of_the_user_comes_first(registry):
-    assert windows_lookup.find_opener(registry) is None
+    assert windows.find_opener(registry) is None
     registry.set(EXTENSION, "", windows.PROG_ID)
     registry.set(CHOICE, "ProgId", r"Applications\napari.exe")
-    opener = windows_lookup.find_opener(registry)
+    opener = windows.find_opener(registry)
     assert (opener.identifier, opener.is_ours, opener.command) == (r"Applications\napari.exe", False, None)
 
 

@@ -3,11 +3,10 @@
 ``associate``
     Makes ``.ozx`` known to the desktop of one user, tells what opens it, and takes everything back.
 ``linux``, ``macos``, ``windows``
-    Which steps that takes on each system. They do nothing by themselves, so that each can be tested on all.
-``linux_lookup``, ``macos_lookup``, ``windows_lookup``, ``status``
-    What would open an ``.ozx`` file now.
-``systems``
-    Which of these belong to the system that runs here.
+    Which steps that takes on each system, and what would open an ``.ozx`` file now. They change nothing, so that each
+    can be tested on all.
+``systems``, ``status``
+    Which of them belongs to the system that runs here; the form of its answer.
 ``steps``, ``carrying_out``, ``taking_back``, ``actions``, ``record``
     The steps; doing them, all or none; undoing them; one change at a time; and the file that knows what was done.
 ``key_file``, ``registry``

@@ -1,21 +1,34 @@
-"""Which steps make .ozx known to the desktops of Linux, by the specifications of freedesktop.org."""
+"""Desktops of Linux, by freedesktop.org: which steps make .ozx known, what opens it now."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import shlex
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ozx.desktop import icons
+from ozx.desktop import icons, key_file
 from ozx.desktop.launching import needs_no_quotes, quoted
 from ozx.desktop.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
+from ozx.desktop.status import Opener, Status, opener_notes
 from ozx.desktop.steps import PutFirst, RunProgram, Step, WriteFile
 
-__all__ = ["DEFAULTS", "DESKTOP_ENTRY", "Places", "find_places", "notes", "plan", "record_path"]
+__all__ = [
+    "DESKTOP_ENTRY",
+    "Places",
+    "find_opener",
+    "find_places",
+    "find_type",
+    "notes",
+    "plan",
+    "read_status",
+    "record_path",
+]
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
-DEFAULTS = "Default Applications"
+_DEFAULTS = "Default Applications"
 # Keeps us in "Open with" when another default is chosen; the entry's MimeType needs a cache of all entries for that.
 _ADDED = "Added Associations"
 
@@ -106,7 +119,7 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
         RunProgram(touch, "Install coreutils.", undo=touch),
         *_entry(places, viewer, name),
         WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
-        PutFirst(posixpath.join(places.config_home, "mimeapps.list"), (DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
+        PutFirst(posixpath.join(places.config_home, "mimeapps.list"), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
         RunProgram(("update-mime-database", mime), _MISSING, folder=mime, keep="packages/*.xml"),
     )
 
@@ -124,6 +137,42 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
             "thumbnails, GNOME's those made with ozx thumbnail FILE --cache"
         )
     return found
+
+
+def read_status(places: Places) -> Status:
+    """Return what would open an .ozx file now."""
+    record = record_path(places)
+    is_associated = os.path.exists(record)
+    media_type, opener = find_type(places), find_opener(places)
+    found = opener_notes(opener, associated=is_associated)
+    if is_associated and media_type != MEDIA_TYPE:
+        found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
+    return Status("linux", media_type, opener, is_associated, record, tuple(found))
+
+
+def find_type(places: Places) -> str | None:
+    """Return the media type that the MIME database has for ``*.ozx``; None where it has none."""
+    for folder in (places.data_home, *places.data_dirs):
+        for line in _read(posixpath.join(folder, "mime/globs2")).splitlines():
+            # weight:type:glob[:flags]
+            fields = line.split(":")
+            if len(fields) > 2 and fields[2].lower() == f"*{EXTENSION}":
+                return fields[1]
+    return None
+
+
+def find_opener(places: Places) -> Opener | None:
+    """Return the first of the defaults for .ozx files that is installed, or the first program that offers itself."""
+    for identifier in _iter_candidates(places):
+        path = _find_entry(identifier, places)
+        if path is None:
+            continue
+        text = _read(path)
+        command = key_file.find_value(text, "Desktop Entry", "Exec")
+        program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
+        exists = bool(program) and shutil.which(program) is not None
+        return Opener(identifier, command, exists=exists, is_ours=identifier == DESKTOP_ENTRY)
+    return None
 
 
 def _launcher(places: Places) -> str:
@@ -176,3 +225,43 @@ def _string(text: str) -> str:
 
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
+
+
+def _iter_candidates(places: Places) -> Iterator[str]:
+    """Yield desktop entries in the order of the MIME Applications Associations specification."""
+    applications = [posixpath.join(folder, "applications") for folder in (places.data_home, *places.data_dirs)]
+    for folder in (places.config_home, *places.config_dirs, *applications):
+        for prefix in (*(f"{desktop}-" for desktop in places.desktops), ""):
+            text = _read(posixpath.join(folder, f"{prefix}mimeapps.list"))
+            yield from _items(key_file.find_value(text, _DEFAULTS, MEDIA_TYPE))
+    for folder in applications:
+        yield from _items(
+            key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", MEDIA_TYPE)
+        )
+
+
+def _find_entry(identifier: str, places: Places) -> str | None:
+    for folder in (places.data_home, *places.data_dirs):
+        path = posixpath.join(folder, "applications", identifier)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def _items(value: str | None) -> list[str]:
+    return [item.strip() for item in (value or "").split(";") if item.strip()]
+
+
+def _first_word(command: str) -> str:
+    try:
+        return next(iter(shlex.split(command)), "")
+    except ValueError:
+        return ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except OSError:  # what nobody can read, the desktop cannot either
+        return ""

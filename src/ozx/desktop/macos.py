@@ -1,19 +1,34 @@
-"""Which steps make .ozx known to macOS: an applet that is told which file to open, and declares the type.
+"""macOS: which steps make .ozx known (an applet that declares the type, and is told what to open), what opens it now.
 
 Written from Apple's documentation and not tried on a Mac.
 """
 
 from __future__ import annotations
 
+import os
+import plistlib
 import posixpath
 import shlex
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from ozx.desktop import icons
 from ozx.desktop.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
+from ozx.desktop.status import Opener, Status, opener_notes
 from ozx.desktop.steps import MergePlist, RunProgram, Step, WriteFile
 
-__all__ = ["APPLICATION", "TYPE", "applet_path", "applet_source", "info_entries", "plan", "record_path"]
+__all__ = [
+    "APPLICATION",
+    "TYPE",
+    "applet_path",
+    "applet_source",
+    "chosen_application",
+    "find_opener",
+    "info_entries",
+    "plan",
+    "read_status",
+    "record_path",
+]
 
 #: A name of our own, as the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
@@ -21,6 +36,8 @@ TYPE = f"{NAME}.ozx"
 APPLICATION = f"{NAME}.viewer"
 
 _LSREGISTER = "/System/Library/Frameworks/CoreServices.framework/Frameworks/LaunchServices.framework/Support/lsregister"
+# What the user has chosen in "Open with", below the home directory.
+_CHOICES = "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist"
 _DEVELOPER_TOOLS = "It belongs to macOS; xcode-select --install brings what is missing."
 
 
@@ -103,3 +120,50 @@ def info_entries() -> dict[str, Any]:
             }
         ],
     }
+
+
+def read_status(home: str) -> Status:
+    """Return what would open an .ozx file now, as far as a file of the user's says it."""
+    record = record_path(home)
+    is_associated = os.path.exists(record)
+    opener = find_opener(home)
+    notes = opener_notes(opener, associated=is_associated)
+    return Status("macos", TYPE if is_associated else None, opener, is_associated, record, tuple(notes))
+
+
+def find_opener(home: str) -> Opener | None:
+    """Return the application the user has chosen, else our applet; None where there is neither."""
+    try:
+        with open(posixpath.join(home, _CHOICES), "rb") as file:
+            chosen = chosen_application(file.read())
+    except OSError:
+        chosen = None
+    applet = applet_path(home)
+    exists = os.path.isdir(applet)
+    if chosen is not None and chosen != APPLICATION:
+        return Opener(chosen, None, exists=True, is_ours=False)
+    if chosen is None and not exists:
+        return None
+    return Opener(APPLICATION, applet, exists=exists, is_ours=True)
+
+
+def chosen_application(choices: bytes) -> str | None:
+    """Return the bundle that the user's choices (Launch Services' property list) name for .ozx files.
+
+    Examples
+    --------
+    >>> handlers = [{"LSHandlerContentType": "ozx-toolkit.ozx", "LSHandlerRoleAll": "org.napari.napari"}]
+    >>> chosen_application(plistlib.dumps({"LSHandlers": handlers}))
+    'org.napari.napari'
+    """
+    try:
+        handlers = plistlib.loads(choices).get("LSHandlers", [])
+    except (plistlib.InvalidFileException, ExpatError, ValueError, AttributeError):
+        return None
+    for handler in handlers:
+        tag = handler.get("LSHandlerContentTag"), handler.get("LSHandlerContentTagClass")
+        if handler.get("LSHandlerContentType") == TYPE or tag == (EXTENSION[1:], "public.filename-extension"):
+            chosen = handler.get("LSHandlerRoleViewer") or handler.get("LSHandlerRoleAll")
+            if isinstance(chosen, str):
+                return chosen
+    return None

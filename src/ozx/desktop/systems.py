@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ozx.desktop import linux, linux_lookup, macos, macos_lookup, windows, windows_lookup
+from ozx.desktop import linux, macos, windows
 from ozx.desktop.launching import find_background_viewer, find_ozx
-from ozx.desktop.media_type import MEDIA_TYPE
 from ozx.desktop.registry import user_registry
-from ozx.desktop.status import Status, opener_notes
+from ozx.desktop.status import Status
 from ozx.desktop.steps import Step
 
 __all__ = ["Desktop", "this_desktop"]
@@ -58,63 +57,35 @@ def this_desktop() -> Desktop:
 
 def _linux(environment: Mapping[str, str], home: str) -> Desktop:
     places = linux.find_places(environment, home)
-    record = linux.record_path(places)
-
-    def status() -> Status:
-        is_associated = os.path.exists(record)
-        media_type, opener = linux_lookup.find_type(places), linux_lookup.find_opener(places)
-        notes = opener_notes(opener, associated=is_associated)
-        if is_associated and media_type != MEDIA_TYPE:
-            notes.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
-        return Status("linux", media_type, opener, is_associated, record, tuple(notes))
-
     return Desktop(
         system="linux",
-        record=record,
+        record=linux.record_path(places),
         default_viewer=lambda: (*find_ozx(), "view"),
         plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, name=name),
         notes=lambda viewer, ozx: tuple(
             linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)
         ),
-        status=status,
+        status=lambda: linux.read_status(places),
     )
 
 
 def _macos(home: str) -> Desktop:
-    record = macos.record_path(home)
-
-    def status() -> Status:
-        is_associated = os.path.exists(record)
-        opener = macos_lookup.find_opener(home)
-        notes = opener_notes(opener, associated=is_associated)
-        return Status("macos", macos.TYPE if is_associated else None, opener, is_associated, record, tuple(notes))
-
     return Desktop(
         system="macos",
-        record=record,
+        record=macos.record_path(home),
         default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: macos.plan(home, viewer),
         notes=lambda _viewer, _ozx: (),
-        status=status,
+        status=lambda: macos.read_status(home),
     )
 
 
 def _windows(local_data: str) -> Desktop:
-    record = windows.record_path(local_data)
-
-    def status() -> Status:
-        registry = user_registry()
-        is_associated = os.path.exists(record)
-        opener = windows_lookup.find_opener(registry) if registry else None
-        prog_id = windows_lookup.find_type(registry) if registry else None
-        notes = opener_notes(opener, associated=is_associated)
-        return Status("windows", prog_id, opener, is_associated, record, tuple(notes))
-
     return Desktop(
         system="windows",
-        record=record,
+        record=windows.record_path(local_data),
         default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer),
         notes=lambda _viewer, _ozx: (),
-        status=status,
+        status=lambda: windows.read_status(user_registry(), local_data),
     )
