@@ -32,11 +32,7 @@ write    {share}/icons/hicolor/scalable/mimetypes/application-vnd.ome.zarr+zip.s
 run      touch -c {share}/icons/hicolor
 write    {share}/applications/ozx-toolkit.desktop
 write    {share}/thumbnailers/ozx-toolkit.thumbnailer
-change   {home}/.config/mimeapps.list
-         + [Default Applications]
-         + application/vnd.ome.zarr+zip=ozx-toolkit.desktop;
-         + [Added Associations]
-         + application/vnd.ome.zarr+zip=ozx-toolkit.desktop;
+write    {home}/.config/mimeapps.list
 run      update-mime-database {share}/mime
 write    {share}/ozx-toolkit/association.json
 .ozx files open with: {programs}/ozx view FILE
@@ -69,8 +65,24 @@ def test_a_dry_run_shows_every_line_and_does_nothing(home, programs, capsys):
     assert (home / ".config").exists()
 
 
+def test_what_changes_in_a_file_of_others_is_shown(home, capsys):
+    lists = home / ".config/mimeapps.list"
+    lists.parent.mkdir()
+    lists.write_bytes(b"[Default Applications]\nimage/png=\xff.desktop\nfaulty\n")
+    code, out, err = call(capsys)
+    lines = "         + application/vnd.ome.zarr+zip=ozx-toolkit.desktop;\n"
+    assert code == 0
+    assert f"\nchange   {lists}\n{lines}         + [Added Associations]\n{lines}" in out
+    assert err == f"note: line 4 of {lists} is faulty, and desktops ignore the whole file: correct the line\n"
+
+
 def test_the_status(home, programs, capsys):
-    unknown = "type of .ozx files  not known\nopened by           not known\nset by ozx          no\n"
+    unknown = (
+        "type of .ozx files  none of their own\n"
+        "opened by           nothing that is known\n"
+        "set by ozx          no\n"
+        "to have ozx view open them: ozx associate\n"
+    )
     assert call(capsys, "--status") == (0, unknown, "")
     call(capsys)
     known = (

@@ -56,6 +56,20 @@ FILES_OF_OTHERS = {
 """,
 }
 
+KEY_FILES = [
+    b"[Default Applications]\r\na/b=x.desktop\r\n",
+    b"[Default Applications]\n a/b c = \xff\n  # comment\n  \n \t[Other] \nx[y]=3",
+    b"[Default Applications]\nno value\n",
+    b"[Default Applications]\n=no key\n",
+    b"outside=1\n[Default Applications]\n",
+    b"[Default Applications\n",
+    b"\xef\xbb\xbf[Default Applications]\na/b=x.desktop\n",
+    b"[A]\nx[y=3\n",
+    b"[A\x01B]\n",
+    b"[]\n",
+    b"[A[B]\n",
+]
+
 OZX = """#!/bin/sh
 here=$(dirname "$0")
 for argument; do printf '%s\\n' "$argument"; done > "$here/.log.$$"
@@ -181,6 +195,20 @@ def test_what_gio_chooses_for_the_user_is_seen_and_survives(session, ozx):
     assert association_status().opens_with.is_ours
     dissociate()
     assert "ozx-toolkit" not in (session / ".config/mimeapps.list").read_text()
+
+
+@pytest.mark.parametrize("text", KEY_FILES)
+def test_the_default_counts_where_glib_reads_the_rest_of_the_file(session, text):
+    lists = session / ".config/mimeapps.list"
+    lists.parent.mkdir()
+    lists.write_bytes(text)
+    associate()
+    is_read = say("gio", "mime", TYPE).startswith("Default")
+    status = association_status()
+    assert (status.opens_with is not None) == is_read
+    assert any("is faulty" in note for note in status.notes) != is_read
+    dissociate()
+    assert lists.read_bytes() == text
 
 
 def test_the_files_are_valid(session, ozx):

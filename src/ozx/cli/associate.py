@@ -23,14 +23,15 @@ __all__ = ["command"]
 def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bool, as_json: bool) -> None:
     """Have a double-click on an .ozx file open it.
 
-    For you alone and without an administrator's rights: the file type with its icon and thumbnails, and the program
-    that opens it. --remove leaves your home directory as it was before.
+    For you alone and without an administrator's rights: the file type with its icon, the program that opens it, and
+    on Linux thumbnails. --remove leaves your home directory as it was before.
 
     \b
     Examples:
       ozx associate --dry-run
       ozx associate --viewer napari
       ozx associate --status
+      ozx associate --remove
     """
     if wants_status:
         if viewer is not None or remove or dry_run:
@@ -69,8 +70,11 @@ def _show_status(status: Status, *, as_json: bool) -> None:
         print_json(status.to_dict())
         return
     opener = status.opens_with
-    click.echo(f"type of .ozx files  {one_line(status.type or 'not known')}")
-    click.echo(f"opened by           {one_line(opener.identifier) if opener else 'not known'}")
+    click.echo(f"type of .ozx files  {one_line(status.type or 'none of their own')}")
+    click.echo(f"opened by           {one_line(opener.identifier) if opener else 'nothing that is known'}")
     if opener is not None and opener.command:
         click.echo(f"command             {one_line(opener.command)}")
-    click.echo(f"set by ozx          {'yes' if opener is not None and opener.is_ours else 'no'}")
+    is_ours = opener is not None and opener.is_ours
+    click.echo(f"set by ozx          {'yes' if is_ours else 'no'}")
+    if not status.associated:
+        click.echo("to have ozx view open them: ozx associate")

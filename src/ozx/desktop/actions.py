@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import os
 import shutil
 import subprocess
@@ -70,10 +71,14 @@ class Doer:
         else:
             self._undo.close()
 
+    def tell(self, what: What, target: str, *detail: str) -> None:
+        """List a change."""
+        self.actions.append(Action(what, target, detail))
+
     def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
         """Give a file this content, in one step, making the folders it needs; a link's target is written."""
         before = read_or_none(path)
-        self._list(what, path, *_difference(before, content))
+        self.tell(what, path, *_difference(before, content))
         if self.is_dry:
             return
         target = os.path.realpath(path)
@@ -83,19 +88,21 @@ class Doer:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        self._list("delete", path)
+        self.tell("delete", path)
         if not self.is_dry:
             self._undo.callback(_put, path, read_or_none(path), is_executable=os.access(path, os.X_OK))
             os.unlink(path)
 
     def keep(self, path: str, why: str) -> None:
         """List what is not touched though it might be expected."""
-        self._list("keep", path, why)
+        self.tell("keep", path, why)
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it, and remember which were made."""
         if os.path.isdir(path):
             return
+        if os.path.lexists(path):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         self.make_folder(os.path.dirname(path))
         # XDG Base Directory Specification: missing folders are made for the user alone.
         os.mkdir(path, 0o700)
@@ -103,10 +110,14 @@ class Doer:
         self.folders.append(path)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder if nothing is in it."""
-        if not self.is_dry and _remove_if_empty(path):
+        """Remove a folder if nothing is in it, or in a dry run would be."""
+        if self.is_dry:
+            gone = {action.target for action in self.actions if action.what == "delete"}
+            if os.path.isdir(path) and gone.issuperset(os.path.join(path, name) for name in os.listdir(path)):
+                self.tell("delete", path)
+        elif _remove_if_empty(path):
             self._undo.callback(os.mkdir, path, 0o700)
-            self._list("delete", path)
+            self.tell("delete", path)
 
     def run(self, arguments: tuple[str, ...], hint: str) -> None:
         """Run a program.
@@ -116,7 +127,7 @@ class Doer:
         ResourceError
             It is missing, or fails.
         """
-        self._list("run", " ".join(arguments))
+        self.tell("run", " ".join(arguments))
         if self.is_dry:
             return
         if shutil.which(arguments[0]) is None:
@@ -130,7 +141,7 @@ class Doer:
         """Set a value of the registry, and remember which keys are made for it."""
         registry = self._registry()
         before = registry.get(key, name)
-        self._list("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
+        self.tell("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
         if self.is_dry:
             return
         self._make_key(key)
@@ -141,7 +152,7 @@ class Doer:
         """Remove a value of the registry."""
         registry = self._registry()
         before = registry.get(key, name)
-        self._list("unset", f"{key}\\{name}", *_lines(before, "-"))
+        self.tell("unset", f"{key}\\{name}", *_lines(before, "-"))
         if not self.is_dry:
             self._undo.callback(_put_value, registry, key, name, before)
             registry.delete(key, name)
@@ -153,7 +164,7 @@ class Doer:
 
     def tell_shell(self) -> None:
         """Have the Windows shell look at its associations again, now and after an undoing."""
-        self._list("run", "SHChangeNotify")
+        self.tell("run", "SHChangeNotify")
         if not self.is_dry:
             self._registry().tell_shell()
 
@@ -175,9 +186,6 @@ class Doer:
         if self.registry is None:
             raise ResourceError("expected a registry; there is none on this system")
         return self.registry
-
-    def _list(self, what: What, target: str, *detail: str) -> None:
-        self.actions.append(Action(what, target, detail))
 
 
 def read_or_none(path: str) -> bytes | None:
@@ -222,10 +230,9 @@ def _remove_if_empty(path: str) -> bool:
 
 def _difference(before: bytes | None, content: bytes) -> tuple[str, ...]:
     """Return the lines that come and go; of what is no text, its size."""
-    try:
-        old, new = (data.decode().splitlines() for data in (before or b"", content))
-    except UnicodeDecodeError:
+    if b"\0" in content:
         return (f"+ {len(content):,} bytes",)
+    old, new = (data.decode(errors="replace").splitlines() for data in (before or b"", content))
     lines = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
     return tuple(f"{line[0]} {line[1:]}" for line in lines if not line.startswith("@@"))
 

@@ -51,6 +51,7 @@ def carry_out(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, pa
     set_now = {(value.key, value.name) for value in values}
     take_back_values([value for value in old.values if (value.key, value.name) not in set_now], doer)
     if doer.is_dry:
+        doer.tell("write", path)
         return
     doer.make_folder(os.path.dirname(os.path.abspath(path)))
     record = Record(
@@ -145,7 +146,7 @@ def _put_first(step: PutFirst, old: Record, doer: Doer) -> ChangedFile:
     if now is not None and (known or then == now):
         before = restored(known or ChangedFile(step.path, "", None, listed), now)
     if then != now:
-        doer.write(step.path, then, "change")
+        doer.write(step.path, then, "write" if now is None else "change")
     return ChangedFile(step.path, digest(then), before, listed)
 
 

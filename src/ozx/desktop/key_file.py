@@ -5,11 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["find_value", "with_item", "without_item"]
+__all__ = ["find_fault", "find_value", "with_item", "without_item"]
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
+# What GLib takes: in a section's name neither brackets nor control characters, in a key no brackets but a locale's.
+_VALID_HEADER = re.compile(r"\s*\[[^\[\]\x00-\x1f\x7f]+\]\s*")
+_VALID_ENTRY = re.compile(r"\s*[^=\[\]#\s][^=\[\]]*(\[[^=\[\]]*\])?\s*=.*", re.DOTALL)
 _ENTRY = re.compile(r"\s*(?P<key>[^=#\s][^=\r\n]*?)\s*=[ \t]*(?P<value>[^\r\n]*?)\s*")
+
+
+def find_fault(text: str) -> int | None:
+    r"""Return the number of the first line for which GLib ignores the whole file; None where it reads it.
+
+    Examples
+    --------
+    >>> find_fault("# mine\n[A]\nx=1\n"), find_fault("[A]\nx=1\nwhat?\n")
+    (None, 3)
+    """
+    section = None
+    for number, line in enumerate(_LINE.findall(text), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if _VALID_HEADER.fullmatch(line):
+            section = line
+        elif section is None or not _VALID_ENTRY.fullmatch(line):
+            return number
+    return None
 
 
 def find_value(text: str, section: str, key: str) -> str | None:

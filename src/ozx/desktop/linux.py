@@ -119,7 +119,7 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
         RunProgram(touch, "Install coreutils.", undo=touch),
         *_entry(places, viewer, name),
         WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
-        PutFirst(posixpath.join(places.config_home, "mimeapps.list"), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
+        PutFirst(_mimeapps(places), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
         RunProgram(("update-mime-database", mime), _MISSING, folder=mime, keep="packages/*.xml"),
     )
 
@@ -144,7 +144,11 @@ def read_status(places: Places) -> Status:
     record = record_path(places)
     is_associated = os.path.exists(record)
     media_type, opener = find_type(places), find_opener(places)
-    found = opener_notes(opener, associated=is_associated)
+    fault = key_file.find_fault(_read(_mimeapps(places)))
+    if fault is None:
+        found = opener_notes(opener, associated=is_associated)
+    else:
+        found = [f"line {fault} of {_mimeapps(places)} is faulty, and desktops ignore the whole file: correct the line"]
     if is_associated and media_type != MEDIA_TYPE:
         found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
     return Status("linux", media_type, opener, is_associated, record, tuple(found))
@@ -173,6 +177,10 @@ def find_opener(places: Places) -> Opener | None:
         exists = bool(program) and shutil.which(program) is not None
         return Opener(identifier, command, exists=exists, is_ours=identifier == DESKTOP_ENTRY)
     return None
+
+
+def _mimeapps(places: Places) -> str:
+    return posixpath.join(places.config_home, "mimeapps.list")
 
 
 def _launcher(places: Places) -> str:
@@ -233,7 +241,8 @@ def _iter_candidates(places: Places) -> Iterator[str]:
     for folder in (places.config_home, *places.config_dirs, *applications):
         for prefix in (*(f"{desktop}-" for desktop in places.desktops), ""):
             text = _read(posixpath.join(folder, f"{prefix}mimeapps.list"))
-            yield from _items(key_file.find_value(text, _DEFAULTS, MEDIA_TYPE))
+            if key_file.find_fault(text) is None:
+                yield from _items(key_file.find_value(text, _DEFAULTS, MEDIA_TYPE))
     for folder in applications:
         yield from _items(
             key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", MEDIA_TYPE)
