@@ -1,0 +1,113 @@
+"""neuroglancer's own page, as its Python package ships it, with a file's values beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from dataclasses import replace
+from http import HTTPStatus
+
+from ozx.desktop.viewer.file_server import ServedArchive
+from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.loopback import Answer, Request, refusal
+from ozx.desktop.viewer.neuroglancer_state import make_state
+from ozx.desktop.viewer.pictures import Pictures
+from ozx.desktop.viewer.presence import Presence
+from ozx.errors import ResourceError
+from ozx.flow.location import parse_local
+from ozx.store.opening import open_group
+
+__all__ = ["NeuroglancerServer", "find_client"]
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".wasm": "application/wasm",
+}
+# What the client needs: workers, decoders in WebAssembly, styles that it sets itself. Still nothing from elsewhere.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' blob:; worker-src 'self' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; connect-src 'self' blob: data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SAFE = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def find_client() -> str:
+    """Return the folder of neuroglancer's page.
+
+    Raises
+    ------
+    ResourceError
+        neuroglancer is not installed.
+    """
+    # Found without being loaded: it would bring a server of its own.
+    spec = importlib.util.find_spec("neuroglancer")
+    folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
+    for folder in folders:
+        client = os.path.join(folder, "static", "client")
+        if os.path.isfile(os.path.join(client, "index.html")):
+            return client
+    raise ResourceError(
+        "expected neuroglancer; it is not installed", hint="Install it with: pip install 'ozx-toolkit[neuroglancer]'"
+    )
+
+
+class NeuroglancerServer:
+    """Answers what neuroglancer's page asks, below a path that nobody can guess.
+
+    Parameters
+    ----------
+    path
+        A local file, or a node in one.
+    client
+        The folder of the page.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], client: str) -> None:
+        location = parse_local(path)
+        self._pictures = Pictures(open_group(path))
+        self._node = location.node
+        self._archive = ServedArchive(location.path)
+        self._client = client
+        self._files = frozenset(os.listdir(client))
+        self.gate = Gate()
+        self.presence = Presence()
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request; 404 without the token."""
+        rest = self.gate.enter(request)
+        if isinstance(rest, Answer):
+            return rest
+        answer = self._answer(rest or "index.html", request)
+        return replace(answer, headers={**answer.headers, **_SAFE})
+
+    def _answer(self, name: str, request: Request) -> Answer:
+        folder, _, key = name.partition("/")
+        if folder == "data":
+            return self._archive.answer_value("/".join(filter(None, [self._node, key])), request)
+        if name == "alive":
+            return self.presence.answer(request)
+        if name == "start.js":
+            return Answer(HTTPStatus.OK, self._start(request), _TYPES[".js"], {"Cache-Control": "no-store"})
+        kind = _TYPES.get(os.path.splitext(name)[1])
+        if name not in self._files or kind is None:
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        with open(os.path.join(self._client, name), "rb") as file:
+            body = file.read()
+        if name == "index.html":
+            body = body.replace(b"<head>", b'<head><script src="start.js"></script>', 1)
+        return Answer(HTTPStatus.OK, body, kind, {"Cache-Control": "no-cache"})
+
+    def _start(self, request: Request) -> bytes:
+        """Return the script that hands the state over before neuroglancer looks for it, and holds a connection."""
+        base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
+        state = json.dumps(make_state(self._pictures, base))
+        set_state = f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));"
+        return f"{set_state}\nnew EventSource('alive');\n".encode()

@@ -1,0 +1,214 @@
+// The viewer: what is shown, and how it gets on the screen.
+
+import { askPicture, askTile } from "./api.js";
+import { labelTable, parseColor } from "./colors.js";
+import { automaticWindow } from "./contrast.js";
+import { fitView } from "./geometry.js";
+import { Layer } from "./layer.js";
+import { createRenderer } from "./renderer.js";
+import { TileCache } from "./tile_cache.js";
+
+const CAPACITY = 256 * 2 ** 20;
+const MOST_STATISTICS = 4;
+
+export class Viewer {
+  /** @param onEvent  told `"opened"`, `"changed"`, `"drawn"` and `"failed"`, the last with the error */
+  constructor(canvas, tile, onEvent) {
+    Object.assign(this, { canvas, tile, onEvent });
+    this.image = null;
+    this.labels = [];
+    this.channels = [];
+    this.planes = [];
+    this.shownPlanes = [];
+    this.screen = { width: canvas.width, height: canvas.height };
+    this.opening = 0; // counts what was asked for
+    this.opened = 0; // which of these is shown
+    this.frame = null;
+    this.#startRenderer();
+    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.#startRenderer();
+      for (const label of this.labels) label.table = this.#tableOf(label.layer.told);
+      this.changed();
+    });
+  }
+
+  /** Whether the browser can draw at all. */
+  get canDraw() {
+    return this.renderer !== null;
+  }
+
+  get aspect() {
+    const { x, y } = this.image.told.pixel;
+    return x && y ? Math.abs(y / x) : 1;
+  }
+
+  get size() {
+    return { width: this.image.told.width, height: this.image.told.height };
+  }
+
+  /** What decides which tiles are seen. */
+  get shot() {
+    return { view: this.view, screen: this.screen, aspect: this.aspect };
+  }
+
+  /** Show a picture, `{path, plate}`, and its label images. */
+  async open(source) {
+    const number = ++this.opening;
+    setState("busy");
+    const told = await askPicture(source);
+    const join = (part) => [source.path, part].filter(Boolean).join("/");
+    const parts = await Promise.allSettled(told.labels.map((part) => askPicture({ ...source, path: join(part) })));
+    if (number !== this.opening) return; // something else was asked for meanwhile
+    this.opened = number;
+    this.#release();
+    const image = new Layer(source, told, this.tile);
+    const likeBefore = this.image && this.image.told.channels.length === told.channels.length ? this.channels : [];
+    this.image = image;
+    this.isLabel = told.kind === "labels";
+    this.planes = told.sliders.map(({ start }) => start);
+    this.shownPlanes = this.planes;
+    this.channels = told.channels.map((channel, index) => this.#channel(channel, likeBefore[index]));
+    this.labels = this.isLabel ? [this.#label(image, told, 1)] : [];
+    parts.forEach((part, index) => {
+      if (part.status === "rejected") {
+        this.onEvent("failed", part.reason);
+        return;
+      }
+      const layer = new Layer({ ...source, path: join(told.labels[index]) }, part.value, this.tile, told);
+      this.labels.push({ ...this.#label(layer, part.value, 0.5), name: told.labels[index].replace(/^labels\//, "") });
+    });
+    this.fit();
+    this.onEvent("opened");
+    await this.adjust(this.channels.filter((channel) => !channel.window));
+  }
+
+  /** Show the whole image. */
+  fit() {
+    this.moveTo(fitView(this.size, this.screen, this.aspect));
+  }
+
+  moveTo(view) {
+    this.view = view;
+    this.changed();
+  }
+
+  resize(width, height) {
+    const isWhole = this.view && this.view.zoom === fitView(this.size, this.screen, this.aspect).zoom;
+    this.screen = { width, height };
+    Object.assign(this.canvas, { width, height });
+    if (isWhole) this.view = fitView(this.size, this.screen, this.aspect);
+    if (this.image) this.changed();
+  }
+
+  showPlane(slider, plane) {
+    const { length } = this.image.told.sliders[slider];
+    this.planes = this.planes.with(slider, Math.min(Math.max(plane, 0), length - 1));
+    this.changed();
+  }
+
+  /** Give channels the contrast window that their pixels in view ask for. */
+  async adjust(channels) {
+    const { image, planes, shot } = this;
+    await Promise.all(channels.map(async (channel) => {
+      const tiles = image.overview(shot, this.channels.indexOf(channel), planes).slice(0, MOST_STATISTICS);
+      const found = await Promise.allSettled(tiles.map((tile) => askTile(image.source, tile, image.told.samples)));
+      channel.window = automaticWindow(found.flatMap(({ value }) => (value ? [value] : [])));
+    }));
+    if (this.image === image) this.changed();
+  }
+
+  /** Something that is seen is different now. */
+  changed() {
+    setState("busy");
+    this.onEvent("changed");
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const { shot, image } = this;
+    if (!image || !this.canDraw) return;
+    const parts = this.#parts(this.planes);
+    this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
+    // While a plane loads, the one before stays: black frames between them would flicker.
+    const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
+    if (this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
+    this.renderer.begin(this.screen.width, this.screen.height);
+    for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
+      draw(layer.drawn(shot, channel, planes, this.cache));
+    }
+    const isAdjusted = this.channels.every((channel) => channel.window || this.isLabel);
+    if (this.opened === this.opening && isAdjusted && this.cache.isSettled) setState("settled");
+    this.onEvent("drawn");
+  }
+
+  /** What is drawn one upon the other: channels, then label images. */
+  #parts(planes) {
+    const { image, renderer } = this;
+    const channels = this.isLabel ? [] : this.channels.map((channel, number) => ({ channel, number }));
+    const shown = channels.filter(({ channel }) => channel.active && channel.window);
+    return [
+      ...shown.map(({ channel, number }) => ({
+        layer: image,
+        channel: number,
+        planes,
+        draw: (tiles) =>
+          renderer.addChannel(tiles, image.told.samples, { color: parseColor(channel.color), ...channel.window }),
+      })),
+      ...this.labels.filter(({ visible }) => visible).map(({ layer, table, opacity }) => ({
+        layer,
+        channel: 0,
+        planes: layer.planesLike(image.told.sliders, planes),
+        draw: (tiles) => renderer.addLabels(tiles, table, opacity),
+      })),
+    ];
+  }
+
+  #startRenderer() {
+    this.renderer = createRenderer(this.canvas);
+    this.cache = new TileCache({
+      capacity: CAPACITY,
+      load: async (tile, signal) => {
+        const { source, told } = tile.layer;
+        const samples = await askTile(source, tile, told.samples, signal);
+        const { columns, rows } = tile.rect;
+        return { texture: this.renderer.tileTexture(samples, told.samples, columns, rows), bytes: samples.byteLength };
+      },
+      free: ({ texture }) => this.renderer.freeTexture(texture),
+      onChange: () => {
+        const [error] = this.cache.failed.values();
+        if (error) this.onEvent("failed", error);
+        this.changed();
+      },
+    });
+  }
+
+  #release() {
+    for (const { table } of this.labels) if (table) this.renderer.freeTexture(table.texture);
+    this.cache.failed.clear();
+  }
+
+  #channel(told, before) {
+    // From one field of a plate to the next, what was set stays.
+    const kept = before && before.label === told.label ? before : told;
+    const { active, color, window } = kept;
+    return { label: told.label, reach: told.reach, active, color, window: window && { ...window }, told };
+  }
+
+  #label(layer, told, opacity) {
+    return { layer, table: this.#tableOf(told), name: told.name ?? told.path, visible: true, opacity };
+  }
+
+  #tableOf(told) {
+    const table = labelTable(told.colors);
+    return table && this.renderer.tableTexture(table);
+  }
+}
+
+/** Tell who steers the page from outside: all that is in view is drawn, or not yet. */
+export function setState(state) {
+  document.documentElement.dataset.state = state;
+}

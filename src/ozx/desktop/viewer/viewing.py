@@ -1,0 +1,122 @@
+"""Showing a file in a window until that is closed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
+from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
+from ozx.desktop.viewer.page_server import PageServer
+from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.windows import open_window
+from ozx.errors import ResourceError
+from ozx.flow.location import parse_location, printable_location
+from ozx.store.opening import open_group
+
+__all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
+
+#: The pages that can show a file.
+VIEWERS = ("page", "neuroglancer")
+# Chromium takes some seconds where it has to be started, on a machine that is busy a minute.
+_PATIENCE = 120.0
+# A page that is loaded anew is away for a moment.
+_GRACE = 3.0
+
+
+class ServedPage(Protocol):
+    """What answers for a window."""
+
+    gate: Gate
+    presence: Presence
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request."""
+
+
+@contextmanager
+def page_serving(
+    path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
+) -> Iterator[tuple[LoopbackServer, ServedPage]]:
+    """Have a page that shows `path` served until the end of the ``with`` block.
+
+    Parameters
+    ----------
+    path
+        A file, a URL or a node URI, as `ozx.open` takes it.
+    viewer
+        Which page: one of `VIEWERS`.
+    port
+        0: one that is free.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, UsageError
+        As `ozx.open`.
+    ResourceError
+        As `ozx.open`; or neuroglancer is not installed, or another program has the port.
+
+    Examples
+    --------
+    >>> from urllib.request import urlopen
+    >>> with page_serving("cells.ozx") as (server, page):
+    ...     urlopen(server.origin + page.gate.page_path).status
+    200
+    """
+    page: ServedPage
+    if viewer == "neuroglancer":
+        page = NeuroglancerServer(path, find_client())
+    else:
+        page = PageServer(open_group(path), printable_location(path), _identity(path))
+    with serving(LoopbackServer(page.respond, port)) as server:
+        yield server, page
+
+
+def show_page(
+    path: str | os.PathLike[str],
+    *,
+    viewer: str = "page",
+    port: int = 0,
+    browser: Callable[[str], bool] | None = open_window,
+    tell: Callable[[str], None],
+) -> None:
+    """Show `path` in a window, and return when that is closed.
+
+    Parameters
+    ----------
+    path, viewer, port
+        As in `page_serving`.
+    browser
+        Opens a window at a URL, and says whether it could. Where it is None, or could not, the page is served until
+        an interrupt.
+    tell
+        Is told the page's URL where somebody else has to open it.
+
+    Raises
+    ------
+    ResourceError
+        A window was asked for, and none came.
+    """
+    with page_serving(path, viewer=viewer, port=port) as (server, page):
+        if browser is None or not browser(server.origin + page.gate.start_path):
+            tell(server.origin + page.gate.page_path)
+            page.presence.wait_for_ever()
+        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE):
+            raise ResourceError(
+                f"expected the browser to show the page within {_PATIENCE:.0f} seconds; it did not",
+                path=printable_location(path),
+                hint="ozx view --no-browser prints its address, to be opened by hand.",
+            )
+
+
+def _identity(path: str | os.PathLike[str]) -> str:
+    """Return what changes with the file; of a remote one, with every run."""
+    location = parse_location(path)
+    if location.is_remote:
+        return secrets.token_hex(8)
+    status = os.stat(location.path)
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
