@@ -83,6 +83,12 @@ def test_what_cannot_be_shown(tmp_path, capsys, command, name, code):
     assert captured.err.startswith("error: ")
 
 
+@pytest.mark.parametrize("command", ["view", "serve"])
+def test_directories_have_a_way_out(capsys, command):
+    assert run([command, str(IMAGE)]) == 2
+    assert "hint: " in capsys.readouterr().err
+
+
 def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert run(["view", str(path), "--with", "neuroglancer"]) == 4

@@ -59,6 +59,12 @@ def test_the_address_a_browser_is_started_with_works_once(page):
     assert second.status == 404
 
 
+def test_an_address_without_its_slash_leads_to_the_page(page):
+    server = page("image").server
+    answer = server.respond(Request("GET", server.gate.page_path.rstrip("/")))
+    assert (answer.status, answer.headers["Location"]) == (302, server.gate.page_path)
+
+
 @pytest.mark.parametrize("name", ["", "index.html", "main.js", "style.css", "icon.svg"])
 def test_the_page_and_its_parts(page, name):
     answer = page("image").ask(name)

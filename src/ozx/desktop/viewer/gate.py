@@ -36,17 +36,20 @@ class Gate:
 
     def enter(self, request: Request) -> str | Answer:
         """Return the path behind the token, or the answer for who has none (404)."""
-        given, _, rest = request.path.removeprefix("/").partition("/")
+        given, slash, rest = request.path.removeprefix("/").partition("/")
         if _is_same(given, self._token):
             if request.method == "OPTIONS":
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
-            return rest
+            return rest if slash else self._lead_on()  # what the page asks is relative to the slash
         try:
             is_first = any(_is_same(given, token) for token in self._once) and bool(self._once.pop())
         except IndexError:  # two at once: one was faster
             is_first = False
         if not is_first:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self._lead_on()
+
+    def _lead_on(self) -> Answer:
         headers = {"Location": self.page_path, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
         return Answer(HTTPStatus.FOUND, headers=headers)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import Picture, Pictures
+from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
 from ozx.store.image_view import GroupNodes, ImageView
 
@@ -66,6 +67,8 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     fields = pictures.fields
     if fields is None:
         paths = list(islice(image_paths(GroupNodes(pictures.group)), _MOST_IMAGES))
+        if not paths:
+            raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
         images = [pictures.image(path) for path in paths]
         groups = [_layers(pictures, image, [(image.view, None)], base) for image in images]
         for image, group in zip(images[1:], groups[1:], strict=True):
@@ -165,15 +168,14 @@ def _segmentation(view: ImageView, name: str, source: list[dict[str, Any]]) -> d
     colors = {
         str(value): f"#{red:02x}{green:02x}{blue:02x}" for value, (red, green, blue, _) in view.display.colors.items()
     }
-    return {"type": "segmentation", "name": name, "source": source, "segments": [], "segmentColors": colors} | _local(
-        view, 0
-    )
+    layer = {"type": "segmentation", "name": name, "source": source, "segments": [], "segmentColors": colors}
+    return layer | _local(view, 0)
 
 
 def _local(view: ImageView, channel: int) -> dict[str, Any]:
-    if view.channel_axis is None:
-        return {}
-    return {"localDimensions": {f"{view.axes[view.channel_axis].name}'": [1, ""]}, "localPosition": [channel + 0.5]}
+    """Return which channel a layer shows, of an image that has several."""
+    names = [f"{axis.name}'" for axis in view.axes if axis.type == "channel"]
+    return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel + 0.5]} if names else {}
 
 
 def _dimensions(view: ImageView) -> dict[str, list[float | str]]:

@@ -14,8 +14,8 @@ from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.windows import open_window
-from ozx.errors import ResourceError
-from ozx.flow.location import parse_location, printable_location
+from ozx.errors import ResourceError, UsageError
+from ozx.flow.location import Location, parse_location, printable_location
 from ozx.store.opening import open_group
 
 __all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
@@ -67,11 +67,16 @@ def page_serving(
     ...     urlopen(server.origin + page.gate.page_path).status
     200
     """
+    location = parse_location(path)
+    if os.path.isdir(location.path):
+        raise UsageError(
+            "expected an .ozx file or a URL of one; found a directory", path=location.path, hint="ozx pack makes one."
+        )
     page: ServedPage
     if viewer == "neuroglancer":
         page = NeuroglancerServer(path, find_client())
     else:
-        page = PageServer(open_group(path), printable_location(path), _identity(path))
+        page = PageServer(open_group(path), printable_location(path), _identity(location))
     with serving(LoopbackServer(page.respond, port)) as server:
         yield server, page
 
@@ -113,9 +118,8 @@ def show_page(
             )
 
 
-def _identity(path: str | os.PathLike[str]) -> str:
+def _identity(location: Location) -> str:
     """Return what changes with the file; of a remote one, with every run."""
-    location = parse_location(path)
     if location.is_remote:
         return secrets.token_hex(8)
     status = os.stat(location.path)

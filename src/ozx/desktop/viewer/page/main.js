@@ -38,11 +38,10 @@ async function start() {
     setState("failed");
     return;
   }
-  const open = async (source) => {
+  const open = async (source, isAlike) => {
     say(null);
     try {
-      await viewer.open(source);
-      channels.update();
+      await viewer.open(source, isAlike);
     } catch (error) {
       complain(error);
     }
@@ -61,6 +60,7 @@ async function start() {
       overlay.classList.toggle("choosing", navigation.isOverview);
       readout.show(null);
     },
+    adjusted: () => channels.update(),
     changed: () => planes.update(),
     drawn: () => drawOverlay(overlay, viewer, shownPlate()),
     failed: complain,

@@ -4,7 +4,7 @@ import { make } from "./elements.js";
 import { wellName } from "./overlay.js";
 
 export class Navigation {
-  /** @param open  shows a picture, `{path, plate}` */
+  /** @param open  shows a picture, `{path, plate}`, and is told whether it is like the one before */
   constructor(element, file, open) {
     Object.assign(this, { element, file, open });
     this.plate = file.plate;
@@ -25,7 +25,7 @@ export class Navigation {
     this.well = null;
     this.element.replaceChildren(
       make("span", { className: "value" }, `${this.plate.wells.length} wells; click one to open it`));
-    this.open({ path: "", plate: true });
+    this.open({ path: "", plate: true }, true);
   }
 
   /** Show a field of a well, by its number. */
@@ -43,7 +43,7 @@ export class Navigation {
       make("button", { type: "button", "aria-label": "next well", onclick: () => step(1) }, "›"),
       fields,
     );
-    this.open({ path: well.fields[number] });
+    this.open({ path: well.fields[number] }, true);
   }
 
   #showImage(number) {

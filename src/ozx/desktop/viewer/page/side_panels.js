@@ -56,7 +56,11 @@ export class LabelPanel {
         oninput: () => change({ opacity: opacity.valueAsNumber }) });
       const name = make("label", { className: "name", title: label.name }, shown, ` ${label.name || "labels"}`);
       const element = make("div", { className: "label" }, make("div", { className: "row" }, name), opacity);
-      return { element, update: () => Object.assign(shown, { checked: label.visible }) && (opacity.value = label.opacity) };
+      const update = () => {
+        shown.checked = label.visible;
+        opacity.value = label.opacity;
+      };
+      return { element, update };
     });
     this.section.replaceChildren(
       ...(this.rows.length ? [make("h2", {}, "Labels")] : []), ...this.rows.map(({ element }) => element));

@@ -12,7 +12,7 @@ const CAPACITY = 256 * 2 ** 20;
 const MOST_STATISTICS = 4;
 
 export class Viewer {
-  /** @param onEvent  told `"opened"`, `"changed"`, `"drawn"` and `"failed"`, the last with the error */
+  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` with the error */
   constructor(canvas, tile, onEvent) {
     Object.assign(this, { canvas, tile, onEvent });
     this.image = null;
@@ -52,8 +52,12 @@ export class Viewer {
     return { view: this.view, screen: this.screen, aspect: this.aspect };
   }
 
-  /** Show a picture, `{path, plate}`, and its label images. */
-  async open(source) {
+  /**
+   * Show a picture, `{path, plate}`, and its label images.
+   *
+   * @param isAlike  whether it is like the one before, as the fields of a plate are: what was set stays
+   */
+  async open(source, isAlike = false) {
     const number = ++this.opening;
     setState("busy");
     const told = await askPicture(source);
@@ -62,25 +66,25 @@ export class Viewer {
     if (number !== this.opening) return; // something else was asked for meanwhile
     this.opened = number;
     this.#release();
-    const image = new Layer(source, told, this.tile);
-    const likeBefore = this.image && this.image.told.channels.length === told.channels.length ? this.channels : [];
-    this.image = image;
+    const [channels, labels] = isAlike ? [this.channels, this.labels] : [[], []];
+    this.image = new Layer(source, told, this.tile);
     this.isLabel = told.kind === "labels";
     this.planes = told.sliders.map(({ start }) => start);
     this.shownPlanes = this.planes;
-    this.channels = told.channels.map((channel, index) => this.#channel(channel, likeBefore[index]));
-    this.labels = this.isLabel ? [this.#label(image, told, 1)] : [];
+    this.channels = told.channels.map((channel, index) => makeChannel(channel, channels[index]));
+    this.labels = this.isLabel ? [this.#label(this.image, told.name ?? told.path, 1)] : [];
     parts.forEach((part, index) => {
       if (part.status === "rejected") {
         this.onEvent("failed", part.reason);
         return;
       }
+      const name = told.labels[index].replace(/^labels\//, "");
       const layer = new Layer({ ...source, path: join(told.labels[index]) }, part.value, this.tile, told);
-      this.labels.push({ ...this.#label(layer, part.value, 0.5), name: told.labels[index].replace(/^labels\//, "") });
+      const { visible, opacity } = labels.find((label) => label.name === name) ?? {};
+      this.labels.push(this.#label(layer, name, opacity ?? 0.5, visible));
     });
     this.fit();
     this.onEvent("opened");
-    await this.adjust(this.channels.filter((channel) => !channel.window));
   }
 
   /** Show the whole image. */
@@ -115,7 +119,9 @@ export class Viewer {
       const found = await Promise.allSettled(tiles.map((tile) => askTile(image.source, tile, image.told.samples)));
       channel.window = automaticWindow(found.flatMap(({ value }) => (value ? [value] : [])));
     }));
-    if (this.image === image) this.changed();
+    if (this.image !== image) return;
+    this.onEvent("adjusted");
+    this.changed();
   }
 
   /** Something that is seen is different now. */
@@ -131,6 +137,10 @@ export class Viewer {
   #draw() {
     const { shot, image } = this;
     if (!image || !this.canDraw) return;
+    const unknown = this.isLabel ? [] : this.channels.filter((channel) => channel.active && !channel.window);
+    const asked = unknown.filter((channel) => !channel.isAsked);
+    for (const channel of asked) channel.isAsked = true;
+    if (asked.length) this.adjust(asked);
     const parts = this.#parts(this.planes);
     this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
     // While a plane loads, the one before stays: black frames between them would flicker.
@@ -140,8 +150,7 @@ export class Viewer {
     for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
       draw(layer.drawn(shot, channel, planes, this.cache));
     }
-    const isAdjusted = this.channels.every((channel) => channel.window || this.isLabel);
-    if (this.opened === this.opening && isAdjusted && this.cache.isSettled) setState("settled");
+    if (this.opened === this.opening && !unknown.length && this.cache.isSettled) setState("settled");
     this.onEvent("drawn");
   }
 
@@ -191,21 +200,19 @@ export class Viewer {
     this.cache.failed.clear();
   }
 
-  #channel(told, before) {
-    // From one field of a plate to the next, what was set stays.
-    const kept = before && before.label === told.label ? before : told;
-    const { active, color, window } = kept;
-    return { label: told.label, reach: told.reach, active, color, window: window && { ...window }, told };
-  }
-
-  #label(layer, told, opacity) {
-    return { layer, table: this.#tableOf(told), name: told.name ?? told.path, visible: true, opacity };
+  #label(layer, name, opacity, visible = true) {
+    return { layer, name, opacity, visible, table: this.#tableOf(layer.told) };
   }
 
   #tableOf(told) {
     const table = labelTable(told.colors);
     return table && this.renderer.tableTexture(table);
   }
+}
+
+function makeChannel(told, before) {
+  const { active, color, window } = before?.label === told.label ? before : told;
+  return { label: told.label, reach: told.reach, active, color, window: window && { ...window } };
 }
 
 /** Tell who steers the page from outside: all that is in view is drawn, or not yet. */
