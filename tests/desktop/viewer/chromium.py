@@ -52,7 +52,8 @@ class Browser:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
-            raise AssertionError(json.load(error)["value"]["message"]) from None
+            with error:
+                raise AssertionError(json.load(error)["value"]["message"]) from None
 
     def open(self, url: str) -> None:
         """Load a page."""
@@ -108,8 +109,10 @@ class Browser:
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
 
     def close(self) -> None:
-        """End the session, and with it the browser."""
-        self._ask("DELETE", "")
+        """End the session, and with it the browser; does nothing the second time."""
+        if self._session:
+            self._ask("DELETE", "")
+            self._session = ""
 
 
 @contextmanager

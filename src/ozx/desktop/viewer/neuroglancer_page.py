@@ -37,6 +37,12 @@ _SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+# As stayAlive of the page of our own.
+_STAY_ALIVE = """
+let connection = new EventSource('alive');
+addEventListener('pagehide', () => connection.close());
+addEventListener('pageshow', (event) => { if (event.persisted) connection = new EventSource('alive'); });
+"""
 
 
 def find_client() -> str:
@@ -110,4 +116,4 @@ class NeuroglancerServer:
         base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
         state = json.dumps(make_state(self._pictures, base))
         set_state = f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));"
-        return f"{set_state}\nnew EventSource('alive');\n".encode()
+        return f"{set_state}\n{_STAY_ALIVE}".encode()

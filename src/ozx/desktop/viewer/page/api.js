@@ -56,8 +56,14 @@ export async function askValues(source, x, y, channels, planes, signal) {
 
 /** Hold a connection open, by whose end the server knows that the page is gone; tell when the server is gone. */
 export function stayAlive(onChange) {
-  const connection = new EventSource("api/alive");
-  connection.onopen = () => onChange(true);
-  connection.onerror = () => onChange(false);
-  return connection;
+  let connection = null;
+  const connect = () => {
+    connection = new EventSource("api/alive");
+    connection.onopen = () => onChange(true);
+    connection.onerror = () => onChange(false);
+  };
+  connect();
+  // A browser may keep a page that was left, connections and all, for the way back.
+  window.addEventListener("pagehide", () => connection.close());
+  window.addEventListener("pageshow", (event) => event.persisted && connect());
 }
