@@ -83,10 +83,19 @@ def test_what_cannot_be_shown(tmp_path, capsys, command, name, code):
     assert captured.err.startswith("error: ")
 
 
-@pytest.mark.parametrize("command", ["view", "serve"])
-def test_directories_have_a_way_out(capsys, command):
-    assert run([command, str(IMAGE)]) == 2
-    assert "hint: " in capsys.readouterr().err
+def test_directories_are_shown(tmp_path):
+    with running("view", IMAGE, "--no-browser") as ([url], _):
+        assert json.loads(fetch(f"{url}api/file"))["kind"] == "image"
+
+
+def test_directories_that_hold_no_images(tmp_path, capsys):
+    assert run(["view", str(tmp_path), "--no-browser"]) == 1
+    assert "neither zarr.json nor .zgroup" in capsys.readouterr().err
+
+
+def test_directories_are_served_by_others(capsys):
+    assert run(["serve", str(IMAGE)]) == 2
+    assert "python -m http.server" in capsys.readouterr().err
 
 
 def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):

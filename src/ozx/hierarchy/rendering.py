@@ -21,10 +21,6 @@ __all__ = [
     "parse_label_display",
     "parse_shown_channels",
     "parse_shown_plane",
-    "Window",
-    "parse_default_planes",
-    "parse_label_display",
-    "parse_shown_channels",
 ]
 
 # OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers put "#" before or an alpha value behind them.
@@ -129,17 +125,6 @@ def default_color(number: int, count: int) -> str:
     ('FFFFFF', 'FF00FF')
     """
     return "FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)]
-def parse_default_planes(attributes: dict[str, Any], zarr_format: int) -> dict[str, int]:
-    """Return which plane ``omero`` shows first, by the name of its axis: ``z``, ``t``, or neither.
-
-    Examples
-    --------
-    >>> parse_default_planes({"ome": {"omero": {"rdefs": {"defaultZ": 4, "model": "color"}}}}, 3)
-    {'z': 4}
-    """
-    rdefs = as_object(as_object(_ome(attributes, zarr_format).get("omero")).get("rdefs"))
-    planes = {"z": rdefs.get("defaultZ"), "t": rdefs.get("defaultT")}
-    return {axis: plane for axis, plane in planes.items() if type(plane) is int and plane >= 0}
 
 
 def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:

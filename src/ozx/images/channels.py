@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.rendering import ShownChannel, Window, default_color
 
-__all__ = ["choose_channels", "is_telling", "percentile_window"]
+__all__ = ["choose_channels", "complete_channels", "is_telling", "percentile_window"]
 
 # Light of more channels than these adds up to white, and each costs a read.
 _MOST_SHOWN = 6
@@ -26,6 +26,26 @@ def choose_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> dict[int, ShownChannel]:
     """Return the channels to be shown by their number, each with a colour; at most six.
+
+    Parameters
+    ----------
+    described, count, dtype, is_gray
+        As in `complete_channels`.
+
+    Examples
+    --------
+    >>> described = [ShownChannel("DAPI", None, False, None), ShownChannel("GFP", "00FF00", True, None)]
+    >>> [(number, channel.color) for number, channel in choose_channels(described, 3, np.dtype("u2")).items()]
+    [(1, '00FF00'), (2, 'FFFF00')]
+    """
+    channels = complete_channels(described, count, dtype, is_gray=is_gray)
+    return {number: channel for number, channel in enumerate(channels) if channel.active}
+
+
+def complete_channels(
+    described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
+) -> list[ShownChannel]:
+    """Return how each channel of an image is shown: all with a colour, at most six of them active.
 
     Three or four channels of 8 bits of which nothing is said are the red, green and blue of a picture; a fourth is not
     shown. Where all are said to be hidden, the first is shown all the same.
@@ -43,21 +63,25 @@ def choose_channels(
 
     Examples
     --------
-    >>> described = [ShownChannel("DAPI", None, False, None), ShownChannel("GFP", "00FF00", True, None)]
-    >>> [(number, channel.color) for number, channel in choose_channels(described, 3, np.dtype("u2")).items()]
-    [(1, '00FF00'), (2, 'FFFF00')]
+    >>> [(channel.label, channel.color) for channel in complete_channels([], 3, np.dtype("u1"))]
+    [('Red', 'FF0000'), ('Green', '00FF00'), ('Blue', '0000FF')]
     """
+    unknown = ShownChannel(None, None, True, None)
+    known = [*described[:count], *[unknown] * (count - len(described))]
     if not described and count in (3, 4) and dtype == np.uint8:
         whole = Window(0.0, 255.0, 0.0, 255.0)
-        return {number: ShownChannel(label, color, True, whole) for number, (label, color) in enumerate(_RGB)}
-    known = [*described[:count], *[ShownChannel(None, None, True, None)] * (count - len(described))]
+        known = [ShownChannel(label, color, True, whole) for label, color in _RGB]
+        known += [replace(unknown, active=False)] * (count - len(_RGB))
     shown = [number for number, channel in enumerate(known) if channel.active] or [0]
-    if is_gray:
-        return {shown[0]: replace(known[shown[0]], color="FFFFFF")}
-    return {
-        number: replace(known[number], color=known[number].color or default_color(number, count))
-        for number in shown[:_MOST_SHOWN]
-    }
+    shown = shown[: 1 if is_gray else _MOST_SHOWN]
+    return [
+        replace(
+            channel,
+            color="FFFFFF" if is_gray and number in shown else channel.color or default_color(number, count),
+            active=number in shown,
+        )
+        for number, channel in enumerate(known)
+    ]
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import ShownPlane
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 
-__all__ = ["Plane", "choose_level", "choose_plane", "read_planes"]
+__all__ = ["Plane", "choose_level", "choose_plane", "first_index", "plane_axes", "read_planes", "scale_index"]
 
 # Without smaller levels all chunks of a plane are decoded: 16,384 × 16,384 pixels take some seconds.
 _MOST_PIXELS = 1 << 28
@@ -75,7 +76,7 @@ def choose_plane(view: ImageView, size: int) -> Plane:
     UnsupportedError
         There is no y-x plane, no pixel in it, or so many that no thumbnail is worth reading them.
     """
-    y, x = _plane_axes(view)
+    y, x = plane_axes(view)
     level = choose_level([level.array.shape for level in view.levels], (y, x), size)
     found, full = view.levels[level], view.levels[0].array.shape
     shape = found.array.shape
@@ -87,7 +88,7 @@ def choose_plane(view: ImageView, size: int) -> Plane:
             hint="It would take minutes. Write the image with resolution levels.",
         )
     index = [
-        _scale_index(_start(view, axis, full[number]), full[number], shape[number])
+        scale_index(first_index(view.plane, axis, full[number]), full[number], shape[number])
         for number, axis in enumerate(view.axes)
     ]
     step = -(-max(shape[y], shape[x]) // (2 * size))
@@ -141,6 +142,53 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     return planes
 
 
+def plane_axes(view: ImageView) -> tuple[int, int]:
+    """Return which axes are y and x: those of these names, else the last two that do not count channels.
+
+    Raises
+    ------
+    UnsupportedError
+        There are no two such axes.
+    """
+    names = [(axis.name or "").lower() for axis in view.axes]
+    if "y" in names and "x" in names:
+        return names.index("y"), names.index("x")
+    others = [number for number in range(len(names)) if number != view.channel_axis]
+    if len(others) < 2:
+        raise UnsupportedError(
+            f"{view.path or 'the root'}: expected the axes y and x; found {', '.join(names) or 'none'}"
+        )
+    return others[-2], others[-1]
+
+
+def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
+    """Return which index along an axis, at full resolution, is shown first: the middle of a stack, where nobody says.
+
+    Examples
+    --------
+    >>> z, t = Axis("z", "space", None), Axis("t", "time", None)
+    >>> first_index(ShownPlane(z=7), z, 9), first_index(ShownPlane(), z, 9), first_index(ShownPlane(), t, 9)
+    (7, 4, 0)
+    """
+    name = (axis.name or "").lower()
+    if name == "z":
+        return length // 2 if plane.z is None or plane.z >= length else plane.z
+    if name == "t":
+        return 0 if plane.t is None or plane.t >= length else plane.t
+    return 0
+
+
+def scale_index(index: int, full: int, length: int) -> int:
+    """Return the index at a level of `length` that shows what `index` shows at full resolution.
+
+    Examples
+    --------
+    >>> scale_index(7, 10, 10), scale_index(7, 10, 5), scale_index(9, 10, 1)
+    (7, 3, 0)
+    """
+    return min(index * length // full, length - 1) if full else 0
+
+
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Return ascending numbers as ranges, each of a first number and the one after its last.
 
@@ -156,40 +204,6 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
         else:
             runs.append((number, number + 1))
     return runs
-
-
-def _plane_axes(view: ImageView) -> tuple[int, int]:
-    """Return which axes are y and x: those of these names, else the last two that do not count channels."""
-    names = [(axis.name or "").lower() for axis in view.axes]
-    if "y" in names and "x" in names:
-        return names.index("y"), names.index("x")
-    others = [number for number in range(len(names)) if number != view.channel_axis]
-    if len(others) < 2:
-        raise UnsupportedError(
-            f"{view.path or 'the root'}: expected the axes y and x; found {', '.join(names) or 'none'}"
-        )
-    return others[-2], others[-1]
-
-
-def _start(view: ImageView, axis: Axis, length: int) -> int:
-    """Return which index along an axis, at full resolution, is shown."""
-    name = (axis.name or "").lower()
-    if name == "z":
-        return length // 2 if view.plane.z is None or view.plane.z >= length else view.plane.z
-    if name == "t":
-        return 0 if view.plane.t is None or view.plane.t >= length else view.plane.t
-    return 0
-
-
-def _scale_index(index: int, full: int, length: int) -> int:
-    """Return the index at a level of `length` that shows what `index` shows at full resolution.
-
-    Examples
-    --------
-    >>> _scale_index(7, 10, 10), _scale_index(7, 10, 5), _scale_index(9, 10, 1)
-    (7, 3, 0)
-    """
-    return min(index * length // full, length - 1) if full else 0
 
 
 def _pixel_size(axes: Sequence[Axis], level: ImageLevel, y: int, x: int) -> tuple[float, float] | None:

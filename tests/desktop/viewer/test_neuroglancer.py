@@ -78,8 +78,8 @@ def server(tmp_path):
     client.mkdir()
     (client / "index.html").write_text("<html><head></head></html>")
     (client / "main.js").write_text("")
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
-    made = NeuroglancerServer(path, str(client))
+    (tmp_path / "secret.txt").write_text("")
+    made = NeuroglancerServer(zarr.open_group(FIXTURES / "image.ome.zarr", mode="r"), str(client), "identity")
     return lambda name: made.respond(Request("GET", f"{made.gate.page_path}{name}", headers={"host": "127.0.0.1:1"}))
 
 
@@ -95,13 +95,19 @@ def test_values_stand_below_data(server):
     assert b"".join(server("data/zarr.json").body) == tree(FIXTURES / "image.ome.zarr")["zarr.json"]
 
 
-@pytest.mark.parametrize("name", ["nothing.js", "../cells.ozx", "data/nothing", "data", "main.js.map"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("nothing.js", "../secret.txt", "main.js.map", "data", "data/nothing", "data/0", "data/zarr.json/x"),
+        *("data/../image.ome.zarr/zarr.json", "data//etc/hostname", "data/./zarr.json"),
+    ],
+)
 def test_nothing_else_is_given_out(server, name):
     assert server(name).status == 404
 
 
 def test_a_node_is_the_root_of_what_is_shown(tmp_path):
     path = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
-    made = NeuroglancerServer(f"{path}|zip:B/2/1/", str(tmp_path))
+    made = NeuroglancerServer(ozx.open(f"{path}|zip:B/2/1/"), str(tmp_path), "identity")
     answer = made.respond(Request("GET", f"{made.gate.page_path}data/0/zarr.json"))
     assert b"".join(answer.body) == ozx.OzxStore(path).get_sync("B/2/1/0/zarr.json").to_bytes()

@@ -133,6 +133,14 @@ def test_tiles_that_are_not_there_are_refused(page, wrong):
         page("image").ask("api/tile", **query)
 
 
+def test_contrast_of_the_picture_and_of_a_part(page):
+    told = page("series").json("contrast", path="0", channel=0, planes="0,1", part="")
+    array = zarr.open_array(FIXTURES / "series.ome.zarr/0/0", mode="r")
+    assert array[:].min() <= told["start"] < told["end"] <= array[:].max()
+    with pytest.raises(ValueError, match="four sides"):
+        page("series").ask("api/contrast", path="0", channel=0, planes="0,1", part="1,2")
+
+
 def test_values_are_exact(page):
     array = zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")
     told = page("image").json("values", path="", x=30, y=40, channels="1,0", planes="")

@@ -8,7 +8,8 @@ from ozx.desktop.viewer.chunk_cache import ChunkCache
 from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.images.channels import percentile_window
 from ozx.store.lazy_views import LevelSlice
 
 
@@ -76,6 +77,32 @@ def test_three_undescribed_channels_of_bytes_are_a_photograph():
     assert [channel["window"] for channel in told["channels"]] == [{"start": 0, "end": 255}] * 3
 
 
+def test_a_window_over_the_whole_of_a_wide_type_tells_nothing():
+    window = {"start": 0, "end": 65535, "min": 0, "max": 65535}
+    told = describe_picture(picture(np.zeros((4, 4), "uint16"), omero={"channels": [{"window": window}]}))
+    assert (told["channels"][0]["window"], told["channels"][0]["reach"]) == (None, (0, 65535))
+
+
+def test_contrast_is_that_of_pictures_of_the_image():
+    data = np.arange(1200 * 1200, dtype="uint32").reshape(1200, 1200)
+    made = picture(data, levels=[data[::4, ::4]])
+    window = percentile_window(data[::4, ::4])
+    assert made.contrast(0, []) == window
+    assert made.contrast(0, [], (0, 0, 1200, 1200)) == window
+    assert made.contrast(0, [], (100, 300, 200, 301)) == percentile_window(data[100:200, 300:301])
+
+
+def test_contrast_without_levels_is_that_of_a_part_of_the_pixels():
+    data = np.arange(5000, dtype="uint16")[None, :]
+    assert picture(data, chunks=(1, 512)).contrast(0, []) == percentile_window(data[:, ::4])
+
+
+@pytest.mark.parametrize("part", [(0, 0, 0, 4), (0, 0, 5, 4), (3, 0, 2, 4)])
+def test_contrast_beside_the_image_is_refused(part):
+    with pytest.raises(UsageError, match="expected a part of 4 × 4 pixels"):
+        picture(np.zeros((4, 4), "uint8")).contrast(0, [], part)
+
+
 def test_channels_that_nobody_described():
     told = describe_picture(picture(np.zeros((9, 4, 4), "float32"), "cyx"))
     assert sum(channel["active"] for channel in told["channels"]) == 6
@@ -93,7 +120,7 @@ def test_the_plane_shown_first():
     starts = lambda omero: [s["start"] for s in describe_picture(picture(stack, "tzyx", omero=omero))["sliders"]]
     assert starts(None) == [0, 4]
     assert starts({"rdefs": {"defaultZ": 7, "defaultT": 2}}) == [2, 7]
-    assert starts({"rdefs": {"defaultZ": 70, "defaultT": "x"}}) == [0, 8]
+    assert starts({"rdefs": {"defaultZ": 70, "defaultT": "x"}}) == [0, 4]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ samples            pixels as the page's graphics card takes them
 descriptions       what the page is told of a file and of a picture, as JSON
 page_server        the page, the descriptions, the tiles
 presence           whether anybody looks at the page
+ranges             values by HTTP, whole or in part
 windows            finding a browser, and having it open a window
 viewing            `ozx view`: all of them together
 file_server        `ozx serve`: files by range, and as virtual directories

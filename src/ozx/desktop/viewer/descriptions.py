@@ -14,15 +14,12 @@ from ozx.desktop.viewer.samples import sample_type
 from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.rendering import ShownChannel
+from ozx.images.channels import complete_channels, is_telling
+from ozx.images.planes import first_index
 from ozx.store.image_view import GroupNodes
 
 __all__ = ["describe_file", "describe_picture"]
 
-# As the door to napari colours channels that name no colour: one, two, or more.
-_COLORS = (("FFFFFF",), ("FF00FF", "00FF00"), ("00FFFF", "FFFF00", "FF00FF", "FF0000", "00FF00", "0000FF"))
-_RGB = ("FF0000", "00FF00", "0000FF")
-# Of channels that nobody described, so many are shown at first: more make a picture of nothing.
-_MOST_ACTIVE = 6
 # A list for people to choose from; `ozx info` counts the rest.
 _MOST_IMAGES = 10_000
 _MOST_COLORS = 100_000
@@ -77,6 +74,7 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
     view, full = picture.view, picture.sources[0]
     channel = picture.channel_dimension
     count = 1 if channel is None else full.shape[channel]
+    channels = complete_channels(view.channels, count, full.dtype, is_gray=view.plane.is_gray)
     display = view.display
     return {
         "schema": 1,
@@ -94,7 +92,7 @@ def describe_picture(picture: Picture) -> dict[str, Any]:
             {"name": axis.name, "type": axis.type, "unit": axis.unit, "length": length}
             for axis, length in zip(picture.axes, full.shape, strict=True)
         ],
-        "channels": [_channel(picture, number, count) for number in range(count)],
+        "channels": [_channel(known, number, full.dtype) for number, known in enumerate(channels)],
         "sliders": [_slider(picture, dimension) for dimension in picture.slider_dimensions],
         "pixel": _pixel(picture),
         "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.labels],
@@ -111,26 +109,16 @@ def _images(nodes: GroupNodes) -> Iterator[tuple[str, str]]:
         yield path, next(filter(None, names), path or "image")
 
 
-def _channel(picture: Picture, number: int, count: int) -> dict[str, Any]:
-    known = picture.view.channels
-    dtype = picture.sources[0].dtype
-    # Three channels of bytes that nobody described are a photograph.
-    is_photograph = count == 3 and dtype == np.uint8 and not known
-    colors = _RGB if is_photograph else _COLORS[min(count, len(_COLORS)) - 1]
-    said = known[number] if number < len(known) else ShownChannel(None, None, number < _MOST_ACTIVE, None)
+def _channel(known: ShownChannel, number: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+    window = known.window if is_telling(known.window, dtype) else None
     reach = _reach(dtype)
-    window = None
-    if said.window is not None:
-        window = {"start": said.window.start, "end": said.window.end}
-        if reach is None and said.window.min is not None and said.window.max is not None:
-            reach = said.window.min, said.window.max
-    elif dtype == np.uint8 or dtype.kind == "b":
-        window = {"start": 0, "end": 1 if dtype.kind == "b" else 255}
+    if reach is None and window is not None and window.min is not None and window.max is not None:
+        reach = window.min, window.max
     return {
-        "label": said.label or (("Red", "Green", "Blue")[number] if is_photograph else f"Channel {number}"),
-        "color": said.color or colors[number % len(colors)],
-        "active": said.active,
-        "window": window,
+        "label": known.label or f"Channel {number}",
+        "color": known.color,
+        "active": known.active,
+        "window": None if window is None else {"start": window.start, "end": window.end},
         "reach": reach,
     }
 
@@ -146,13 +134,10 @@ def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
 
 def _slider(picture: Picture, dimension: int) -> dict[str, Any]:
     axis, length = picture.axes[dimension], picture.sources[0].shape[dimension]
-    name = axis.name or f"axis {dimension}"
-    # The middle of a stack mostly shows something, its first plane mostly does not.
-    start = picture.start.get(name, length // 2 if name == "z" else 0)
     return {
-        "name": name,
+        "name": axis.name or f"axis {dimension}",
         "length": length,
-        "start": min(start, length - 1),
+        "start": first_index(picture.view.plane, axis, length),
         "unit": axis.unit,
         "scale": _placed(picture.view.levels[0].scale, dimension, picture),
         "origin": _placed(picture.view.levels[0].translation, dimension, picture),

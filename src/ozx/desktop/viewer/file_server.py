@@ -1,12 +1,8 @@
-"""Files for programs that read by URL: each as it is, by ranges, and as the directory that is packed in it.
-
-RFC 9110, 14.2: a range that makes no sense is ignored, one that lies beyond the end is answered with 416.
-"""
+"""Files for programs that read by URL: each as it is, by ranges, and as the directory that is packed in it."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -15,6 +11,7 @@ from urllib.parse import quote
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, refusal, serving
 from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.ranges import answer_range, value_type
 from ozx.errors import UsageError
 from ozx.flow.browsing import DirectoryView, open_view
 from ozx.flow.location import parse_local
@@ -23,7 +20,6 @@ from ozx.store.reading import ArchiveSession
 __all__ = ["FileServer", "ServedArchive", "serve_files"]
 
 _BLOCK = 1 << 20
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
@@ -51,7 +47,7 @@ class ServedArchive:
 
     def answer_file(self, request: Request) -> Answer:
         """Return the file, or the range of it that is asked for."""
-        return self._answer(request, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
+        return answer_range(request, self._etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
     def answer_value(self, key: str, request: Request) -> Answer:
         """Return the value of `key`, or the range of it that is asked for; 404 where there is none."""
@@ -66,27 +62,7 @@ class ServedArchive:
                 self.source.check_unchanged()
                 yield block
 
-        is_json = key.endswith((".json", ".zattrs", ".zarray", ".zgroup"))
-        return self._answer(request, size, iter_value, "application/json" if is_json else "application/octet-stream")
-
-    def _answer(
-        self, request: Request, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
-    ) -> Answer:
-        headers = {"Accept-Ranges": "bytes", "ETag": self._etag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == self._etag:
-            return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
-        found = None
-        if request.headers.get("if-range", self._etag) == self._etag:
-            found = _RANGE.fullmatch(request.headers.get("range", ""))
-        if found is None or found[0] == "bytes=-" or (found[1] and found[2] and int(found[2]) < int(found[1])):
-            return Answer(HTTPStatus.OK, iterate(0, size), content_type, headers, size)
-        start = int(found[1]) if found[1] else max(0, size - int(found[2]))
-        stop = min(size, int(found[2]) + 1) if found[1] and found[2] else size
-        if start >= stop:
-            headers["Content-Range"] = f"bytes */{size}"
-            return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=headers)
-        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
-        return Answer(HTTPStatus.PARTIAL_CONTENT, iterate(start, stop - start), content_type, headers, stop - start)
+        return answer_range(request, self._etag, size, iter_value, value_type(key))
 
     def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
         for start in range(offset, offset + length, _BLOCK):

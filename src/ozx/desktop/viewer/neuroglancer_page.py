@@ -8,15 +8,15 @@ import os
 from dataclasses import replace
 from http import HTTPStatus
 
-from ozx.desktop.viewer.file_server import ServedArchive
+import zarr
+
 from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, Request, refusal
 from ozx.desktop.viewer.neuroglancer_state import make_state
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.ranges import StoreValues
 from ozx.errors import ResourceError
-from ozx.flow.location import parse_local
-from ozx.store.opening import open_group
 
 __all__ = ["NeuroglancerServer", "find_client"]
 
@@ -70,17 +70,17 @@ class NeuroglancerServer:
 
     Parameters
     ----------
-    path
-        A local file, or a node in one.
+    group
+        The hierarchy to show.
     client
         The folder of the page.
+    identity
+        What changes when the file does.
     """
 
-    def __init__(self, path: str | os.PathLike[str], client: str) -> None:
-        location = parse_local(path)
-        self._pictures = Pictures(open_group(path))
-        self._node = location.node
-        self._archive = ServedArchive(location.path)
+    def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
+        self._pictures = Pictures(group)
+        self._values = StoreValues(group, f'"{identity}"')
         self._client = client
         self._files = frozenset(os.listdir(client))
         self.gate = Gate()
@@ -97,7 +97,7 @@ class NeuroglancerServer:
     def _answer(self, name: str, request: Request) -> Answer:
         folder, _, key = name.partition("/")
         if folder == "data":
-            return self._archive.answer_value("/".join(filter(None, [self._node, key])), request)
+            return self._values.answer(key, request)
         if name == "alive":
             return self.presence.answer(request)
         if name == "start.js":

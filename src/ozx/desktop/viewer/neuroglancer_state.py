@@ -134,9 +134,8 @@ def _layers(
         layers.append(_segmentation(picture.view, told["name"] or "labels", source))
     else:
         for number, channel in enumerate(told["channels"]):
-            window = channel["window"] or _window(picture, number)
             controls = {
-                "contrast": {"range": [window["start"], window["end"]]},
+                "contrast": {"range": _range(picture, told, number)},
                 "color": f"#{channel['color'].lower()}",
             }
             layer = {"type": "image", "name": channel["label"], "source": source, "visible": channel["active"]}
@@ -151,7 +150,8 @@ def _layers(
 
 
 def _source(view: ImageView, path: str, offset: Offset | None, base: str) -> dict[str, Any]:
-    source: dict[str, Any] = {"url": "/".join(filter(None, [base, quote(path)])) + "/|zarr3:"}
+    zarr_format = view.levels[0].array.metadata.zarr_format
+    source: dict[str, Any] = {"url": "/".join(filter(None, [base, quote(path)])) + f"/|zarr{zarr_format}:"}
     if offset is not None:
         dimensions, scale = _dimensions(view), view.levels[0].scale
         moved = view.levels[0].translation or (0.0,) * len(dimensions)
@@ -189,10 +189,9 @@ def _dimensions(view: ImageView) -> dict[str, list[float | str]]:
     return found
 
 
-def _window(picture: Picture, channel: int) -> dict[str, float]:
-    """Return a window that shows nearly all of the lowest resolution's first tile."""
-    told = describe_picture(picture)
-    pixels = picture.tile(len(picture.levels) - 1, 0, 0, channel, [slider["start"] for slider in told["sliders"]])
-    finite = pixels[np.isfinite(pixels)]
-    start, end = np.percentile(finite, (0.2, 99.8)).tolist() if finite.size else (0.0, 1.0)
-    return {"start": start, "end": end if end > start else start + 1}
+def _range(picture: Picture, told: dict[str, Any], channel: int) -> list[float]:
+    known = told["channels"][channel]["window"]
+    if known is not None:
+        return [known["start"], known["end"]]
+    found = picture.contrast(channel, [slider["start"] for slider in told["sliders"]])
+    return [found.start, found.end]

@@ -81,7 +81,13 @@ class PageServer:
     def _api(self, name: str, request: Request) -> Answer:
         if name == "alive":
             return self.presence.answer(request)
-        makers = {"file": self._file, "picture": self._description, "tile": self._tile, "values": self._values}
+        makers = {
+            "file": self._file,
+            "picture": self._description,
+            "tile": self._tile,
+            "contrast": self._contrast,
+            "values": self._values,
+        }
         if name not in makers:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         kept = {"ETag": self._etag, "Cache-Control": "private, no-cache"}
@@ -105,6 +111,22 @@ class PageServer:
                 return _TOO_LATE
             tile = picture.tile(level, row, column, channel, _numbers(query, "planes"))
         return Answer(HTTPStatus.OK, tile.tobytes(), "application/octet-stream")
+
+    def _contrast(self, request: Request) -> Answer:
+        query = request.query
+        picture = self._picture(query)
+        part = _numbers(query, "part")
+        if len(part) not in (0, 4):
+            raise UsageError(f"expected the four sides of a part; got {part}")
+        with self._turns:
+            if request.is_gone(0):
+                return _TOO_LATE
+            window = picture.contrast(
+                _number(query, "channel"),
+                _numbers(query, "planes"),
+                None if not part else (part[0], part[1], part[2], part[3]),
+            )
+        return json_answer({"start": window.start, "end": window.end})
 
     def _values(self, request: Request) -> Answer:
         query = request.query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from ozx.desktop.viewer.chunk_cache import ChunkCache
 from ozx.desktop.viewer.samples import image_samples, label_samples
 from ozx.errors import FormatError, UsageError
-from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import parse_default_planes
+from ozx.hierarchy.rendering import Window
+from ozx.images.channels import percentile_window
+from ozx.images.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
 
-__all__ = ["TILE", "Picture", "PictureLevel", "Pictures"]
+__all__ = ["TILE", "Part", "Picture", "PictureLevel", "Pictures"]
 
 #: Width and height of a tile in pixels.
 TILE = 512
@@ -27,6 +29,12 @@ TILE = 512
 _LARGEST_OVERVIEW = 2048
 _KEPT_CHUNKS = 256 << 20
 _FIELD = Axis("field", None, None)
+# So many pixels along the longest side tell what nearly all pixels lie in.
+_TELLING = 256
+_MOST_TELLING = 1 << 24
+
+#: A part of a picture, in pixels of its full resolution: top, left, bottom and right, the last two not included.
+Part = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,6 @@ class Picture:
         One per dimension of what is sliced, a plate's ``field`` first.
     sources
         The levels, each sliced like an array.
-    start
-        Which plane is shown first, by the name of its axis.
     notes
         What is missing, one sentence each.
     """
@@ -64,17 +70,15 @@ class Picture:
     view: ImageView
     axes: tuple[Axis, ...]
     sources: tuple[LevelSlice | PlatePicture, ...]
-    start: dict[str, int]
     notes: tuple[str, ...]
     cache: ChunkCache
 
     @cached_property
     def dimensions(self) -> tuple[int, int]:
         """Which dimensions go down and to the right."""
-        names = [axis.name for axis in self.axes]
-        if "y" in names and "x" in names:
-            return names.index("y"), names.index("x")
-        return len(names) - 2, len(names) - 1
+        lead = len(self.axes) - len(self.view.axes)
+        y, x = plane_axes(self.view)
+        return y + lead, x + lead
 
     @cached_property
     def channel_dimension(self) -> int | None:
@@ -148,6 +152,31 @@ class Picture:
         place = range(row, row + 1), range(column, column + 1)
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
+    def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
+        """Return a window that nearly all pixels of a channel lie in: all of the picture, or those in a part of it.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
+        full = self.levels[0]
+        top, left, bottom, right = part or (0, 0, full.height, full.width)
+        if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
+            raise UsageError(f"expected a part of {full.height} × {full.width} pixels; got {part}")
+        shares = [
+            (
+                _share(top, bottom, level.factor[0], level.height),
+                _share(left, right, level.factor[1], level.width),
+            )
+            for level in self.levels
+        ]
+        number = choose_level([(len(rows), len(columns)) for rows, columns in shares], (0, 1), _TELLING)
+        while number < len(shares) - 1 and len(shares[number][0]) * len(shares[number][1]) > _MOST_TELLING:
+            number += 1
+        rows, columns = (_stretch(share, self.levels[number].step) for share in shares[number])
+        return percentile_window(self._plane(self.levels[number].number, rows, columns, channel, planes))
+
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         source, full = self.sources[number], self.sources[0].shape
         down, right = self.dimensions
@@ -161,7 +190,7 @@ class Picture:
         for dimension, plane in zip(self.slider_dimensions, planes, strict=True):
             _check_within("a plane", plane, full[dimension])
             # Levels may have fewer planes than the full resolution.
-            index[dimension] = _single(plane * source.shape[dimension] // full[dimension])
+            index[dimension] = _single(scale_index(plane, full[dimension], source.shape[dimension]))
         if self.channel_dimension is not None:
             _check_within("a channel", channel, source.shape[self.channel_dimension])
             index[self.channel_dimension] = _single(channel)
@@ -214,7 +243,7 @@ class Pictures:
     def _open_image(self, path: str) -> Picture:
         view = view_image(self.group, path)
         sources = tuple(LevelSlice(level.array, level.path) for level in view.levels)
-        return self._checked(Picture(path, view, view.axes, sources, self._start(view), view.notes, self.cache))
+        return self._checked(Picture(path, view, view.axes, sources, view.notes, self.cache))
 
     def _open_plate(self, part: str) -> Picture:
         fields = self.fields
@@ -227,15 +256,10 @@ class Pictures:
         view, several = fields.first, fields.count > 1
         sources = tuple(PlatePicture(fields, number) for number in range(len(view.levels)))
         axes = (_FIELD, *view.axes) if several else view.axes
-        return self._checked(Picture(part, view, axes, sources, self._start(view), fields.notes, self.cache))
-
-    def _start(self, view: ImageView) -> dict[str, int]:
-        group = GroupNodes(self.group).find(view.path)
-        return {} if group is None else parse_default_planes(as_object(dict(group.attrs)), group.metadata.zarr_format)
+        return self._checked(Picture(part, view, axes, sources, fields.notes, self.cache))
 
     def _checked(self, picture: Picture) -> Picture:
-        if len(picture.axes) < 2:
-            raise FormatError(f"{picture.view.path or 'the root'}: expected an image with y and x, found a single axis")
+        plane_axes(picture.view)
         for level, source in zip(picture.view.levels, picture.sources, strict=True):
             if 0 in source.shape:
                 raise FormatError(f"{level.path}: expected pixels, found the shape {source.shape}")
@@ -259,7 +283,24 @@ def _span(number: int, length: int, step: int) -> range:
     first = number * TILE
     if not 0 <= first < length:
         raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
-    return range(first * step, min(first + TILE, length) * step, step)
+    return _stretch(range(first, min(first + TILE, length)), step)
+
+
+def _share(first: int, stop: int, factor: float, length: int) -> range:
+    """Return which pixels of a level that is `length` pixels long show those of the full resolution; at least one.
+
+    Examples
+    --------
+    >>> _share(10, 20, 4.0, 100), _share(399, 400, 4.0, 99)
+    (range(2, 5), range(98, 99))
+    """
+    start = min(int(first / factor), length - 1)
+    return range(start, max(start + 1, min(math.ceil(stop / factor), length)))
+
+
+def _stretch(pixels: range, step: int) -> range:
+    """Return which pixels of a source those are, where only every `step`-th is taken."""
+    return range(pixels.start * step, pixels.stop * step, step)
 
 
 def _single(number: int) -> range:

@@ -14,9 +14,9 @@ from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.windows import open_window
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import ResourceError
 from ozx.flow.location import Location, parse_location, printable_location
-from ozx.store.opening import open_group
+from ozx.store.opening import opened_hierarchy
 
 __all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
 
@@ -47,7 +47,7 @@ def page_serving(
     Parameters
     ----------
     path
-        A file, a URL or a node URI, as `ozx.open` takes it.
+        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
     viewer
         Which page: one of `VIEWERS`.
     port
@@ -55,10 +55,10 @@ def page_serving(
 
     Raises
     ------
-    FormatError, UnsupportedError, UsageError
-        As `ozx.open`.
+    FormatError, UnsupportedError, UsageError, OSError
+        As `ozx.store.opening.opened_hierarchy`.
     ResourceError
-        As `ozx.open`; or neuroglancer is not installed, or another program has the port.
+        neuroglancer is not installed, or another program has the port.
 
     Examples
     --------
@@ -67,18 +67,16 @@ def page_serving(
     ...     urlopen(server.origin + page.gate.page_path).status
     200
     """
-    location = parse_location(path)
-    if os.path.isdir(location.path):
-        raise UsageError(
-            "expected an .ozx file or a URL of one; found a directory", path=location.path, hint="ozx pack makes one."
-        )
-    page: ServedPage
-    if viewer == "neuroglancer":
-        page = NeuroglancerServer(path, find_client())
-    else:
-        page = PageServer(open_group(path), printable_location(path), _identity(location))
-    with serving(LoopbackServer(page.respond, port)) as server:
-        yield server, page
+    client = find_client() if viewer == "neuroglancer" else None
+    identity = _identity(parse_location(path))
+    with opened_hierarchy(path) as group:
+        page: ServedPage
+        if client is None:
+            page = PageServer(group, printable_location(path), identity)
+        else:
+            page = NeuroglancerServer(group, client, identity)
+        with serving(LoopbackServer(page.respond, port)) as server:
+            yield server, page
 
 
 def show_page(
@@ -119,8 +117,8 @@ def show_page(
 
 
 def _identity(location: Location) -> str:
-    """Return what changes with the file; of a remote one, with every run."""
-    if location.is_remote:
+    """Return what changes with the file; of a remote one or a directory, with every run."""
+    if location.is_remote or os.path.isdir(location.path):
         return secrets.token_hex(8)
     status = os.stat(location.path)
     return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"

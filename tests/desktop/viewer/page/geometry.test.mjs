@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  chooseLevel, fitView, moveBy, tileRect, toImage, toScreen, visiblePart, visibleTiles, zoomAt,
+  chooseLevel, fitView, moveBy, shownPart, tileRect, toImage, toScreen, visiblePart, visibleTiles, zoomAt,
 } from "../../../../src/ozx/desktop/viewer/page/geometry.js";
 
 const screen = { width: 400, height: 200 };
@@ -41,6 +41,11 @@ test("zooming has ends", () => {
 test("the image cannot be moved out of sight", () => {
   const view = moveBy(fitView(size, screen, 1), 1, -1e6, 1e6, size);
   assert.deepEqual([view.x, view.y], [1000, 0]);
+});
+
+test("the pixels on the screen, or all where there are none", () => {
+  assert.deepEqual(shownPart({ x: 100, y: 990, zoom: 1 }, screen, 1, size), { top: 890, left: 0, bottom: 1000, right: 300 });
+  assert.deepEqual(shownPart({ x: -500, y: 0, zoom: 1 }, screen, 1, size), { top: 0, left: 0, bottom: 1000, right: 1000 });
 });
 
 test("the level whose pixels are those of the screen", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { labelTable, parseColor } from "../../../../src/ozx/desktop/viewer/page/colors.js";
-import { automaticWindow, showNumber, sliderReach } from "../../../../src/ozx/desktop/viewer/page/contrast.js";
+import { showNumber, sliderReach } from "../../../../src/ozx/desktop/viewer/page/contrast.js";
 import { Layer } from "../../../../src/ozx/desktop/viewer/page/layer.js";
 import { roundLength, scaleBar, shortUnit } from "../../../../src/ozx/desktop/viewer/page/scale_bar.js";
 
@@ -20,19 +20,6 @@ test("colours of labels stand at their values", () => {
   assert.deepEqual([...table.slice(12, 16)], [1, 2, 3, 255]);
   assert.deepEqual([...table.slice(4100, 4104)], [9, 8, 7, 128]);
   assert.deepEqual([...table.slice(16, 20)], [1, 0, 0, 0]); // transparent is a colour; four zeros are none
-});
-
-test("automatic contrast leaves out a few extreme values, and what is no number", () => {
-  const samples = Float32Array.from({ length: 10000 }, (_, index) => index);
-  samples[0] = -1e9;
-  samples[9999] = Infinity;
-  const { start, end } = automaticWindow([samples, Float32Array.of(NaN)]);
-  assert.ok(start > 10 && start < 40 && end > 9960 && end < 9990);
-});
-
-test("a flat picture, or none, has a window all the same", () => {
-  assert.deepEqual(automaticWindow([Uint8Array.of(7, 7)]), { start: 7, end: 8 });
-  assert.deepEqual(automaticWindow([]), { start: 0, end: 1 });
 });
 
 test("sliders reach beyond the window, not beyond the type", () => {

@@ -48,6 +48,12 @@ export async function askTile(source, tile, samples, signal) {
   return new ARRAYS[samples](await answer.arrayBuffer());
 }
 
+/** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */
+export async function askContrast(source, channel, planes, { top, left, bottom, right }) {
+  const query = { ...place(source), channel, planes: planes.join(","), part: [top, left, bottom, right].join(",") };
+  return (await ask("contrast", query)).json();
+}
+
 /** The values of one pixel in several channels, exactly as they are stored. */
 export async function askValues(source, x, y, channels, planes, signal) {
   const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };

@@ -54,6 +54,15 @@ export function visiblePart(view, screen, aspect) {
   return { left: corner.x, top: corner.y, right: other.x, bottom: other.y };
 }
 
+/** The pixels on the screen, all of the image where none are. */
+export function shownPart(view, screen, aspect, size) {
+  const part = visiblePart(view, screen, aspect);
+  const [top, left] = [Math.max(0, Math.floor(part.top)), Math.max(0, Math.floor(part.left))];
+  const [bottom, right] = [Math.min(size.height, Math.ceil(part.bottom)), Math.min(size.width, Math.ceil(part.right))];
+  const isAny = top < bottom && left < right;
+  return isAny ? { top, left, bottom, right } : { top: 0, left: 0, bottom: size.height, right: size.width };
+}
+
 /** The lowest resolution of which no pixel is larger than one of the screen; the full one where all are. */
 export function chooseLevel(levels, zoom, aspect) {
   let chosen = 0;

@@ -47,11 +47,6 @@ export class Layer {
       .map(([tile, found]) => ({ texture: found.texture, rect: onScreen(shot, tile.rect) }));
   }
 
-  /** The tiles of the lowest resolution in view, of which statistics are made. */
-  overview(shot, channel, planes) {
-    return this.#tiles(this.levels.length - 1, shot, channel, planes);
-  }
-
   #tiles(level, shot, channel, planes) {
     const part = visiblePart(shot.view, shot.screen, shot.aspect);
     const prefix = `${this.name}|${planes.join(",")}|${channel}|${level}`;

@@ -28,7 +28,8 @@ class Renderer {
     );
     gl.bindVertexArray(gl.createVertexArray()); // corners are made of their numbers
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    this.noTable = this.tableTexture({ table: new Uint8Array(4), width: 1, rows: 1 });
+    const { texture } = this.tableTexture({ table: new Uint8Array(4), width: 1, rows: 1 });
+    this.noTable = { texture, width: 0, rows: 0 };
     this.sheet = null;
   }
 

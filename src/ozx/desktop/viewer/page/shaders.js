@@ -44,29 +44,25 @@ void main() {
 }`;
 }
 
-// Labels that no colour was given get one by their value: neighbouring numbers far apart in hue.
+// Where no label has a colour, each gets one by its value: steps of the golden section, here in units of 1/2³², never come
+// close to where they have been. They are those of the server's pictures (images/render.py).
 const LABELS = `${HEAD}
 uniform usampler2D samples;
 uniform sampler2D table;
-uniform ivec2 tableSize;
+uniform ivec2 tableSize; // 0, 0: no label has a colour
 ${LOOK_UP}
-vec3 hue(float turn) {
-  return clamp(abs(fract(turn + vec3(0.0, 2.0 / 3.0, 1.0 / 3.0)) * 6.0 - 3.0) - 1.0, 0.0, 1.0);
+vec4 made(uint value) {
+  float turn = float(((value & 0xffffffu) * 2654435769u) >> 8) / 16777216.0;
+  return vec4((155.0 + 100.0 * cos(6.2831853 * (turn + vec3(0.0, 1.0, 2.0) / 3.0))) / 255.0, 1.0);
 }
 void main() {
   uint value = texelFetch(samples, here(), 0).r;
-  shown = vec4(0.0);
-  if (value == 0u) return;
+  vec4 given = vec4(0.0);
   if (value < uint(tableSize.x * tableSize.y)) {
-    vec4 given = texelFetch(table, ivec2(int(value) % tableSize.x, int(value) / tableSize.x), 0);
-    if (given != vec4(0.0)) {
-      shown = given;
-      return;
-    }
+    given = texelFetch(table, ivec2(int(value) % tableSize.x, int(value) / tableSize.x), 0);
   }
-  uint mixed = value * 2654435769u;
-  vec3 bright = hue(float(mixed >> 8) / 16777216.0);
-  shown = vec4(mix(vec3(1.0), bright, 0.55 + float(mixed & 255u) / 600.0), 1.0);
+  if (given == vec4(0.0) && value != 0u) given = tableSize.x == 0 ? made(value) : vec4(vec3(128.0 / 255.0), 1.0);
+  shown = given;
 }`;
 
 const LAYER = `${HEAD}

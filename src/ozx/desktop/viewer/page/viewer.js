@@ -1,15 +1,14 @@
 // The viewer: what is shown, and how it gets on the screen.
 
-import { askPicture, askTile } from "./api.js";
+import { askContrast, askPicture, askTile } from "./api.js";
 import { labelTable, parseColor } from "./colors.js";
-import { automaticWindow } from "./contrast.js";
-import { fitView } from "./geometry.js";
+import { fitView, shownPart } from "./geometry.js";
 import { Layer } from "./layer.js";
 import { createRenderer } from "./renderer.js";
 import { TileCache } from "./tile_cache.js";
 
 const CAPACITY = 256 * 2 ** 20;
-const MOST_STATISTICS = 4;
+const ANY_WINDOW = { start: 0, end: 1 };
 
 export class Viewer {
   /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` with the error */
@@ -114,10 +113,14 @@ export class Viewer {
   /** Give channels the contrast window that their pixels in view ask for. */
   async adjust(channels) {
     const { image, planes, shot } = this;
+    const part = shownPart(shot.view, shot.screen, shot.aspect, this.size);
     await Promise.all(channels.map(async (channel) => {
-      const tiles = image.overview(shot, this.channels.indexOf(channel), planes).slice(0, MOST_STATISTICS);
-      const found = await Promise.allSettled(tiles.map((tile) => askTile(image.source, tile, image.told.samples)));
-      channel.window = automaticWindow(found.flatMap(({ value }) => (value ? [value] : [])));
+      try {
+        channel.window = await askContrast(image.source, this.channels.indexOf(channel), planes, part);
+      } catch (error) {
+        channel.window ??= ANY_WINDOW;
+        this.onEvent("failed", error);
+      }
     }));
     if (this.image !== image) return;
     this.onEvent("adjusted");
