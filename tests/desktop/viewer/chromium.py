@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import struct
 import subprocess
 import threading
 import urllib.request
-import zlib
 from contextlib import contextmanager
+from io import BytesIO
 
 import numpy as np
+from PIL import Image
 
 SETTLED = """
 const done = arguments[arguments.length - 1], root = document.documentElement;
@@ -38,7 +38,12 @@ class Browser:
 
     def __init__(self, driver: str, *arguments: str) -> None:
         options = {"binary": shutil.which("chromium"), "args": [*OPTIONS, *arguments]}
-        wanted = {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}
+        wanted = {
+            "alwaysMatch": {
+                "goog:chromeOptions": options,
+                "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            }
+        }
         self._driver = driver
         self._session = ""
         self._session = f"/session/{self._ask('POST', '/session', {'capabilities': wanted})['sessionId']}"
@@ -97,7 +102,8 @@ class Browser:
 
     def screenshot(self) -> np.ndarray:
         """Return the window's pixels, rows × columns × red, green, blue."""
-        return decode_png(base64.b64decode(self._ask("GET", "/screenshot")))
+        with Image.open(BytesIO(base64.b64decode(self._ask("GET", "/screenshot")))) as picture:
+            return np.asarray(picture.convert("RGB"))
 
     def save(self, path) -> None:
         """Write the window's pixels as a PNG."""
@@ -107,6 +113,13 @@ class Browser:
     def log(self) -> list[str]:
         """Return what the page said on its console since this was last called."""
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
+
+    def requests(self) -> list[str]:
+        """Return the URL of every request made since this was last called, whoever in the browser made it."""
+        told = [
+            json.loads(entry["message"])["message"] for entry in self._ask("POST", "/se/log", {"type": "performance"})
+        ]
+        return [event["params"]["request"]["url"] for event in told if event["method"] == "Network.requestWillBeSent"]
 
     def close(self) -> None:
         """End the session, and with it the browser; does nothing the second time."""
@@ -131,50 +144,3 @@ def driver():
             process.terminate()
             process.wait()
             reader.join()
-
-
-def decode_png(data: bytes) -> np.ndarray:
-    """Return the pixels of a PNG as Chromium writes it: 8 bits, not interlaced; transparency is left out."""
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    offset, body, header = 8, b"", ()
-    while offset < len(data):
-        length, kind = struct.unpack_from(">I4s", data, offset)
-        content = data[offset + 8 : offset + 8 + length]
-        header = struct.unpack(">IIBBBBB", content) if kind == b"IHDR" else header
-        body += content if kind == b"IDAT" else b""
-        offset += length + 12
-    width, height, depth, color, _, _, interlaced = header
-    assert (depth, interlaced) == (8, 0)
-    channels = {2: 3, 6: 4}[color]
-    rows = np.frombuffer(zlib.decompress(body), np.uint8).reshape(height, 1 + width * channels)
-    pixels = np.zeros((height, width, channels), np.uint8)
-    above = np.zeros((width, channels), np.int32)
-    for number, row in enumerate(rows):
-        above = _unfilter(int(row[0]), row[1:].reshape(width, channels).astype(np.int32), above)
-        pixels[number] = above
-    return pixels[..., :3]
-
-
-def _unfilter(kind, line, above):
-    # PNG specification, 9.2: none, sub, up, average, Paeth.
-    if kind == 0:
-        return line
-    if kind == 1:
-        return np.cumsum(line, axis=0) & 255
-    if kind == 2:
-        return (line + above) & 255
-    out = np.zeros_like(line)
-    left = upper_left = np.zeros(line.shape[1], np.int32)
-    for x in range(len(line)):
-        up = above[x]
-        if kind == 3:
-            guess = (left + up) >> 1
-        else:
-            base = left + up - upper_left
-            near = [np.abs(base - part) for part in (left, up, upper_left)]
-            guess = np.where(
-                (near[0] <= near[1]) & (near[0] <= near[2]), left, np.where(near[1] <= near[2], up, upper_left)
-            )
-        left, upper_left = (line[x] + guess) & 255, up
-        out[x] = left
-    return out

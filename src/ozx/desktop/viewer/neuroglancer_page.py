@@ -32,17 +32,16 @@ _POLICY = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; connect-src 'self' blob: data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# Its workers, to which the policy of their own script applies, make functions of text.
+_WORKER_POLICY = _POLICY.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' 'unsafe-eval'")
 _SAFE = {
-    "Content-Security-Policy": _POLICY,
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# As stayAlive of the page of our own.
-_STAY_ALIVE = """
-let connection = new EventSource('alive');
-addEventListener('pagehide', () => connection.close());
-addEventListener('pageshow', (event) => { if (event.persisted) connection = new EventSource('alive'); });
-"""
+# The client looks for its server beside a folder "v", and holds a connection to it, by which we know that it is there.
+_PAGE = "v/1/"
+_EVENTS = "events/1"
+_START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
 
 
 def find_client() -> str:
@@ -91,15 +90,22 @@ class NeuroglancerServer:
         rest = self.gate.enter(request)
         if isinstance(rest, Answer):
             return rest
-        answer = self._answer(rest or "index.html", request)
-        return replace(answer, headers={**answer.headers, **_SAFE})
+        answer = self._answer(rest, request)
+        policy = _WORKER_POLICY if answer.content_type == _TYPES[".js"] else _POLICY
+        return replace(answer, headers={**answer.headers, **_SAFE, "Content-Security-Policy": policy})
 
     def _answer(self, name: str, request: Request) -> Answer:
-        folder, _, key = name.partition("/")
-        if folder == "data":
-            return self._values.answer(key, request)
-        if name == "alive":
+        if not name:
+            return Answer(HTTPStatus.FOUND, headers={"Location": self.gate.page_path + _PAGE})
+        if name.startswith("data/"):
+            return self._values.answer(name.removeprefix("data/"), request)
+        if name == _EVENTS:
             return self.presence.answer(request)
+        if not name.startswith(_PAGE):
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self._part(name.removeprefix(_PAGE) or "index.html", request)
+
+    def _part(self, name: str, request: Request) -> Answer:
         if name == "start.js":
             return Answer(HTTPStatus.OK, self._start(request), _TYPES[".js"], {"Cache-Control": "no-store"})
         kind = _TYPES.get(os.path.splitext(name)[1])
@@ -108,12 +114,11 @@ class NeuroglancerServer:
         with open(os.path.join(self._client, name), "rb") as file:
             body = file.read()
         if name == "index.html":
-            body = body.replace(b"<head>", b'<head><script src="start.js"></script>', 1)
+            body = body.replace(b"<head>", b"<head>" + _START, 1)
         return Answer(HTTPStatus.OK, body, kind, {"Cache-Control": "no-cache"})
 
     def _start(self, request: Request) -> bytes:
-        """Return the script that hands the state over before neuroglancer looks for it, and holds a connection."""
+        """Return the script that hands the state over before neuroglancer looks for it."""
         base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
         state = json.dumps(make_state(self._pictures, base))
-        set_state = f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));"
-        return f"{set_state}\n{_STAY_ALIVE}".encode()
+        return f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));".encode()

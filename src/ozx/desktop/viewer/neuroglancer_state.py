@@ -119,6 +119,9 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
         "crossSectionScale": max(lengths[down], lengths[right]) / _SCREEN,
         "layers": layers,
         "layout": "xy",
+        "crossSectionBackgroundColor": "#000000",
+        "showAxisLines": False,
+        "showDefaultAnnotations": False,
         "selectedLayer": {"visible": True, "layer": layers[0]["name"]},
     }
 
@@ -139,6 +142,7 @@ def _layers(
                 "color": f"#{channel['color'].lower()}",
             }
             layer = {"type": "image", "name": channel["label"], "source": source, "visible": channel["active"]}
+            layer["tab"] = "rendering"
             layer |= {"shader": _SHADER, "shaderControls": controls, "opacity": 1, "blend": "additive"}
             layers.append(layer | _local(picture.view, number))
     for path in picture.view.labels:
