@@ -128,6 +128,26 @@ class Browser:
             self._session = ""
 
 
+def colors(browser, *places, size=(1, 1)):
+    """Return the colours at places of the image, each as (x, y) from 0 to 1; the whole image has to be in view."""
+    box = "const {left, top, width, height} = document.getElementById('picture').getBoundingClientRect();"
+    box = browser.run(f"{box} return [left, top, width, height]")
+    left, top, width, height = box
+    zoom = min(width / size[0], height / size[1])
+    pixels = browser.screenshot()
+    found = []
+    for x, y in places:
+        column = left + width / 2 + (x - 0.5) * size[0] * zoom
+        row = top + height / 2 + (y - 0.5) * size[1] * zoom
+        found.append(tuple(int(part) for part in pixels[int(row), int(column)]))
+    return found
+
+
+def near(found, expected, tolerance=3):
+    """Tell whether colours are the expected ones, but for rounding."""
+    return np.abs(np.array(found, int) - np.array(expected, int)).max() <= tolerance
+
+
 @contextmanager
 def driver():
     """Give the address of a running chromedriver; it is stopped at the end."""

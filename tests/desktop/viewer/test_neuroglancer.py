@@ -24,10 +24,10 @@ def test_an_image_is_a_layer_for_each_channel_and_label_image():
     told = state("image")
     assert told["dimensions"] == {"y": [3.25e-07, "m"], "x": [3.25e-07, "m"]}
     assert told["displayDimensions"] == ["x", "y"]
-    assert told["position"] == [128, 128]
+    assert told["position"] == [127.5, 127.5]
     nuclei, cytoplasm, cells = told["layers"]
     assert nuclei["source"] == [{"url": f"{BASE}/|zarr3:"}]
-    assert (nuclei["localDimensions"], cytoplasm["localPosition"]) == ({"c'": [1, ""]}, [1.5])
+    assert (nuclei["localDimensions"], cytoplasm["localPosition"]) == ({"c'": [1, ""]}, [1])
     assert nuclei["shaderControls"] == {"contrast": {"range": [93, 2295]}, "color": "#3a7bff"}
     assert (cells["type"], cells["source"][0]["url"]) == ("segmentation", f"{BASE}/labels/cells/|zarr3:")
     assert cells["segmentColors"]["1"] == "#6bef73"
@@ -36,7 +36,7 @@ def test_an_image_is_a_layer_for_each_channel_and_label_image():
 def test_stacks_begin_in_the_plane_their_metadata_name():
     told = state("sharded")
     assert list(told["dimensions"]) == ["t", "z", "y", "x"]
-    assert told["position"][:2] == [0.5, 2.5]
+    assert told["position"][:2] == [0, 2]
 
 
 def test_of_a_series_the_first_image_is_visible():
@@ -55,7 +55,7 @@ def test_the_wells_of_a_plate_lie_in_their_places():
         assert source["transform"]["outputDimensions"]["c'"] == [1.0, ""]
     assert places[f"{BASE}/A/1/0/|zarr3:"] == [0, 0]
     assert places[f"{BASE}/B/2/0/|zarr3:"] == [64, 64]
-    assert told["position"] == [64, 64]
+    assert told["position"] == [63.5, 63.5]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,10 @@ def server(tmp_path):
 
 def test_the_page_gets_its_state_before_it_starts(server):
     assert server("").headers["Location"].endswith("/v/1/")
-    assert server("v/1/").body == b'<html><head><link rel="icon" href="data:,"><script src="start.js"></script></head></html>'
+    assert (
+        server("v/1/").body
+        == b'<html><head><link rel="icon" href="data:,"><script src="start.js"></script></head></html>'
+    )
     script = server("v/1/start.js").body.decode()
     told, _ = json.JSONDecoder().raw_decode(script.partition("JSON.stringify(")[2])
     assert told["layers"][0]["name"] == "Nuclei"

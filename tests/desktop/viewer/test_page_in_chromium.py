@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from contextlib import contextmanager
@@ -11,127 +10,23 @@ from http import HTTPStatus
 import numpy as np
 import pytest
 import zarr
-from chromium import Browser, driver, missing_programs
+from chromium import colors, near
 from hierarchies import FIXTURES
 from packed import pack_tree
+from written import omero, quarters, write_image, writing
 
-from ozx import OzxStore
+import ozx
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
+from ozx.hierarchy.rendering import LabelDisplay
+from ozx.images.render import render_labels
+from ozx.images.thumbnail import draw_thumbnail
 
 pytestmark = pytest.mark.browser
 
 BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
 GRAY = (128, 128, 128)
-TYPES = {"t": "time", "c": "channel"}
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    missing = missing_programs()
-    if missing:
-        message = f"not installed: {', '.join(missing)}"
-        if os.environ.get("OZX_REQUIRE_JUDGES"):
-            pytest.fail(message)
-        pytest.skip(message)
-    with driver() as address:
-        yield address
-
-
-@pytest.fixture
-def start(chromium):
-    """Start a browser; it is closed at the end, unless the test has done so."""
-    sessions = []
-
-    def start_one(*arguments):
-        sessions.append(Browser(chromium, *arguments))
-        return sessions[-1]
-
-    yield start_one
-    for session in sessions:
-        session.close()
-
-
-@pytest.fixture
-def browser(start):
-    return start()
-
-
-def write_image(group, data, axes, *, levels=1, scale=1.0, shards=None, omero=None, label=None, at="") -> None:
-    """Write an image of `data`, lower levels by leaving pixels out."""
-    factors = [2**number for number in range(levels)]
-    spacing = lambda factor: [scale * factor if name in "yx" else 1.0 for name in axes]
-    ome = {
-        "version": "0.5",
-        "multiscales": [
-            {
-                "axes": [
-                    {"name": name, "type": TYPES.get(name, "space")} | ({"unit": "micrometer"} if name in "zyx" else {})
-                    for name in axes
-                ],
-                "datasets": [
-                    {"path": str(number), "coordinateTransformations": [{"type": "scale", "scale": spacing(factor)}]}
-                    for number, factor in enumerate(factors)
-                ],
-            }
-        ],
-    }
-    ome |= {"omero": omero} if omero else {}
-    ome |= {"image-label": label} if label is not None else {}
-    image = group.create_group(at) if at else group
-    image.attrs["ome"] = ome
-    for number, factor in enumerate(factors):
-        level = data[..., ::factor, ::factor]
-        chunks = tuple(min(64, length) if name in "yx" else 1 for name, length in zip(axes, level.shape, strict=True))
-        shard = tuple(2 * length for length in chunks) if shards else None
-        image.create_array(str(number), data=level, chunks=chunks, shards=shard)
-
-
-@contextmanager
-def writing(path):
-    """Give the root group of a new file."""
-    with OzxStore(path, mode="w", sync=False) as store:
-        yield zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-
-
-def omero(*channels, **rdefs):
-    """Return metadata of channels: label, colour and window of each."""
-    told = [
-        {"label": label, "color": color, "active": True, "window": {"start": start, "end": end, "min": 0, "max": end}}
-        for label, color, start, end in channels
-    ]
-    return {"channels": told} | ({"rdefs": rdefs} if rdefs else {})
-
-
-def quarters(top_left, top_right, bottom_left, bottom_right, dtype, size=256):
-    """Return a picture of four values."""
-    data = np.empty((size, size), dtype)
-    half = size // 2
-    data[:half, :half], data[:half, half:] = top_left, top_right
-    data[half:, :half], data[half:, half:] = bottom_left, bottom_right
-    return data
-
-
-def colors(browser, *places, size=(1, 1)):
-    """Return the colours at places of the image, each as (x, y) from 0 to 1; the whole image has to be in view."""
-    box = "const {left, top, width, height} = document.getElementById('picture').getBoundingClientRect();"
-    box = browser.run(f"{box} return [left, top, width, height]")
-    left, top, width, height = box
-    zoom = min(width / size[0], height / size[1])
-    pixels = browser.screenshot()
-    found = []
-    for x, y in places:
-        column = left + width / 2 + (x - 0.5) * size[0] * zoom
-        row = top + height / 2 + (y - 0.5) * size[1] * zoom
-        found.append(tuple(int(part) for part in pixels[int(row), int(column)]))
-    return found
-
-
 QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
-
-
-def near(found, expected, tolerance=3):
-    return np.abs(np.array(found, int) - np.array(expected, int)).max() <= tolerance
 
 
 @contextmanager
@@ -203,6 +98,41 @@ def test_a_photograph(browser, tmp_path):
         write_image(root, data, "cyx")
     with shown(browser, tmp_path / "a.ozx"):
         assert colors(browser, *QUARTERS) == [RED, GREEN, BLUE, WHITE]
+
+
+def test_a_picture_in_shades_of_gray_shows_one_channel(browser, tmp_path):
+    told = omero(("A", "FF0000", 0, 255), ("B", "00FF00", 0, 255), model="greyscale")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, np.stack([quarters(0, 100, 200, 255, "uint8")] * 2), "cyx", omero=told)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [BLACK, (100,) * 3, (200,) * 3, WHITE]
+
+
+@pytest.mark.parametrize("name", ["image", "series", "sharded"])
+def test_page_and_thumbnail_show_the_same(browser, name):
+    still = draw_thumbnail(zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r"), 2048).pixels
+    height, width = still.shape[:2]
+    with shown(browser, FIXTURES / f"{name}.ome.zarr"):
+        browser.press("l")
+        # In the middle of pixels.
+        places = [(int(y * height), int(x * width)) for x, y in QUARTERS]
+        found = colors(browser, *(((x + 0.5) / width, (y + 0.5) / height) for y, x in places), size=(width, height))
+        assert near(found, [still[place] for place in places])
+
+
+def test_labels_without_colours_have_those_of_the_thumbnail(browser, tmp_path):
+    values = quarters(1, 2, 77, 123456, "uint32")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, values, "yx", label={})
+    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def test_directories_of_either_version(browser):
+    with shown(browser, FIXTURES / "legacy.ome.zarr"):
+        assert "0.4" in browser.run("return document.getElementById('metadata').textContent")
+        assert (browser.screenshot()[:, :600].max(axis=2) > 60).mean() > 0.01
 
 
 def test_planes_in_z_and_t(browser, tmp_path):
@@ -337,7 +267,35 @@ def test_only_tiles_in_view_are_asked_for_and_nobody_else_is_asked(browser, tmp_
             browser.press("+")
         full = [name for name in asked() if "level=0" in name]
         assert 1 <= len(full) <= 9
-        assert all(name.startswith(url) for name in asked())
+        everything = browser.requests()
+        assert len(everything) > 10
+        assert all(name.startswith(url) for name in everything), everything
+
+
+def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    asked = []
+
+    def other(request):
+        asked.append(request.path)
+        return Answer(HTTPStatus.OK, b"document.title = 'foreign'", "text/javascript")
+
+    with serving(LoopbackServer(other)) as foreign, page_serving(path) as (server, page):
+        browser.show(server.origin + page.gate.page_path)
+        script = """
+            const [origin, done] = [arguments[0], arguments[1]];
+            const part = (name, values) => document.body.append(Object.assign(document.createElement(name), values));
+            part("script", { src: `${origin}/script.js` });
+            part("script", { textContent: "document.title = 'inline'" });
+            part("img", { src: `${origin}/picture.png` });
+            part("iframe", { src: `${origin}/frame.html` });
+            fetch(`${origin}/fetched`).then(() => done("reached"), () => setTimeout(() => done("refused"), 200));
+        """
+        body = {"script": script, "args": [foreign.origin]}
+        assert browser._ask("POST", "/execute/async", body) == "refused"
+        assert browser.run("return document.title") == "image.ozx – ozx"
+        assert asked == []
+        browser.open("about:blank")
 
 
 @pytest.mark.parametrize("name", ["image", "plate", "series", "sharded"])
@@ -365,28 +323,32 @@ def test_the_first_pixels_of_the_image_fixture(browser, tmp_path):
         assert near(colors(browser, *places), np.round(expected), tolerance=4)
 
 
-def test_a_damaged_chunk_is_told_and_the_rest_is_shown(browser, tmp_path):
+def test_a_damaged_chunk_is_named_and_the_rest_is_shown(browser, tmp_path):
     with writing(tmp_path / "good.ozx") as root:
-        write_image(root, np.full((64, 64), 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
-    data = (tmp_path / "good.ozx").read_bytes()
-    start = data.index(b"\x28\xb5\x2f\xfd")  # zstd
-    (tmp_path / "bad.ozx").write_bytes(data[:start] + b"\0\0\0\0" + data[start + 4 :])
+        write_image(root, np.full((1024, 1024), 200, "uint8"), "yx", levels=2, omero=omero(("A", "FFFFFF", 0, 255)))
+    found = next(item for item in ozx.list_entries(tmp_path / "good.ozx") if item.key == "0/c/1/1")
+    data = bytearray((tmp_path / "good.ozx").read_bytes())
+    data[found.offset + 1] ^= 255
+    (tmp_path / "bad.ozx").write_bytes(data)
     with page_serving(tmp_path / "bad.ozx") as (server, page):
         browser.open(server.origin + page.gate.page_path)
         browser.settle()
-        assert "zip/crc" in browser.run("return document.getElementById('message').textContent") or browser.run(
-            "return document.getElementById('message').textContent.includes('CRC')"
-        )
+        for _ in range(3):
+            browser.press("+")
+        assert "0/c/1/1" in browser.run("return document.getElementById('message').textContent")
+        # Where the tile is missing the lower level stands in.
+        assert set(colors(browser, *QUARTERS)) == {(200, 200, 200)}
         browser.open("about:blank")
 
 
-def test_a_browser_without_webgl_is_told_so(start, tmp_path):
+def test_a_browser_without_webgl_shows_a_still_picture(start, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
     session = start("--disable-gpu", "--disable-3d-apis")
     with page_serving(path) as (server, page):
         session.open(server.origin + page.gate.page_path)
         assert session.settle() == "failed"
         assert "no WebGL 2" in session.run("return document.getElementById('message').textContent")
+        assert session.run("return document.getElementById('still').naturalWidth") == 256
         session.open("about:blank")
 
 

@@ -1,6 +1,7 @@
 """What neuroglancer is told: layers, colours, contrast, the wells of a plate in their places, and all dimensions.
 
-Its dimensions are in SI units; a channel axis ``c`` is the local dimension ``c'`` there, one layer per channel.
+Its dimensions are in SI units; a channel axis ``c`` is the local dimension ``c'`` there, one layer per channel. Whole
+numbers are the middle of pixels there, for OME-Zarr.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
     down, right = (list(dimensions)[dimension] for dimension in picture.dimensions)
     lengths[down] *= rows
     lengths[right] *= columns
-    middle = {name: length / 2 for name, length in lengths.items()}
-    middle |= {slider["name"]: slider["start"] + 0.5 for slider in describe_picture(picture)["sliders"]}
+    middle = {name: (length - 1) / 2 for name, length in lengths.items()}
+    middle |= {slider["name"]: slider["start"] for slider in describe_picture(picture)["sliders"]}
     shown = [name for name in dimensions if not name.endswith("'")]
     return {
         "dimensions": {name: dimensions[name] for name in shown},
@@ -179,7 +180,7 @@ def _segmentation(view: ImageView, name: str, source: list[dict[str, Any]]) -> d
 def _local(view: ImageView, channel: int) -> dict[str, Any]:
     """Return which channel a layer shows, of an image that has several."""
     names = [f"{axis.name}'" for axis in view.axes if axis.type == "channel"]
-    return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel + 0.5]} if names else {}
+    return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel]} if names else {}
 
 
 def _dimensions(view: ImageView) -> dict[str, list[float | str]]:

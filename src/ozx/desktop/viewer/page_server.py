@@ -16,6 +16,8 @@ from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import UsageError
+from ozx.images.raster import encode_png
+from ozx.images.thumbnail import draw_thumbnail
 
 __all__ = ["PageServer"]
 
@@ -38,6 +40,8 @@ _SAFE = {
 }
 # Tiles decoded at once: more only make each of them later.
 _AT_ONCE = 4
+# Longest side of the picture that is sent to browsers that cannot draw.
+_STILL = 1024
 _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "nobody waits for this any more")
 
 
@@ -87,6 +91,7 @@ class PageServer:
             "tile": self._tile,
             "contrast": self._contrast,
             "values": self._values,
+            "still": self._still,
         }
         if name not in makers:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
@@ -140,6 +145,11 @@ class PageServer:
         if picture.view.is_label:
             told["properties"] = [picture.view.display.properties.get(value) for value in values]
         return json_answer(told)
+
+    def _still(self, _: Request) -> Answer:
+        """Return what a browser shows that cannot draw."""
+        with self._turns:
+            return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
 
     def _picture(self, query: dict[str, str]) -> Picture:
         path = query.get("path", "")

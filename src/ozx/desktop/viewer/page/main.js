@@ -11,7 +11,7 @@ import { Readout } from "./readout.js";
 import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
 import { setState, Viewer } from "./viewer.js";
 
-const NO_WEBGL = `This browser cannot draw here: it has no WebGL 2, or it is switched off.
+const NO_WEBGL = `A still picture: this browser has no WebGL 2, or it is switched off.
 
 Any current Firefox, Chrome, Edge or Safari has it; in their settings it belongs to "hardware acceleration" or "graphics".
 Without it: ozx view --with napari.`;
@@ -35,7 +35,9 @@ async function start() {
   const viewer = new Viewer(byId("picture"), file.tile, (event, error) => events[event](error));
   if (!viewer.canDraw) {
     say(NO_WEBGL);
-    setState("failed");
+    const still = byId("still");
+    still.onload = still.onerror = () => setState("failed");
+    Object.assign(still, { src: "api/still", hidden: false });
     return;
   }
   const open = async (source, isAlike) => {
