@@ -34,19 +34,22 @@ def missing_programs() -> list[str]:
 
 
 class Browser:
-    """One session of a browser."""
+    """One session of a browser.
 
-    def __init__(self, driver: str, *arguments: str) -> None:
-        options = {"binary": shutil.which("chromium"), "args": [*OPTIONS, *arguments]}
+    `loading` is for what `open` waits: ``normal``, or ``eager``; without `listens` no requests are written down.
+    """
+
+    def __init__(self, driver: str, *arguments: str, loading: str = "normal", listens: bool = True) -> None:
         wanted = {
-            "alwaysMatch": {
-                "goog:chromeOptions": options,
-                "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            }
+            "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": [*OPTIONS, *arguments]},
+            "goog:loggingPrefs": {"browser": "ALL"} | ({"performance": "ALL"} if listens else {}),
+            "pageLoadStrategy": loading,
         }
         self._driver = driver
         self._session = ""
-        self._session = f"/session/{self._ask('POST', '/session', {'capabilities': wanted})['sessionId']}"
+        self._session = (
+            f"/session/{self._ask('POST', '/session', {'capabilities': {'alwaysMatch': wanted}})['sessionId']}"
+        )
         self._ask("POST", "/window/rect", {"width": 900, "height": 700})
 
     def _ask(self, method, path, body=None):
