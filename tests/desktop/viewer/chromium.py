@@ -28,6 +28,10 @@ OPTIONS = (
 )
 
 
+# What headless Chromium takes of a window for itself.
+FRAME = 143
+
+
 def missing_programs() -> list[str]:
     """Return which of the programs needed are not installed."""
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
@@ -50,7 +54,7 @@ class Browser:
         self._session = (
             f"/session/{self._ask('POST', '/session', {'capabilities': {'alwaysMatch': wanted}})['sessionId']}"
         )
-        self._ask("POST", "/window/rect", {"width": 900, "height": 700})
+        self.resize(900, 557)
 
     def _ask(self, method, path, body=None):
         data = None if method != "POST" else json.dumps(body or {}).encode()
@@ -62,6 +66,10 @@ class Browser:
         except urllib.error.HTTPError as error:
             with error:
                 raise AssertionError(json.load(error)["value"]["message"]) from None
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page so many pixels."""
+        self._ask("POST", "/window/rect", {"width": width, "height": height + FRAME})
 
     def open(self, url: str) -> None:
         """Load a page."""

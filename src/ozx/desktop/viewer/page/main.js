@@ -11,14 +11,15 @@ import { Readout } from "./readout.js";
 import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
 import { setState, Viewer } from "./viewer.js";
 
-const NO_WEBGL = `A still picture: this browser has no WebGL 2, or it is switched off.
-
+const NO_WEBGL = `This is a still picture: the browser has no WebGL 2, or it is switched off.
 Any current Firefox, Chrome, Edge or Safari has it; in their settings it belongs to "hardware acceleration" or "graphics".
-Without it: ozx view --with napari.`;
+ozx view --with napari needs no browser.`;
+const GONE = "ozx view has ended. This window can be closed.";
 
 function say(text) {
-  byId("message").textContent = text ?? "";
-  byId("message").hidden = !text;
+  const message = byId("message");
+  message.querySelector("p").textContent = text ?? "";
+  message.hidden = !text;
 }
 
 function complain(error) {
@@ -27,7 +28,12 @@ function complain(error) {
 }
 
 async function start() {
-  stayAlive((isThere) => say(isThere ? null : "ozx view has ended. This window can be closed."));
+  byId("message").querySelector("button").onclick = () => say(null);
+  let wasThere = true;
+  stayAlive((isThere) => {
+    if (isThere !== wasThere) say(isThere ? null : GONE);
+    wasThere = isThere;
+  });
   const file = await askFile();
   document.title = `${file.name} – ozx`;
   byId("title").textContent = file.name;
@@ -35,6 +41,7 @@ async function start() {
   const viewer = new Viewer(byId("picture"), file.tile, (event, error) => events[event](error));
   if (!viewer.canDraw) {
     say(NO_WEBGL);
+    byId("metadata").hidden = byId("help").hidden = true;
     const still = byId("still");
     still.onload = still.onerror = () => setState("failed");
     Object.assign(still, { src: "api/still", hidden: false });

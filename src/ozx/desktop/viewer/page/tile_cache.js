@@ -3,7 +3,7 @@
 /**
  * @param load  `(tile, signal) => Promise<{bytes, …}>`; what it gives is kept
  * @param free  gives back what `load` gave
- * @param onChange  called when a tile came or failed
+ * @param onChange  called when a tile came, or failed, with the error then
  */
 export class TileCache {
   constructor({ load, free, onChange, capacity, atOnce = 4 }) {
@@ -66,6 +66,7 @@ export class TileCache {
 
   async #start(tile) {
     const abort = new AbortController();
+    let failure;
     this.loading.set(tile.key, abort);
     try {
       const loaded = await this.load(tile, abort.signal);
@@ -77,10 +78,11 @@ export class TileCache {
     } catch (error) {
       if (abort.signal.aborted) return;
       this.failed.set(tile.key, error);
+      failure = error;
     }
     this.loading.delete(tile.key);
     this.#next();
-    this.onChange();
+    this.onChange(failure);
   }
 
   #keep(key, loaded) {

@@ -190,8 +190,7 @@ export class Viewer {
         return { texture: this.renderer.tileTexture(samples, told.samples, columns, rows), bytes: samples.byteLength };
       },
       free: ({ texture }) => this.renderer.freeTexture(texture),
-      onChange: () => {
-        const [error] = this.cache.failed.values();
+      onChange: (error) => {
         if (error) this.onEvent("failed", error);
         this.changed();
       },
