@@ -10,10 +10,12 @@ import urllib.request
 from contextlib import contextmanager
 
 import pytest
+import zarr
 from hierarchies import FIXTURES
 from packed import pack_tree
 
 from ozx.cli.app import run
+from ozx.desktop.viewer import viewing
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
@@ -91,6 +93,33 @@ def test_directories_are_shown(tmp_path):
 def test_directories_that_hold_no_images(tmp_path, capsys):
     assert run(["view", str(tmp_path), "--no-browser"]) == 1
     assert "neither zarr.json nor .zgroup" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("viewer", ["page", "neuroglancer"])
+def test_hierarchies_that_hold_no_images(tmp_path, capsys, monkeypatch, viewer):
+    monkeypatch.setattr(viewing, "find_client", lambda: str(tmp_path))
+    zarr.create_group(tmp_path / "a.zarr", attributes={"ome": {"version": "0.5"}})
+    assert run(["view", str(tmp_path / "a.zarr"), "--no-browser", "--with", viewer]) == 1
+    assert "expected OME-Zarr images, found none" in capsys.readouterr().err
+
+
+def test_napari_leaves_directories_to_others(capsys):
+    assert run(["view", str(IMAGE), "--with", "napari"]) == 2
+    assert "found a directory" in capsys.readouterr().err
+
+
+def test_without_a_screen_it_is_said(path, capsys, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(viewing.Presence, "wait_for_ever", interrupt)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert run(["view", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("http://127.0.0.1:")
+    assert "no screen here" in captured.err
 
 
 def test_directories_are_served_by_others(capsys):

@@ -11,7 +11,7 @@ __all__ = ["command"]
 
 @click.command("serve")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
 @click.option("--cors", metavar="ORIGIN", help="Let pages of this origin read the files: https://example.org, or '*'.")
 def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     """Serve .ozx files to programs on this computer that read URLs.

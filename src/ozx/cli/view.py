@@ -11,8 +11,10 @@ __all__ = ["command"]
 
 
 @click.command("view")
-@click.argument("path", metavar="FILE|URL", type=click.Path())
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
+@click.argument("path", metavar="FILE|DIR|URL", type=click.Path())
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one."
+)
 @click.option("--no-browser", is_flag=True, help="Print the page's URL and serve it until an interrupt (Ctrl-C).")
 @click.option(
     "--with",
@@ -20,16 +22,16 @@ __all__ = ["command"]
     type=click.Choice(["page", "neuroglancer", "napari"]),
     default="page",
     show_default=True,
-    help="What shows it.",
+    help="What shows it: our page, that of the extra neuroglancer, or napari.",
 )
 def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
-    """Show an .ozx file in a window.
+    """Show an .ozx file or an OME-Zarr directory in a window.
 
     The page is served on this computer only, at an address nobody can guess, and can read nothing but FILE. It needs a
     browser with WebGL 2, and opens as a window of its own where that is Chromium or one of its family. The command
     ends when the window is closed.
 
-    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/B/2/0.
+    FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
 
     \b
     Examples:
@@ -50,7 +52,8 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
     from ozx.desktop.viewer.windows import open_window  # noqa: PLC0415
 
     try:
-        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, tell=_tell)
+        tell = _tell if no_browser else _tell_unopened
+        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, tell=tell)
     except KeyboardInterrupt:
         say("closed")
 
@@ -58,3 +61,8 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
 def _tell(url: str) -> None:
     click.echo(url)  # click flushes: whoever waits for the line gets it
     say("Open this address in a browser on this computer; Ctrl-C ends.")
+
+
+def _tell_unopened(url: str) -> None:
+    say("There is no screen here, or no browser that could be started.")
+    _tell(url)

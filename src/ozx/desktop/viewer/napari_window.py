@@ -18,7 +18,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
     ResourceError
         napari, or a Qt binding for it, is not installed.
     UsageError
-        It is a URL or a node, which napari's viewer does not take.
+        It is a URL or a node, which napari's viewer does not take, or a directory, which our reader leaves to others.
     """
     location = parse_location(path)
     if location.is_remote or location.node:
@@ -26,6 +26,12 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
             "expected a file on the disk, as napari asks for; got a URL or a node in a file",
             path=printable_location(path),
             hint="docs/napari.md says how a node is shown; ozx view without --with shows both.",
+        )
+    if os.path.isdir(location.path):
+        raise UsageError(
+            "expected an .ozx file, as our reader for napari does; found a directory",
+            path=location.path,
+            hint="Pack it, or show it by ozx view without --with.",
         )
     try:
         import napari  # noqa: PLC0415 (an extra)

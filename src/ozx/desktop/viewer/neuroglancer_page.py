@@ -85,6 +85,10 @@ class NeuroglancerServer:
         self.gate = Gate()
         self.presence = Presence()
 
+    def check(self) -> None:
+        """Raise `FormatError` or `UnsupportedError` where there is nothing to show."""
+        make_state(self._pictures, "")
+
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request; 404 without the token."""
         rest = self.gate.enter(request)

@@ -74,6 +74,10 @@ class PageServer:
         self._turns = threading.Semaphore(_AT_ONCE)
         self._opening = threading.Lock()
 
+    def check(self) -> None:
+        """Raise `FormatError` where there is nothing to show."""
+        describe_file(self.pictures, self.name)
+
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request; 404 without the token."""
         rest = self.gate.enter(request)

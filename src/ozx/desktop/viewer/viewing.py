@@ -14,7 +14,7 @@ from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.windows import open_window
-from ozx.errors import ResourceError
+from ozx.errors import OzxError, ResourceError
 from ozx.flow.location import Location, parse_location, printable_location
 from ozx.store.opening import opened_hierarchy
 
@@ -33,6 +33,9 @@ class ServedPage(Protocol):
 
     gate: Gate
     presence: Presence
+
+    def check(self) -> None:
+        """Raise what there is to say of a file that cannot be shown."""
 
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request."""
@@ -75,6 +78,10 @@ def page_serving(
             page = PageServer(group, printable_location(path), identity)
         else:
             page = NeuroglancerServer(group, client, identity)
+        try:
+            page.check()
+        except OzxError as error:
+            raise error.at(printable_location(path)) from None
         with serving(LoopbackServer(page.respond, port)) as server:
             yield server, page
 
