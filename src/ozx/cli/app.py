@@ -31,7 +31,6 @@ COMMANDS = {
     "recover": "Save what is left of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "associate": "Have a double-click on an .ozx file open it.",
-    "view": "Show an .ozx file in a window.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
     "rules": "Explain what a finding means and how to mend it.",

@@ -17,7 +17,6 @@
     The program behind it where no terminal shows what went wrong: Windows and macOS.
 ``media_type``, ``icons``
     What a file is called, and how it looks.
-"""What a desktop needs beside the commands: a window that shows an image.
-
-viewer/    the page and its server, other programs' windows, and files served to programs that read by URL
+``viewer``
+    What opens: a page and its server, other programs' windows, files for programs that read by URL.
 """
