@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -352,31 +356,35 @@ def test_a_browser_without_webgl_shows_a_still_picture(start, tmp_path):
         session.open("about:blank")
 
 
-@pytest.mark.parametrize("leave", ["close the window", "go elsewhere"])
-def test_the_server_ends_with_the_page(start, tmp_path, leave):
+def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
-    session, urls = start(), []
-    came = threading.Event()
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{told}"\n')
+    browser.chmod(0o700)
+    session = start()
+    environment = os.environ | {"BROWSER": f"{browser} %s", "DISPLAY": ":0"}
+    with subprocess.Popen([sys.executable, "-m", "ozx", "view", path], env=environment, text=True) as process:
+        session.show(told.read_text())
+        session.show(session.run("return location.href"))
+        assert process.poll() is None
+        session.close()
+        assert process.wait(30) == 0
 
-    def open_window(url):
-        urls.append(url)
-        came.set()
-        return True
 
-    options = {"browser": open_window, "tell": urls.append}
+def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    urls = queue.Queue()
+    options = {"browser": lambda url: urls.put(url) is None, "tell": urls.put}
     server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
     server.start()
-    assert came.wait(30)
-    session.show(urls[0])
-    session.show(session.run("return location.href"))  # loaded anew: it goes on
-    assert server.is_alive()
-    if leave == "go elsewhere":
-        session.open("about:blank")
-    else:
-        session.close()
+    url = urls.get(timeout=30)
+    browser.show(url)
+    browser.open("about:blank")
     server.join(30)
     assert not server.is_alive()
-    port = int(urls[0].split(":")[2].partition("/")[0])
+    port = int(url.split(":")[2].partition("/")[0])
     with socket.socket() as connection:
         assert connection.connect_ex(("127.0.0.1", port)) != 0
 
