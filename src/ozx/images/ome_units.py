@@ -33,7 +33,7 @@ _PREFIXES = {
 # OME-XML 2016-06, "UnitsLength" and "UnitsTime".
 _LENGTHS = {
     **{f"{symbol}m": f"{prefix}meter" for symbol, prefix in _PREFIXES.items()},
-    "Å": "angstrom",
+    **dict.fromkeys(["\u00c5", "\u212b"], "angstrom"),
     "in": "inch",
     "ft": "foot",
     "yd": "yard",

@@ -123,6 +123,12 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
             return _read_images(path, file, document, text, options, said)
     except OzxError as error:
         raise error.at(path) from None
+    except OSError:
+        raise
+    except Exception as error:
+        # Tags that contradict each other: tifffile divides by zero, or takes a tuple for a number.
+        problem = f"the tags of the file cannot be understood: {type(error).__name__}: {error}"
+        raise FormatError(problem, path=path) from error
 
 
 @lru_cache(maxsize=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ __all__ = ["FileSet", "SegmentReader", "check_decodable"]
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
+# Decoded: nobody has the memory for what a damaged tag may claim.
+_LARGEST_SEGMENT = 8 << 30
 
 
 class FileSet:
@@ -127,9 +130,11 @@ class SegmentReader:
         else:
             self._word = "strip"
             block = (1, min(keyframe.rowsperstrip, height), width)
-        if min(block) <= 0:
-            raise FormatError(f"page {keyframe.index}: expected {self._word}s with pixels; they are {block} long")
         self.lengths = (1, *block, samples)
+        size = prod(self.lengths) * np.dtype(keyframe.dtype).itemsize
+        if not 0 < size <= _LARGEST_SEGMENT or 0 in keyframe.shaped:
+            found = f"{'×'.join(map(str, block))} pixels in one of {'×'.join(map(str, keyframe.shaped))}"
+            raise FormatError(f"page {keyframe.index}: expected {self._word}s of at most 8 GiB; found {found}")
         self.grid = (separate, -(-depth // block[0]), -(-height // block[1]), -(-width // block[2]), 1)
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
