@@ -15,8 +15,10 @@ from range_server import serving
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.images.thumbnail import make_thumbnail_bytes
+from ozx.images.raster import encode_png
+from ozx.images.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
+from ozx.store.opening import opened_hierarchy
 
 
 @pytest.fixture
@@ -30,13 +32,18 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache" / "thumbnails"
 
 
+def drawn(path, size):
+    with opened_hierarchy(path) as group:
+        return encode_png(draw_thumbnail(group, size).pixels)
+
+
 def test_a_png(cells, tmp_path):
     out = tmp_path / "cells.png"
     result = thumbnail(cells, out, size=128)
     assert result == ThumbnailResult(str(cells), str(out), 128, 128, "", "1", ())
     image = read_picture(out)
     assert (image.format, image.mode, image.size, image.info) == ("PNG", "RGB", (128, 128), {})
-    assert out.read_bytes() == make_thumbnail_bytes(cells, size=128)
+    assert out.read_bytes() == drawn(cells, 128)
     assert [path for path in tmp_path.iterdir() if "ozx-tmp" in path.name] == []
 
 
@@ -89,7 +96,7 @@ def test_a_url(cells, tmp_path):
     pytest.importorskip("obstore")
     with serving(cells.read_bytes()) as server:
         thumbnail(server.url, tmp_path / "a.png", size=64)
-    assert (tmp_path / "a.png").read_bytes() == make_thumbnail_bytes(cells, size=64)
+    assert (tmp_path / "a.png").read_bytes() == drawn(cells, 64)
 
 
 def test_an_existing_picture(cells, tmp_path):

@@ -32,6 +32,7 @@ __all__ = ["command"]
 )
 @click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
 @click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
+@click.option("--thumbnail", is_flag=True, help="Put a small picture into each file, for file managers and web pages.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -48,6 +49,7 @@ def command(
     shards: str,
     chunks: str | None,
     codec: str | None,
+    thumbnail: bool,
     no_sync: bool,
     as_json: bool,
     quiet: bool,
@@ -77,6 +79,7 @@ def command(
         "shards": shards,
         "chunks": chunks,
         "codec": codec,
+        "thumbnail": thumbnail,
         "sync": not no_sync,
     }
     with progress_bar(quiet=quiet or as_json) as progress:

@@ -33,6 +33,7 @@ _WORDS = {
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
+@click.option("--thumbnail", is_flag=True, help="Put a small picture into OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back from the disk and compare every value.")
 @click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
@@ -49,6 +50,7 @@ def command(
     chunks: str | None,
     codec: str | None,
     keep_numcodecs: bool,
+    thumbnail: bool,
     verify: bool,
     force: bool,
     no_sync: bool,
@@ -77,6 +79,7 @@ def command(
             chunks=chunks,
             codec=codec,
             keep_numcodecs=keep_numcodecs,
+            thumbnail=thumbnail,
             verify=verify,
             force=force,
             sync=not no_sync,

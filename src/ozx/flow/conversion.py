@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from heapq import merge
+from itertools import filterfalse
 from typing import Literal
 
 from ozx.errors import FormatError
@@ -88,6 +89,7 @@ class Conversion:
         self._source = source
         self._changed = changed
         self._is_upgrade = is_upgrade
+        self._added: dict[str, Entry] = {}
         self.arrays = arrays
         self.notes = list(notes)
         self.metadata: Mapping[str, bytes] = _Metadata(source, changed, is_upgrade=is_upgrade)
@@ -109,10 +111,15 @@ class Conversion:
         """Return about how many bytes will be written: those of the source."""
         return sum(map(self._source.size, self._source.iter_keys()))
 
-    def iter_metadata(self) -> Iterator[Entry]:
-        """Yield the metadata, root first, then breadth-first."""
+    def add(self, entry: Entry) -> None:
+        """Have an entry written right after the metadata; it takes the place of what has the same key in the source."""
+        self._added[entry.key] = entry
+
+    def iter_head(self) -> Iterator[Entry]:
+        """Yield the metadata, root first, then breadth-first; then what was added."""
         for key, value in self.metadata.items():
             yield Entry(key, (BytesPart(value),))
+        yield from self._added.values()
 
     def iter_data(self, executor: Executor, jobs: int) -> Iterator[Entry]:
         """Yield everything else in hierarchy order.
@@ -128,6 +135,8 @@ class Conversion:
         keys: Iterable[str] = self._source.iter_keys()
         if self._is_upgrade:
             keys = (key for key in keys if not is_legacy_metadata_key(key))
+        if self._added:
+            keys = filterfalse(self._added.__contains__, keys)
         for group in iter_key_groups(keys, layouts):
             if group.path is None:
                 yield from map(self._source.entry, group.others)

@@ -57,13 +57,13 @@ def write_archive(conversion: Conversion, descriptor: int, workers: Workers, pro
         A value is damaged or changed while it was read; the file is not to be used then.
     """
     writer = ArchiveWriter(descriptor)
-    archive_sink.write_entries(writer, conversion.iter_metadata(), progress)
+    archive_sink.write_entries(writer, conversion.iter_head(), progress)
     data = conversion.iter_data(workers.executor, workers.jobs)
     if fast_assembling.is_available():
         fast_assembling.write_entries(writer, data, progress, workers.jobs)
     else:
         archive_sink.write_entries(writer, data, progress)
-    # RFC-9 (R2): jsonFirst is true as `iter_metadata` comes first, breadth-first.
+    # RFC-9 (R2): jsonFirst is true as `iter_head` comes first, breadth-first.
     size = writer.finish(make_comment(conversion.version, json_first=True))
     return writer.directory.entries, size
 
@@ -88,7 +88,7 @@ def check_archive(conversion: Conversion, path: str, workers: Workers, progress:
 
 def iter_entries(conversion: Conversion, workers: Workers) -> Iterator[Entry]:
     """Yield all entries of a converted hierarchy in the order of an archive."""
-    yield from conversion.iter_metadata()
+    yield from conversion.iter_head()
     yield from conversion.iter_data(workers.executor, workers.jobs)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ozx.flow.conversion_sink import Workers, check_archive, iter_entries, write_archive
 from ozx.flow.converting import convert
 from ozx.flow.directory_source import DirectorySource
+from ozx.flow.entry import Entry
 from ozx.flow.listing import Listing
 from ozx.flow.verification import has_same_entries
 from ozx.hierarchy.layout_choice import LayoutChoice
@@ -52,6 +53,10 @@ class ConvertedContent:
     def notes(self) -> tuple[str, ...]:
         """What is not plainly the same as in the source, as sentences; complete when all is written."""
         return self._conversion.all_notes()
+
+    def add(self, entry: Entry) -> None:
+        """Have an entry written right after the metadata; it takes the place of a file of the same key."""
+        self._conversion.add(entry)
 
     def count_bytes(self) -> int:
         """Return about how many bytes will be written."""

@@ -95,6 +95,12 @@ class Listing:
         """The files of each folder, by prefix."""
         return {folder.prefix: folder.names for folder in self.folders}
 
+    def drop(self, key: str) -> None:
+        """Leave out a key that is no metadata, where there is one."""
+        for folder in self.folders:
+            if key.startswith(folder.prefix) and (name := key[len(folder.prefix) :]) in folder.names:
+                folder.names.remove(name)
+
     def iter_keys(self) -> Iterator[str]:
         """Yield all keys in the order of the archive."""
         yield from self.metadata

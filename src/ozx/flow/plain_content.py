@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.flow import fast_packing
 from ozx.flow.archive_sink import write_entries
 from ozx.flow.directory_source import MetadataFiles, iter_entries
+from ozx.flow.entry import Entry
 from ozx.flow.listing import Listing
 from ozx.hierarchy.comment import make_comment
 from ozx.progress import Progress
@@ -27,6 +29,7 @@ class PlainContent:
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
         self._metadata = MetadataFiles(listing)
+        self._added: list[Entry] = []
 
     @property
     def metadata(self) -> Mapping[str, bytes]:
@@ -43,8 +46,10 @@ class PlainContent:
         """What is not plainly the same as in the source: nothing."""
         return ()
 
-    def __len__(self) -> int:
-        return len(self._listing)
+    def add(self, entry: Entry) -> None:
+        """Have an entry written right after the metadata; it takes the place of a file of the same key."""
+        self._listing.drop(entry.key)
+        self._added.append(entry)
 
     def count_bytes(self) -> int:
         """Return about how many bytes will be written."""
@@ -52,22 +57,28 @@ class PlainContent:
 
     def is_in(self, archive: str) -> bool:
         """Tell whether `archive` is a sound archive with these keys and sizes."""
-        from ozx.flow.verification import has_same_keys  # noqa: PLC0415 (numpy, which plain packing needs not)
+        from ozx.flow.verification import has_same_entries  # noqa: PLC0415 (numpy, which plain packing needs not)
 
-        return has_same_keys(archive, self._listing)
+        return has_same_entries(archive, self._iter_entries())
 
     def write(self, descriptor: int, version: str, progress: Progress) -> tuple[int, int]:
         """Write an archive into the empty file `descriptor`; return its number of entries and of bytes."""
         writer = ArchiveWriter(descriptor)
-        write_entries(writer, self._metadata.iter_entries(), progress)
+        write_entries(writer, chain(self._metadata.iter_entries(), self._added), progress)
         if fast_packing.is_available():
             fast_packing.write_files(writer, self._listing.root, self._listing.folders, progress)
         else:
             write_entries(writer, iter_entries(self._listing, self._listing.folders), progress)
-        return len(self), writer.finish(make_comment(version, json_first=True))
+        size = writer.finish(make_comment(version, json_first=True))
+        return writer.directory.entries, size
 
     def verify(self, archive: str, progress: Progress) -> None:
         """Read `archive` back and compare every value; `ResourceError` where one differs."""
-        from ozx.flow.verification import check_same_values  # noqa: PLC0415 (numpy)
+        from ozx.flow.verification import check_same_entries  # noqa: PLC0415 (numpy)
 
-        check_same_values(archive, self._listing, progress)
+        check_same_entries(archive, self._iter_entries(), progress)
+
+    def _iter_entries(self) -> Iterator[Entry]:
+        from ozx.flow.verification import iter_files  # noqa: PLC0415 (numpy)
+
+        return chain(self._added, iter_files(self._listing))

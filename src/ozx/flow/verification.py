@@ -13,12 +13,7 @@ from ozx.flow.entry import Entry, FilePart
 from ozx.flow.listing import Listing
 from ozx.progress import Progress
 
-__all__ = ["check_same_entries", "check_same_values", "has_same_entries", "has_same_keys"]
-
-
-def has_same_keys(archive: str, listing: Listing) -> bool:
-    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `listing`."""
-    return has_same_entries(archive, _iter_files(listing))
+__all__ = ["check_same_entries", "has_same_entries", "iter_files"]
 
 
 def has_same_entries(archive: str, entries: Iterable[Entry]) -> bool:
@@ -30,17 +25,6 @@ def has_same_entries(archive: str, entries: Iterable[Entry]) -> bool:
     except OzxError:
         return False
     return all(sizes.pop(entry.key, None) == entry.size for entry in entries) and not sizes
-
-
-def check_same_values(archive: str, listing: Listing, progress: Progress) -> None:
-    """Read the file at `archive` back, from the disk where the system can be asked to, and compare every value.
-
-    Raises
-    ------
-    ResourceError
-        A key is missing or a value differs: memory, disk or network damaged it.
-    """
-    check_same_entries(archive, _iter_files(listing), progress)
 
 
 def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progress) -> None:
@@ -75,7 +59,8 @@ def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progres
         source.close()
 
 
-def _iter_files(listing: Listing) -> Iterator[Entry]:
+def iter_files(listing: Listing) -> Iterator[Entry]:
+    """Yield the files of a directory as entries, metadata first."""
     for key in listing.iter_keys():
         path = listing.path(key)
         yield Entry(key, (FilePart(path, os.stat(path).st_size),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +17,12 @@ from ozx.images.planes import choose_plane, read_planes
 from ozx.images.raster import encode_png, fit_size, resize
 from ozx.images.render import overlay, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.opening import opened_hierarchy
 
-__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_bytes", "make_thumbnail_entry"]
+__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry"]
 
 #: Where a thumbnail stands in an archive. RFC-9 (R2, 2026-04-20) has no word about entries that are not Zarr.
 THUMBNAIL_KEY = "Thumbnails/thumbnail.png"
+_EMBEDDED_SIZE = 256
 
 
 @dataclass(frozen=True)
@@ -87,48 +86,24 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     )
 
 
-def make_thumbnail_entry(path: str | os.PathLike[str]) -> Entry:
+def make_thumbnail_entry(group: zarr.Group) -> Entry:
     """Return the entry that carries a hierarchy's thumbnail inside its own archive, right after the metadata.
 
+    Of the same pixels it is always the same PNG file, 256 pixels on its longest side.
+
     Raises
     ------
-    UnsupportedError, FormatError, OSError
-        As `make_thumbnail_bytes`.
+    UnsupportedError, FormatError
+        As `draw_thumbnail`.
 
     Examples
     --------
-    >>> make_thumbnail_entry("cells.ome.zarr").key
+    >>> from ozx.store.opening import opened_hierarchy
+    >>> with opened_hierarchy("cells.ozx") as cells:
+    ...     make_thumbnail_entry(cells).key
     'Thumbnails/thumbnail.png'
     """
-    return Entry(THUMBNAIL_KEY, (BytesPart(make_thumbnail_bytes(path)),))
-
-
-def make_thumbnail_bytes(path: str | os.PathLike[str], *, size: int = 256) -> bytes:
-    """Return a PNG file with a picture of a hierarchy; of the same pixels always the same bytes.
-
-    Parameters
-    ----------
-    path
-        An ``.ozx`` file, a node in one, or a directory.
-    size
-        The longest side in pixels.
-
-    Raises
-    ------
-    UnsupportedError
-        There is no image, or none of which a picture can be made.
-    FormatError
-        It is no hierarchy, or a broken one.
-    OSError
-        There is nothing, or it cannot be read.
-
-    Examples
-    --------
-    >>> make_thumbnail_bytes("cells.ome.zarr") == make_thumbnail_bytes("cells.ozx")
-    True
-    """
-    with opened_hierarchy(path) as group:
-        return encode_png(draw_thumbnail(group, size).pixels)
+    return Entry(THUMBNAIL_KEY, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
 
 
 def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
 from ozx.atomic import check_target, remove_tree, replacing_file
-from ozx.errors import FormatError, OzxError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.checksum import sha256_of, write_checksum_file
+from ozx.flow.entry import Entry
 from ozx.flow.listing import list_directory
 from ozx.flow.location import given_path
 from ozx.flow.plain_content import PlainContent
@@ -92,6 +93,7 @@ class _Content(Protocol):
     def legacy_keys(self) -> Sequence[str]: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
+    def add(self, entry: Entry) -> None: ...
     def count_bytes(self) -> int: ...
     def is_in(self, archive: str) -> bool: ...
     def write(self, descriptor: int, version: str, progress: Progress) -> tuple[int, int]: ...
@@ -105,6 +107,7 @@ class _Options:
     remove_source: bool
     checksum: str | None
     resume: bool
+    thumbnail: bool
     sync: bool
     layout: LayoutWish
 
@@ -127,6 +130,7 @@ def pack(
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
+    thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
@@ -152,6 +156,9 @@ def pack(
         Do nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's.
     shards, chunks, codec
         Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
+    thumbnail
+        Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
+        made, a note says why.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -172,7 +179,9 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync, (shards, chunks, codec))
+    options = _Options(
+        force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
+    )
     options.check()
     root = _root(source)
     target = default_output(root) if out is None else given_path(out)
@@ -192,6 +201,7 @@ def pack_many(
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
+    thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackManyResult:
@@ -205,7 +215,7 @@ def pack_many(
         The folder for the files, made when it is missing; by default each file goes beside its source.
     jobs
         How many sources are packed at the same time, by threads.
-    force, verify, remove_source, checksum, resume, shards, chunks, codec, sync, progress
+    force, verify, remove_source, checksum, resume, shards, chunks, codec, thumbnail, sync, progress
         As for `pack`.
 
     Raises
@@ -213,7 +223,9 @@ def pack_many(
     UsageError
         Two sources would become the same file, or options contradict each other; nothing is packed then.
     """
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, sync, (shards, chunks, codec))
+    options = _Options(
+        force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
+    )
     options.check()
     roots = [_root(source) for source in sources]
     targets = [default_output(root, None if out_dir is None else given_path(out_dir)) for root in roots]
@@ -294,6 +306,8 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
 
 def _pack_content(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
     root, target = result.source, result.path
+    if options.thumbnail:
+        result = replace(result, notes=_add_thumbnail(root, content))
     if options.resume and os.path.exists(target):
         if not content.is_in(target):
             if not options.force:
@@ -312,6 +326,19 @@ def _pack_content(result: PackResult, content: _Content, options: _Options, prog
     return result
 
 
+def _add_thumbnail(root: str, content: _Content) -> tuple[str, ...]:
+    """Have a picture of the hierarchy written with it; returns what is to be said where none can be made."""
+    from ozx.images.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
+    from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+    try:
+        with opened_hierarchy(root) as group:
+            content.add(make_thumbnail_entry(group))
+    except (FormatError, UnsupportedError) as error:
+        return (f"no thumbnail: {error.message}",)
+    return ()
+
+
 def _finish_skipped(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
     """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
     if options.verify:
@@ -323,7 +350,7 @@ def _finish_skipped(result: PackResult, content: _Content, options: _Options, pr
         status="skipped",
         entries=_count_entries(result.path),
         bytes=os.stat(result.path).st_size,
-        notes=content.notes,
+        notes=(*result.notes, *content.notes),
         verified=options.verify,
         source_removed=options.remove_source,
     )
@@ -349,7 +376,7 @@ def _write(result: PackResult, content: _Content, version: str, options: _Option
         result,
         entries=entries,
         bytes=size,
-        notes=(*_notes(entries, result.path), *content.notes, *swept),
+        notes=(*result.notes, *_notes(entries, result.path), *content.notes, *swept),
         sha256=digest,
         verified=options.verify,
     )

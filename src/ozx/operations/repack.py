@@ -11,10 +11,11 @@ from itertools import islice
 from typing import Any
 
 from ozx.atomic import check_target, replacing_directory, replacing_file
-from ozx.errors import FormatError, OzxError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
+from ozx.flow.mended_source import MendedSource
 from ozx.flow.mending import open_mended
 from ozx.flow.target import check_place
 from ozx.hierarchy.layout_choice import LayoutChoice
@@ -103,6 +104,7 @@ def repack(
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
     keep_numcodecs: bool = False,
+    thumbnail: bool = False,
     verify: bool = False,
     force: bool = False,
     sync: bool = True,
@@ -129,6 +131,9 @@ def repack(
         Another compressor for every array: ``"zstd:3"``, ``"blosc-lz4:5"``, ``"gzip"``, ``"none"``, ….
     keep_numcodecs
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of recoding them.
+    thumbnail
+        Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
+        made, a note says why.
     verify
         Read the file back and compare every value before it gets its name.
     force
@@ -174,6 +179,8 @@ def repack(
         try:
             conversion = convert(mended, layout)
             _check_hierarchy(conversion, mended.name)
+            if thumbnail:
+                conversion.notes.extend(_add_thumbnail(mended, conversion))
             size = None if progress is NO_PROGRESS else conversion.size()
             progress.start(os.path.basename(target), size)
             if is_directory:
@@ -204,6 +211,18 @@ def repack(
             (*_notes(conversion, target, is_directory=is_directory), *_swept(swept)),
             verify,
         )
+
+
+def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:
+    """Have a picture of the source written with it; returns what is to be said where none can be made."""
+    from ozx.images.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (Pillow, slow to import)
+    from ozx.store.source_store import open_source_group  # noqa: PLC0415
+
+    try:
+        conversion.add(make_thumbnail_entry(open_source_group(mended, mended.zarr_format)))
+    except (FormatError, UnsupportedError) as error:
+        return [f"no thumbnail: {error.message}"]
+    return []
 
 
 def _check_directory(target: str, *, force: bool) -> None:

@@ -1,0 +1,114 @@
+"""``pack --thumbnail`` and ``repack --thumbnail``: a picture inside the file, right after the metadata."""
+
+import shutil
+import zipfile
+from io import BytesIO
+
+import numpy as np
+import pytest
+from hierarchies import FIXTURES, tree
+from PIL import Image
+
+import ozx
+from ozx.hierarchy.keys import is_metadata_key
+
+KEY = "Thumbnails/thumbnail.png"
+IMAGE, LEGACY, PLATE = FIXTURES / "image.ome.zarr", FIXTURES / "legacy.ome.zarr", FIXTURES / "plate.ome.zarr"
+
+
+def embedded(path):
+    """Return the picture in an archive as another program reads it, after looking at where it stands."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        data = archive.read(KEY)
+    metadata = [is_metadata_key(name) for name in names]
+    assert names.count(KEY) == 1
+    assert names.index(KEY) == sum(metadata)
+    assert all(metadata[: sum(metadata)])
+    return Image.open(BytesIO(data))
+
+
+def drawn(path, tmp_path):
+    """Return the picture that ``ozx thumbnail`` makes."""
+    return Image.open(ozx.thumbnail(path, tmp_path / "drawn.png", force=True).path)
+
+
+def assert_same_picture(found, expected):
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.parametrize("source", [IMAGE, PLATE, LEGACY], ids=["image", "plate", "legacy"])
+@pytest.mark.parametrize("shards", ["keep", "auto"])
+def test_packed_with_a_picture(tmp_path, source, shards):
+    result = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True, shards=shards, verify=True)
+    plain = ozx.pack(source, tmp_path / "plain.ozx", shards=shards)
+    assert_same_picture(embedded(result.path), drawn(source, tmp_path))
+    assert (result.entries, result.notes) == (plain.entries + 1, plain.notes)
+    assert ozx.validate(result.path).findings == ozx.validate(plain.path).findings
+    values = {key: value for key, value in archive_values(result.path).items() if key != KEY}
+    assert values == archive_values(plain.path)
+
+
+def archive_values(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_repacked_with_the_same_picture_from_anything(tmp_path):
+    packed = ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True).path
+    with zipfile.ZipFile(tmp_path / "foreign.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, value in sorted(tree(IMAGE).items(), reverse=True):
+            archive.writestr(f"wrapped/{key}", value)
+    for source in (IMAGE, packed, tmp_path / "foreign.zip"):
+        result = ozx.repack(source, tmp_path / "b.ozx", thumbnail=True, verify=True, force=True)
+        assert (tmp_path / "b.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
+        assert not any("thumbnail" in note for note in result.notes)
+    ozx.repack(packed, tmp_path / "b.ome.zarr", thumbnail=True, shards="auto")
+    assert (tmp_path / "b.ome.zarr" / KEY).read_bytes() == archive_values(packed)[KEY]
+
+
+def test_zarr_2_is_drawn_before_it_is_converted(tmp_path):
+    ozx.repack(LEGACY, tmp_path / "a.ozx", thumbnail=True)
+    assert_same_picture(embedded(tmp_path / "a.ozx"), drawn(tmp_path / "a.ozx", tmp_path))
+
+
+def test_an_old_picture_is_replaced_and_kept_without_the_option(tmp_path):
+    source = shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
+    (source / "Thumbnails").mkdir()
+    (source / KEY).write_bytes(b"old")
+    for write in (ozx.pack, ozx.repack):
+        write(source, tmp_path / "new.ozx", thumbnail=True, force=True)
+        assert embedded(tmp_path / "new.ozx").size == (256, 256)
+        write(source, tmp_path / "old.ozx", force=True)
+        assert b"".join(ozx.read_value(tmp_path / "old.ozx", KEY)) == b"old"
+
+
+def test_resume_knows_the_picture(tmp_path):
+    ozx.pack(IMAGE, tmp_path / "a.ozx")
+    with pytest.raises(ozx.UsageError, match="not the complete copy"):
+        ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True, resume=True)
+    ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True, force=True)
+    assert ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True, resume=True).status == "skipped"
+
+
+def test_without_an_image_a_note_says_so(tmp_path):
+    root = tmp_path / "empty.ome.zarr"
+    root.mkdir()
+    (root / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'
+    )
+    result = ozx.pack(root, tmp_path / "a.ozx", thumbnail=True)
+    assert [note for note in result.notes if note.startswith("no thumbnail: ")]
+    assert KEY not in archive_values(tmp_path / "a.ozx")
+    assert [note for note in ozx.repack(root, tmp_path / "b.ozx", thumbnail=True).notes if "no thumbnail" in note]
+
+
+def test_a_damaged_chunk_costs_the_picture_and_nothing_else(tmp_path):
+    source = shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
+    for chunk in source.glob("*/c/**/*"):
+        if chunk.is_file():
+            chunk.write_bytes(b"no chunk")
+    for write in (ozx.pack, ozx.repack):
+        result = write(source, tmp_path / "a.ozx", thumbnail=True, force=True)
+        assert [note for note in result.notes if note.startswith("no thumbnail: ")]
+        assert result.entries == len(tree(source))
