@@ -30,6 +30,7 @@ COMMANDS = {
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Save what is left of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
+    "associate": "Have a double-click on an .ozx file open it.",
     "rules": "Explain what a finding means and how to mend it.",
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLike", "ArraySource", "PixelSource"]
+__all__ = ["ArrayLike", "ArraySource", "Part", "PixelSource", "part_of"]
 
 Region = tuple[slice, ...]
 
@@ -80,6 +81,15 @@ class ArraySource:
         self.dtype = np.dtype(array.dtype).newbyteorder("=")
         self.grain = _grain(array)
 
+    def part(self, region: Region) -> Part:
+        """Return a block; see `part_of`."""
+        if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
+            return Part(self, region)
+        lengths = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
+        return Part(
+            ArraySource(self._array[region], self.axes), tuple(slice(0, stop - start) for start, stop in lengths)
+        )
+
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a block of the array, or fill `out` with it."""
         part = self._array[region]
@@ -92,6 +102,30 @@ class ArraySource:
             return np.ascontiguousarray(block, self.dtype)
         out[...] = block
         return out
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A block that nobody has read yet; can be pickled where its source can."""
+
+    source: PixelSource
+    region: Region
+
+    def read(self) -> NDArray[Any]:
+        """Return its pixels."""
+        return self.source.read(self.region)
+
+
+def part_of(source: PixelSource, region: Region) -> Part:
+    """Return a block of a source, with no more of an array in memory, or of a graph of dask, than the block needs.
+
+    Examples
+    --------
+    >>> part = part_of(ArraySource(np.arange(12).reshape(3, 4), ("y", "x")), (slice(1, 2), slice(0, 2)))
+    >>> part.source.shape, part.read().tolist()
+    ((1, 2), [[4, 5]])
+    """
+    return source.part(region) if isinstance(source, ArraySource) else Part(source, region)
 
 
 def _grain(array: ArrayLike) -> tuple[int, ...]:

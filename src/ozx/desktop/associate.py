@@ -1,0 +1,159 @@
+"""associate: makes .ozx known to the desktop of this user, so that a double-click opens a viewer; takes it back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.desktop.actions import Action, Doer, read_or_none
+from ozx.desktop.carrying_out import carry_out, is_in_place
+from ozx.desktop.launching import find_ozx, parse_viewer
+from ozx.desktop.record import Record
+from ozx.desktop.registry import user_registry
+from ozx.desktop.status import Status
+from ozx.desktop.systems import this_desktop
+from ozx.desktop.taking_back import take_back
+from ozx.errors import UsageError
+
+__all__ = ["Association", "associate", "association_status", "dissociate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """What was done to the desktop, or would be.
+
+    Attributes
+    ----------
+    system
+        ``linux``, ``macos`` or ``windows``.
+    command
+        What a double-click runs, before the name of the file; empty after the association was taken back.
+    record
+        The file that knows what was done.
+    written
+        Whether anything was changed: not in a dry run, and not where all is as it should be.
+    actions
+        Every change, in order.
+    notes
+        Things worth knowing, one sentence each.
+    """
+
+    system: str
+    command: tuple[str, ...]
+    record: str
+    written: bool
+    actions: tuple[Action, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx associate --json``."""
+        return {
+            "schema": 1,
+            "system": self.system,
+            "command": list(self.command),
+            "record": self.record,
+            "written": self.written,
+            "actions": [{**asdict(action), "detail": list(action.detail)} for action in self.actions],
+            "notes": list(self.notes),
+        }
+
+
+def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
+    """Have a double-click on an ``.ozx`` file open it, for this user alone: type, icon, default program, thumbnails.
+
+    All of it is done or, after an error, none. Done twice, it changes nothing; with another viewer, it replaces the
+    first. What is changed is written down, so that `dissociate` can take it back.
+
+    Parameters
+    ----------
+    viewer
+        A command line; it gets the file as its last argument. By default ``ozx view``.
+    dry_run
+        Only tell what would be done.
+
+    Raises
+    ------
+    UsageError
+        The viewer's program is not there, or it is root's work in the home directory of somebody else.
+    ResourceError
+        A program that is needed is missing, or fails.
+    FormatError, UnsupportedError
+        The record of an earlier association cannot be read.
+    OSError
+        A file cannot be written.
+    """
+    _check_home()
+    desktop = this_desktop()
+    chosen = desktop.default_viewer() if viewer is None else parse_viewer(viewer)
+    name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
+    ozx = find_ozx()
+    steps = desktop.plan(chosen, ozx, name)
+    old = _read_record(desktop.record) or Record()
+    doer = Doer(user_registry(), is_dry=dry_run)
+    is_new = not is_in_place(steps, chosen, old, doer)
+    if is_new:
+        with doer:
+            carry_out(steps, chosen, old, desktop.record, doer)
+    notes = desktop.notes(chosen, ozx)
+    if not dry_run:
+        notes = (*notes, *desktop.status().notes)
+    return Association(desktop.system, chosen, desktop.record, is_new and not dry_run, tuple(doer.actions), notes)
+
+
+def dissociate(*, dry_run: bool = False) -> Association:
+    """Take back what `associate` did: the home directory is as it was before, file by file.
+
+    Files that somebody else changed since are kept, and listed as kept.
+
+    Parameters
+    ----------
+    dry_run
+        Only tell what would be done.
+
+    Raises
+    ------
+    UsageError
+        It would be root's work in the home directory of somebody else.
+    ResourceError
+        A program that is needed fails.
+    FormatError, UnsupportedError
+        The record of what was done cannot be read.
+    OSError
+        A file cannot be written or removed.
+    """
+    _check_home()
+    desktop = this_desktop()
+    record = _read_record(desktop.record)
+    doer = Doer(user_registry(), is_dry=dry_run)
+    if record is not None:
+        with doer:
+            take_back(record, desktop.record, doer)
+    is_written = record is not None and not dry_run
+    return Association(desktop.system, (), desktop.record, is_written, tuple(doer.actions), ())
+
+
+def association_status() -> Status:
+    """Return what would open an ``.ozx`` file now.
+
+    Examples
+    --------
+    >>> association_status().system in ("linux", "macos", "windows")
+    True
+    """
+    return this_desktop().status()
+
+
+def _check_home() -> None:
+    """Refuse what ``sudo`` makes of it: files that the user cannot change any more."""
+    home = os.path.expanduser("~")
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and os.stat(home).st_uid != 0:
+        raise UsageError(
+            f"expected a home directory of root; {home} belongs to somebody else",
+            hint="Run it without sudo: it needs no administrator's rights.",
+        )
+
+
+def _read_record(path: str) -> Record | None:
+    data = read_or_none(path)
+    return None if data is None else Record.from_bytes(data, path)

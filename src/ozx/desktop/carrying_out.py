@@ -1,0 +1,202 @@
+"""Carries out the steps of an association: all of them, or none."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+from dataclasses import dataclass, field
+from xml.parsers.expat import ExpatError
+
+from ozx.desktop import key_file
+from ozx.desktop.actions import Doer, read_or_none
+from ozx.desktop.record import ChangedFile, ChangedValue, ListedItem, MadeFiles, Record, digest
+from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, Step, TellShell, WriteFile
+from ozx.desktop.taking_back import restored, take_back_files, take_back_values
+from ozx.errors import FormatError
+
+__all__ = ["carry_out", "is_in_place", "merged"]
+
+
+def carry_out(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, doer: Doer) -> None:
+    """Do what the steps say, and write the record of it to `path`.
+
+    What an `old` association has done and this one does not do is taken back. What both do keeps in the record what
+    stood there before the old one.
+    """
+    files: list[ChangedFile] = []
+    values: list[ChangedValue] = []
+    programs: list[tuple[RunProgram, _Made]] = []
+    for step in steps:
+        match step:
+            case WriteFile():
+                files.append(_write(step, old, doer))
+            case PutFirst():
+                files.append(_put_first(step, old, doer))
+            case MergePlist():
+                doer.write(step.path, merged(read_or_none(step.path), step), "change")
+            case RunProgram():
+                if step.folder is not None and not doer.is_dry:
+                    doer.make_folder(os.path.dirname(step.folder))
+                _clear(step, old, doer)
+                made = _Made(step.folder)
+                doer.on_error(made.remove)
+                doer.run(step.arguments, step.hint)
+                programs.append((step, made))
+            case SetValue():
+                values.append(_set_value(step, old, doer))
+            case TellShell():
+                doer.tell_shell()
+    own = {file.path for file in files}
+    take_back_files([file for file in old.files if file.path not in own], doer)
+    set_now = {(value.key, value.name) for value in values}
+    take_back_values([value for value in old.values if (value.key, value.name) not in set_now], doer)
+    if doer.is_dry:
+        doer.tell("write", path)
+        return
+    doer.make_folder(os.path.dirname(os.path.abspath(path)))
+    record = Record(
+        command=command,
+        files=tuple(files),
+        programs=tuple(_program(step, made, old, own) for step, made in programs),
+        values=tuple(values),
+        folders=tuple(dict.fromkeys([*old.folders, *doer.folders])),
+        keys=tuple(dict.fromkeys([*old.keys, *doer.keys])),
+    )
+    doer.write(path, record.to_bytes())
+
+
+def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, doer: Doer) -> bool:
+    """Tell whether all is as `carry_out` would leave it."""
+    known = {file.path for file in old.files} | {path for program in old.programs for path in program.files}
+    if old.command != command or not all(map(os.path.lexists, known)):
+        return False
+    if {program.arguments for program in old.programs} != {
+        step.arguments for step in steps if isinstance(step, RunProgram)
+    }:
+        return False
+    return all(_is_done(step, known, doer) for step in steps)
+
+
+def merged(now: bytes | None, step: MergePlist) -> bytes:
+    """Return a property list with the entries of `step`.
+
+    Raises
+    ------
+    FormatError
+        It is none.
+    """
+    try:
+        entries = {} if now is None else plistlib.loads(now)
+    except (plistlib.InvalidFileException, ExpatError, ValueError) as error:
+        raise FormatError(f"expected a property list; {error}", path=step.path) from None
+    entries = {**entries, **step.entries}
+    return plistlib.dumps({name: value for name, value in entries.items() if value is not None})
+
+
+@dataclass(slots=True)
+class _Made:
+    """What a program makes in a folder: what is there after it and was not there before."""
+
+    folder: str | None
+    _before: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._before = _tree(self.folder)
+
+    def paths(self) -> set[str]:
+        return _tree(self.folder) - self._before
+
+    def remove(self) -> None:
+        for path in sorted(self.paths(), key=len, reverse=True):
+            os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+
+
+def _tree(folder: str | None) -> set[str]:
+    if folder is None or not os.path.lexists(folder):
+        return set()
+    below = (os.path.join(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
+    return {folder, *below}
+
+
+def _clear(step: RunProgram, old: Record, doer: Doer) -> None:
+    """Remove what a program has made the last time, unless it makes it for others, too."""
+    for program in old.programs:
+        if step.folder is not None and step.keep is None and program.folder == step.folder:
+            own = [file.path for file in old.files if file.path.startswith(step.folder + os.sep)]
+            for path in filter(os.path.lexists, (*program.files, *own)):
+                doer.delete(path)
+
+
+def _write(step: WriteFile, old: Record, doer: Doer) -> ChangedFile:
+    now = read_or_none(step.path)
+    known = _find(old, step.path)
+    if now != step.content:
+        doer.write(step.path, step.content, "write" if now is None else "change", is_executable=step.is_executable)
+    # What is there and nothing is known of was left by an interrupted run, if it is what we write.
+    before = known.before if known else None if now == step.content else now
+    return ChangedFile(step.path, digest(step.content), before)
+
+
+def _put_first(step: PutFirst, old: Record, doer: Doer) -> ChangedFile:
+    now = read_or_none(step.path)
+    known = _find(old, step.path)
+    listed = ListedItem(step.sections, step.key, step.item)
+    then = _with_item(now, step)
+    before = now
+    if now is not None and (known or then == now):
+        before = restored(known or ChangedFile(step.path, "", None, listed), now)
+    if then != now:
+        doer.write(step.path, then, "write" if now is None else "change")
+    return ChangedFile(step.path, digest(then), before, listed)
+
+
+def _with_item(now: bytes | None, step: PutFirst) -> bytes:
+    text = (now or b"").decode("utf-8", "surrogateescape")
+    for section in step.sections:
+        text = key_file.with_item(text, section, step.key, step.item)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _set_value(step: SetValue, old: Record, doer: Doer) -> ChangedValue:
+    now = doer.registry.get(step.key, step.name) if doer.registry else None
+    known = next((value for value in old.values if (value.key, value.name) == (step.key, step.name)), None)
+    if now != step.value:
+        doer.set(step.key, step.name, step.value)
+    before = known.before if known else None if now == step.value else now
+    return ChangedValue(step.key, step.name, step.value, before)
+
+
+def _program(step: RunProgram, made: _Made, old: Record, own: set[str]) -> MadeFiles:
+    paths = made.paths()
+    for program in old.programs:
+        if program.folder == step.folder:
+            paths |= {path for path in (*program.files, *program.folders) if os.path.lexists(path)}
+    folders = {path for path in paths if os.path.isdir(path) and not os.path.islink(path)}
+    return MadeFiles(
+        arguments=step.arguments,
+        folder=step.folder,
+        keep=step.keep,
+        undo=step.undo,
+        files=tuple(sorted(paths - folders - own)),
+        folders=tuple(sorted(folders)),
+    )
+
+
+def _is_done(step: Step, known: set[str], doer: Doer) -> bool:
+    match step:
+        case WriteFile():
+            return step.path in known and read_or_none(step.path) == step.content
+        case PutFirst():
+            now = read_or_none(step.path)
+            return step.path in known and _with_item(now, step) == now
+        case MergePlist():
+            now = read_or_none(step.path)
+            return now is not None and merged(now, step) == now
+        case SetValue():
+            return doer.registry is not None and doer.registry.get(step.key, step.name) == step.value
+        case _:
+            return True
+
+
+def _find(old: Record, path: str) -> ChangedFile | None:
+    return next((file for file in old.files if file.path == path), None)

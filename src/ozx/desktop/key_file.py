@@ -1,0 +1,151 @@
+"""Key files (``[section]``, ``key=one;two;``): an item is put into lists, and every other byte stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+__all__ = ["find_fault", "find_value", "with_item", "without_item"]
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
+# What GLib takes: in a section's name neither brackets nor control characters, in a key no brackets but a locale's.
+_VALID_HEADER = re.compile(r"\s*\[[^\[\]\x00-\x1f\x7f]+\]\s*")
+_VALID_ENTRY = re.compile(r"\s*[^=\[\]#\s][^=\[\]]*(\[[^=\[\]]*\])?\s*=.*", re.DOTALL)
+_ENTRY = re.compile(r"\s*(?P<key>[^=#\s][^=\r\n]*?)\s*=[ \t]*(?P<value>[^\r\n]*?)\s*")
+
+
+def find_fault(text: str) -> int | None:
+    r"""Return the number of the first line for which GLib ignores the whole file; None where it reads it.
+
+    Examples
+    --------
+    >>> find_fault("# mine\n[A]\nx=1\n"), find_fault("[A]\nx=1\nwhat?\n")
+    (None, 3)
+    """
+    section = None
+    for number, line in enumerate(_LINE.findall(text), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if _VALID_HEADER.fullmatch(line):
+            section = line
+        elif section is None or not _VALID_ENTRY.fullmatch(line):
+            return number
+    return None
+
+
+def find_value(text: str, section: str, key: str) -> str | None:
+    r"""Return the value of `key`, the last one where there are several, or None.
+
+    Examples
+    --------
+    >>> find_value("[A]\nx=1\n[B]\nx = 2\n", "B", "x")
+    '2'
+    """
+    found = None
+    for in_section, line in _iter_lines(text):
+        if in_section == section and (entry := _entry(line, key)):
+            found = entry["value"]
+    return found
+
+
+def with_item(text: str, section: str, key: str, item: str) -> str:
+    r"""Return `text` with `item` first in the list of `key`; the section is made at the end where it is missing.
+
+    Examples
+    --------
+    >>> with_item("[A]\nx=1\n", "A", "x", "2")
+    '[A]\nx=2;1;\n'
+    >>> with_item("# mine", "A", "y", "2")
+    '# mine\n[A]\ny=2;\n'
+    """
+    lines = list(_iter_lines(text))
+    numbers = [number for number, (name, line) in enumerate(lines) if name == section and _entry(line, key)]
+    items = _items(find_value(text, section, key))
+    if items[:1] == [item] and len(numbers) == 1:
+        return text
+    end = "\r\n" if "\r\n" in text else "\n"
+    others = "".join(f"{other};" for other in items if other != item)
+    entry = f"{key}={item};{others}{end}"
+    # Readers differ in which of several entries they take: the last one is changed, the others go.
+    new = [
+        entry if number in numbers[-1:] else line
+        for number, (_, line) in enumerate(lines)
+        if number not in numbers[:-1]
+    ]
+    if numbers:
+        return "".join(new)
+    header = next((number for number, line in enumerate(new) if _section(line) == section), None)
+    if header is None:
+        return f"{_ended(text, end)}[{section}]{end}{entry}"
+    new[header] = _ended(new[header], end) + entry
+    return "".join(new)
+
+
+def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
+    r"""Return `text` without `item` in any list of `key`, and without those of `sections` that are empty then.
+
+    For files that others have changed since, who may have copied the item into other sections.
+
+    Parameters
+    ----------
+    text
+        The file as it is now.
+    sections
+        Those into which `item` was put: they stay where they were there `before`.
+    key, item
+        What was put there.
+    before
+        The file as it was before.
+
+    Examples
+    --------
+    >>> without_item("[A]\nx=1;2;\n[B]\nx=1;\n", "B", "x", "1", "[A]\nx=2\n")
+    '[A]\nx=2;\n'
+    """
+    lines = []
+    for _, line in _iter_lines(text):
+        entry = _entry(line, key)
+        if entry is None or item not in _items(entry["value"]):
+            lines.append(line)
+        elif others := [other for other in _items(entry["value"]) if other != item]:
+            lines.append(f"{line[: entry.start('value')]}{';'.join(others)};{line[entry.end('value') :]}")
+    made = set(sections) - {_section(line) for line in _LINE.findall(before)}
+    return "".join(
+        line
+        for number, line in enumerate(lines)
+        if _section(line) not in made or not _is_empty_below(lines[number + 1 :])
+    )
+
+
+def _iter_lines(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield each line with the section it is in; a header is in its own."""
+    section: str | None = None
+    for line in _LINE.findall(text):
+        section = _section(line) or section
+        yield section, line
+
+
+def _section(line: str) -> str | None:
+    header = _HEADER.fullmatch(line)
+    return header["section"] if header else None
+
+
+def _entry(line: str, key: str) -> re.Match[str] | None:
+    entry = _ENTRY.fullmatch(line)
+    return entry if entry and entry["key"] == key else None
+
+
+def _items(value: str | None) -> list[str]:
+    return [item.strip() for item in (value or "").split(";") if item.strip()]
+
+
+def _ended(text: str, end: str) -> str:
+    return text if not text or text.endswith("\n") else text + end
+
+
+def _is_empty_below(lines: list[str]) -> bool:
+    for line in lines:
+        if line.strip():
+            return _section(line) is not None
+    return True

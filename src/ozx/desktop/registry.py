@@ -1,0 +1,95 @@
+"""The user's part of the Windows registry, as far as associations need it: strings below HKEY_CURRENT_USER."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+
+from ozx.errors import UnsupportedError
+
+__all__ = ["Registry", "user_registry"]
+
+
+class Registry(Protocol):
+    """Strings by key and name, below HKEY_CURRENT_USER; the empty name is the default value of a key."""
+
+    def get(self, key: str, name: str) -> str | None:
+        """Return a value; None where there is none."""
+
+    def set(self, key: str, name: str, value: str) -> None:
+        """Set a value, making its key where that is missing."""
+
+    def delete(self, key: str, name: str) -> None:
+        """Remove a value, if it is there."""
+
+    def has_key(self, key: str) -> bool:
+        """Tell whether a key exists."""
+
+    def delete_if_empty(self, key: str) -> bool:
+        """Remove a key that has neither values nor keys below it; tell whether it is gone."""
+
+    def tell_shell(self) -> None:
+        """Have the shell look at its associations again."""
+
+
+def user_registry() -> Registry | None:
+    """Return the registry; None on systems without one."""
+    return _user_registry()
+
+
+if sys.platform != "win32":
+
+    def _user_registry() -> Registry | None:
+        return None
+
+else:
+    import ctypes
+    import winreg
+
+    def _user_registry() -> Registry | None:
+        return _UserRegistry()
+
+    class _UserRegistry:
+        def get(self, key: str, name: str) -> str | None:
+            try:
+                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key) as handle:
+                    value, kind = winreg.QueryValueEx(handle, name)
+            except FileNotFoundError:
+                return None
+            if kind not in (winreg.REG_SZ, winreg.REG_EXPAND_SZ):
+                raise UnsupportedError(
+                    f"expected a string in the registry at {key}\\{name}; found a value of type {kind}"
+                )
+            return str(value)
+
+        def set(self, key: str, name: str, value: str) -> None:
+            with winreg.CreateKey(winreg.HKEY_CURRENT_USER, key) as handle:
+                winreg.SetValueEx(handle, name, 0, winreg.REG_SZ, value)
+
+        def delete(self, key: str, name: str) -> None:
+            try:
+                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key, 0, winreg.KEY_SET_VALUE) as handle:
+                    winreg.DeleteValue(handle, name)
+            except FileNotFoundError:
+                return
+
+        def has_key(self, key: str) -> bool:
+            try:
+                winreg.OpenKey(winreg.HKEY_CURRENT_USER, key).Close()
+            except FileNotFoundError:
+                return False
+            return True
+
+        def delete_if_empty(self, key: str) -> bool:
+            try:
+                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key) as handle:
+                    keys, values, _ = winreg.QueryInfoKey(handle)
+                if not keys and not values:
+                    winreg.DeleteKey(winreg.HKEY_CURRENT_USER, key)
+            except FileNotFoundError:
+                return True
+            return not keys and not values
+
+        def tell_shell(self) -> None:
+            # SHCNE_ASSOCCHANGED, SHCNF_IDLIST
+            ctypes.windll.shell32.SHChangeNotify(0x08000000, 0, None, None)

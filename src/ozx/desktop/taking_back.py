@@ -1,0 +1,93 @@
+"""Takes an association back: what stood there before stands there again, what others changed since is left to them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from collections.abc import Sequence
+
+from ozx.desktop import key_file
+from ozx.desktop.actions import Doer, read_or_none
+from ozx.desktop.record import ChangedFile, ChangedValue, MadeFiles, Record, digest
+
+__all__ = ["restored", "take_back", "take_back_files", "take_back_values"]
+
+
+def take_back(record: Record, path: str, doer: Doer) -> None:
+    """Undo all that `record` tells of, and remove the record itself at `path`."""
+    take_back_files(record.files, doer)
+    take_back_values(record.values, doer)
+    own = {file.path for file in record.files}
+    for program in reversed(record.programs):
+        _take_back_program(program, own, doer)
+    if record.values:
+        doer.tell_shell()
+    doer.delete(path)
+    folders = {*record.folders, *(folder for program in record.programs for folder in program.folders)}
+    for folder in sorted(folders, key=len, reverse=True):
+        doer.remove_folder(folder)
+    for key in sorted(record.keys, key=len, reverse=True):
+        doer.remove_key(key)
+
+
+def take_back_files(files: Sequence[ChangedFile], doer: Doer) -> None:
+    """Undo what was written, the last first; files that others changed since are kept and listed."""
+    for file in reversed(files):
+        now = read_or_none(file.path)
+        if now is None:
+            continue
+        then = restored(file, now)
+        if then is None:
+            doer.delete(file.path)
+        elif then != now:
+            doer.write(file.path, then, "restore")
+        elif file.listed is None and then != file.before:
+            doer.keep(file.path, "changed since by somebody else")
+
+
+def restored(file: ChangedFile, now: bytes) -> bytes | None:
+    """Return what a file holds without our change; None where it is gone then, `now` where it is no longer ours."""
+    if digest(now) == file.sha256:
+        return file.before
+    listed = file.listed
+    if listed is None:
+        return now
+    text = key_file.without_item(_text(now), listed.sections, listed.key, listed.item, _text(file.before or b""))
+    return None if file.before is None and not text.strip() else text.encode("utf-8", "surrogateescape")
+
+
+def take_back_values(values: Sequence[ChangedValue], doer: Doer) -> None:
+    """Undo what was set in the registry, the last first; values that others changed since are kept and listed."""
+    for value in reversed(values):
+        now = doer.registry.get(value.key, value.name) if doer.registry else None
+        if now is None:
+            continue
+        if now != value.value:
+            doer.keep(f"{value.key}\\{value.name}", "changed since by somebody else")
+        elif value.before is None:
+            doer.unset(value.key, value.name)
+        else:
+            doer.set(value.key, value.name, value.before)
+
+
+def _take_back_program(program: MadeFiles, own: set[str], doer: Doer) -> None:
+    arguments = program.undo
+    if program.keep is not None and program.folder is not None:
+        others = set(glob.glob(program.keep, root_dir=glob.escape(program.folder)))
+        others -= {os.path.relpath(path, program.folder) for path in own}
+        if others or not program.files:
+            arguments = program.arguments
+    if arguments is not None:
+        if shutil.which(arguments[0]) is None:
+            doer.keep(program.folder or arguments[-1], f"{arguments[0]} is not installed any more")
+        else:
+            doer.run(arguments, "")
+    if arguments is None or program.undo is not None:
+        for path in program.files:
+            if os.path.lexists(path):
+                doer.delete(path)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,109 @@
+"""Chunks to the bytes that an array stores, by the codecs' C functions: no store, no event loop, any thread.
+
+The same pixels give the same bytes: blosc uses one thread for each chunk, and gzip writes no time.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import imagecodecs
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.codecs import NamedConfiguration, parse_named
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.layout import parse_layout
+
+__all__ = ["ChunkEncoder"]
+
+_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+_GZIP = 16 + zlib.MAX_WBITS
+
+_Compress = Callable[[Any], bytes | bytearray]
+
+
+class ChunkEncoder:
+    r"""Encodes the chunks of one array that was laid out by `lay_out`; can be pickled.
+
+    Parameters
+    ----------
+    document
+        The array's ``zarr.json``.
+
+    Raises
+    ------
+    UnsupportedError
+        It has codecs that `lay_out` does not write.
+
+    Examples
+    --------
+    >>> from ozx.hierarchy.layout_choice import LayoutChoice
+    >>> from ozx.hierarchy.ome import Axis
+    >>> from ozx.images.array_layout import NewArray, lay_out
+    >>> array = NewArray((5,), np.dtype("uint16"), (Axis("x", "space", None),), (1,))
+    >>> encoder = ChunkEncoder(lay_out({"0": array}, LayoutChoice.parse(codec="none"))["0"])
+    >>> encoder.encode(np.array([1, 2], "uint16"))
+    b'\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00'
+    >>> encoder.encode(np.zeros(5, "uint16")) is None
+    True
+    """
+
+    def __init__(self, document: Document) -> None:
+        layout = parse_layout(document, "")
+        self.chunks = layout.chunks
+        self.dtype = np.dtype(document["data_type"]).newbyteorder("<")
+        steps = [parse_named(codec) for codec in layout.codecs[1:]]
+        if len(steps) > 1 or None in steps:
+            raise UnsupportedError(f"expected one compressor at most; found {layout.codecs!r}")
+        self._compressor = steps[0] if steps else None
+
+    def encode(self, pixels: NDArray[Any]) -> bytes | None:
+        """Return a chunk as it is stored, or None for one that is nothing but zeros, which is not stored.
+
+        Parameters
+        ----------
+        pixels
+            Those of the chunk that are inside of the array.
+        """
+        if pixels.shape == self.chunks:
+            chunk = np.ascontiguousarray(pixels, self.dtype)
+        else:
+            chunk = np.zeros(self.chunks, self.dtype)
+            chunk[tuple(map(slice, pixels.shape))] = pixels
+        # Bits are compared: minus zero is no fill value.
+        flat = chunk.reshape(-1).view(np.uint8)
+        if not flat[: chunk.itemsize].any() and not flat.any():
+            return None
+        return bytes(_compression(self._compressor)(flat))
+
+
+def _compression(codec: NamedConfiguration | None) -> _Compress:
+    if codec is None:
+        return bytes
+    settings = codec.configuration
+    if codec.name == "zstd":
+        return functools.partial(imagecodecs.zstd_encode, level=settings["level"])
+    if codec.name == "gzip":
+        return functools.partial(_gzip, level=settings["level"])
+    if codec.name == "blosc":
+        return functools.partial(
+            imagecodecs.blosc_encode,
+            level=settings["clevel"],
+            compressor=settings["cname"],
+            shuffle=_SHUFFLES[settings["shuffle"]],
+            typesize=settings["typesize"],
+            blocksize=settings["blocksize"],
+            numthreads=1,
+        )
+    raise UnsupportedError(f"expected blosc, zstd or gzip; found {codec.name!r}")
+
+
+def _gzip(data: Any, level: int) -> bytes:
+    # RFC 1952: zlib writes MTIME 0, "no time stamp is available".
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
+    return compressor.compress(data) + compressor.flush()

@@ -1,0 +1,151 @@
+"""`ozx associate` as a user meets it."""
+
+import json
+import os
+
+import jsonschema
+import pytest
+from hierarchies import FIXTURES
+
+from ozx.cli.app import run
+from ozx.desktop.associate import associate, association_status, dissociate
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Linux")
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/associate.json").read_bytes())
+
+
+def call(capsys, *arguments):
+    code = run(["associate", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+def screen(home, programs):
+    share = home / ".local" / "share"
+    return f"""\
+write    {share}/mime/packages/ozx-toolkit.xml
+write    {share}/icons/hicolor/48x48/mimetypes/application-vnd.ome.zarr+zip.png
+write    {share}/icons/hicolor/256x256/mimetypes/application-vnd.ome.zarr+zip.png
+write    {share}/icons/hicolor/scalable/mimetypes/application-vnd.ome.zarr+zip.svg
+run      touch -c {share}/icons/hicolor
+write    {share}/applications/ozx-toolkit.desktop
+write    {share}/thumbnailers/ozx-toolkit.thumbnailer
+write    {home}/.config/mimeapps.list
+run      update-mime-database {share}/mime
+write    {share}/ozx-toolkit/association.json
+.ozx files open with: {programs}/ozx view FILE
+to undo it: ozx associate --remove
+"""
+
+
+def test_what_is_done_and_how_to_undo_it(home, programs, capsys):
+    assert call(capsys) == (0, screen(home, programs), "")
+    again = f".ozx files open with: {programs}/ozx view FILE\nnothing to change\n"
+    assert call(capsys) == (0, again, "")
+    code, out, err = call(capsys, "--remove")
+    assert (code, err) == (0, "")
+    assert out.endswith("\n.ozx files are as they were before ozx associate\n")
+    assert call(capsys, "--remove") == (0, "nothing to take back\n", "")
+    assert list(home.iterdir()) == []
+
+
+def test_a_dry_run_shows_every_line_and_does_nothing(home, programs, capsys):
+    code, out, err = call(capsys, "--dry-run", "--viewer", "sh -x")
+    assert (code, err) == (0, "")
+    assert '         +     <glob pattern="*.ozx"/>\n' in out
+    assert "         + Exec=/usr/bin/sh -x %f\n" in out
+    assert out.endswith("\ndry run, nothing done\n")
+    assert list(home.iterdir()) == []
+    call(capsys)
+    code, out, _ = call(capsys, "--remove", "--dry-run")
+    assert code == 0
+    assert "delete   " in out
+    assert (home / ".config").exists()
+
+
+def test_what_changes_in_a_file_of_others_is_shown(home, capsys):
+    lists = home / ".config/mimeapps.list"
+    lists.parent.mkdir()
+    lists.write_bytes(b"[Default Applications]\nimage/png=\xff.desktop\nfaulty\n")
+    code, out, err = call(capsys)
+    lines = "         + application/vnd.ome.zarr+zip=ozx-toolkit.desktop;\n"
+    assert code == 0
+    assert f"\nchange   {lists}\n{lines}         + [Added Associations]\n{lines}" in out
+    assert err == f"note: line 4 of {lists} is faulty, and desktops ignore the whole file: correct the line\n"
+
+
+def test_the_status(home, programs, capsys):
+    unknown = (
+        "type of .ozx files  none of their own\n"
+        "opened by           nothing that is known\n"
+        "set by ozx          no\n"
+        "to have ozx view open them: ozx associate\n"
+    )
+    assert call(capsys, "--status") == (0, unknown, "")
+    call(capsys)
+    known = (
+        "type of .ozx files  application/vnd.ome.zarr+zip\n"
+        "opened by           ozx-toolkit.desktop\n"
+        f"command             {programs}/ozx view %f\n"
+        "set by ozx          yes\n"
+    )
+    assert call(capsys, "--status") == (0, known, "")
+    (programs / "ozx").unlink()
+    note = "note: the program of ozx-toolkit.desktop is not there any more: run ozx associate again\n"
+    assert call(capsys, "--status") == (0, known, note)
+
+
+def test_json_is_what_the_library_returns(home, capsys):
+    expected = associate(dry_run=True).to_dict()
+    for arguments, result in (
+        (["--dry-run"], expected),
+        ([], None),
+        (["--status"], association_status),
+        (["--remove", "--dry-run"], lambda: dissociate(dry_run=True)),
+        (["--remove"], None),
+    ):
+        code, out, _ = call(capsys, *arguments, "--json")
+        assert code == 0
+        answer = json.loads(out)
+        jsonschema.validate(answer, SCHEMA)
+        if result is not None:
+            assert answer == (result if isinstance(result, dict) else result().to_dict())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--viewer", "no-such-viewer"], "there is no 'no-such-viewer'\nhint: Give its full path"),
+        (["--viewer", ""], "got an empty one"),
+        (["--viewer", "sh 'open"], "hint: Close the quotes."),
+        (["--viewer", "sh", "--remove"], "expected --viewer or --remove; got both"),
+        (["--status", "--remove"], "--status changes nothing"),
+        (["--status", "--dry-run"], "--status changes nothing"),
+        (["cells.ozx"], "unexpected extra argument"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(home, capsys, arguments, message):
+    code, out, err = call(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert list(home.iterdir()) == []
+
+
+def test_a_missing_program_ends_with_4(home, programs, program, capsys):
+    program(programs / "update-mime-database", "#!/bin/sh\necho no room >&2\nexit 1\n")
+    code, out, err = call(capsys)
+    assert (code, out) == (4, "")
+    assert err.startswith("error: update-mime-database ")
+    assert err.endswith("failed: no room\n")
+    assert list(home.iterdir()) == []
+
+
+def test_a_record_that_cannot_be_read_ends_with_1(home, capsys):
+    path = home / ".local/share/ozx-toolkit/association.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("nonsense")
+    code, out, err = call(capsys, "--remove")
+    assert (code, out) == (1, "")
+    assert "hint: Delete it and run ozx associate again" in err

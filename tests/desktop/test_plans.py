@@ -1,0 +1,160 @@
+"""What each system would be told, word for word: golden files, written anew with OZX_WRITE_GOLDEN=1."""
+
+import configparser
+import os
+import plistlib
+from pathlib import Path
+
+import pytest
+
+from ozx.desktop import linux, macos, windows
+from ozx.desktop.macos import chosen_application
+from ozx.desktop.record import digest
+from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
+
+GOLDEN = Path(__file__).parent / "golden"
+
+OZX = ("/home/me/.venv/bin/ozx",)
+PLACES = linux.find_places({}, "/home/me")
+SPACES = linux.find_places({"XDG_DATA_HOME": "/media/my disk/data", "XDG_CONFIG_HOME": "/etc/mine"}, "/home/me")
+ODD = ("/home/me/my venv (é)/bin/na'pari", "--title", '100 % "sure" $HOME')
+MAC, WIN = "/Users/me", r"C:\Users\Zoë M\AppData\Local"
+WINDOWS_ODD = (r"C:\Program Files\napari\napari.exe", "--title", 'all "in" one 5%')
+
+PLANS = {
+    "linux": linux.plan(PLACES, (*OZX, "view"), OZX, name="OME-Zarr viewer"),
+    "linux-odd-viewer": linux.plan(PLACES, ODD, ("/home/me/my venv/bin/ozx",), name="na'pari"),
+    "linux-odd-places": linux.plan(SPACES, ODD, OZX, name="na'pari"),
+    "macos": macos.plan(MAC, ("/Users/me/venv/bin/ozx-open",)),
+    "macos-odd-viewer": macos.plan(MAC, ("/Users/me/my venv/bin/na'pari", "--title", 'a "b" \\c')),
+    "windows": windows.plan(WIN, (r"C:\Users\Zoë M\venv\Scripts\ozx-open.exe",)),
+    "windows-odd-viewer": windows.plan(WIN, WINDOWS_ODD),
+}
+
+
+def shown(step):
+    match step:
+        case WriteFile(path, content, is_executable):
+            try:
+                text = content.decode().rstrip("\n")
+            except UnicodeDecodeError:
+                text = f"{len(content)} bytes, SHA-256 {digest(content)}"
+            return f"write {path}{' (executable)' if is_executable else ''}\n{text}"
+        case PutFirst(path, sections, key, item):
+            return f"change {path}\n{sections}\n{key}={item};"
+        case MergePlist(path, entries):
+            return f"merge {path}\n{entries!r}"
+        case RunProgram(arguments, _, folder, keep, undo):
+            return f"run {arguments!r}\nfolder {folder}, keep {keep}\nundo {undo!r}"
+        case SetValue(key, name, value):
+            return f"set {key} {name!r}\n{value}"
+    return type(step).__name__
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_plan_is_the_golden_one(name):
+    text = "\n\n".join(shown(step) for step in PLANS[name]) + "\n"
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("OZX_WRITE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def written(steps, suffix):
+    return next(step for step in steps if isinstance(step, WriteFile) and step.path.endswith(suffix))
+
+
+def read_entry(step):
+    parser = configparser.RawConfigParser(interpolation=None)
+    parser.optionxform = str
+    parser.read_string(step.content.decode())
+    return parser
+
+
+@pytest.mark.parametrize("name", ["linux", "linux-odd-viewer"])
+def test_xdg_open_needs_an_exec_without_quotes(name):
+    entry = read_entry(written(PLANS[name], ".desktop"))["Desktop Entry"]
+    program, *rest = entry["Exec"].split()
+    assert program.startswith("/home/me/")
+    assert rest[-1] == "%f"
+    assert not set("\"'\\$%") & set(program)
+
+
+def test_a_command_that_needs_quotes_becomes_a_script():
+    script = written(PLANS["linux-odd-viewer"], "ozx-toolkit/open")
+    assert script.is_executable
+    last = script.content.decode().splitlines()[-1]
+    assert last == """exec '/home/me/my venv (é)/bin/na'"'"'pari' --title '100 % "sure" $HOME' "$@\""""
+
+
+def test_where_no_place_is_without_quotes_the_user_is_told():
+    assert not any(step.path.endswith("/open") for step in PLANS["linux-odd-places"] if isinstance(step, WriteFile))
+    (note,) = linux.notes(ODD, OZX, SPACES, has_sandbox=False)
+    assert "xdg-open 1.1.3 does not" in note
+    assert linux.notes(ODD, OZX, PLACES, has_sandbox=False) == []
+
+
+def test_gnomes_sandbox_is_told_of_where_it_hides_ozx():
+    (note,) = linux.notes(OZX, OZX, PLACES, has_sandbox=True)
+    assert "ozx thumbnail FILE --cache" in note
+    assert linux.notes(OZX, ("/usr/local/bin/ozx",), PLACES, has_sandbox=True) == []
+
+
+def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
+    viewer = (os.fsdecode(b"/home/me/\xff/napari"),)
+    steps = linux.plan(PLACES, viewer, OZX, name=viewer[0])
+    entry = written(steps, "ozx-toolkit/open"), written(steps, ".desktop")
+    assert entry[0].content.endswith(b"exec '/home/me/\xff/napari' \"$@\"\n")
+    assert "TryExec=/home/me/.local/share/ozx-toolkit/open" in entry[1].content.decode()
+
+
+def test_every_place_honours_the_xdg_variables():
+    steps = PLANS["linux-odd-places"]
+    paths = [step.path for step in steps if isinstance(step, WriteFile | PutFirst)]
+    assert len(paths) == 7
+    assert all(path.startswith(("/media/my disk/data/", "/etc/mine/")) for path in paths)
+
+
+def test_places_are_those_of_the_specification():
+    relative = {"XDG_DATA_HOME": "data", "XDG_DATA_DIRS": "relative:/a/b/:", "XDG_CURRENT_DESKTOP": "ubuntu:GNOME"}
+    places = linux.find_places(relative, "/home/me")
+    assert places == linux.Places(
+        "/home/me/.local/share", "/home/me/.config", ("/a/b",), ("/etc/xdg",), ("ubuntu", "gnome")
+    )
+    assert linux.find_places({"XDG_DATA_DIRS": ""}, "/root").data_dirs == ("/usr/local/share", "/usr/share")
+
+
+def test_the_mac_type_is_imported_and_neither_zip_nor_image():
+    entries = macos.info_entries()
+    (declared,) = entries["UTImportedTypeDeclarations"]
+    assert declared["UTTypeConformsTo"] == ["public.data"]
+    assert "UTExportedTypeDeclarations" not in entries
+    assert entries["CFBundleDocumentTypes"][0]["LSItemContentTypes"] == [declared["UTTypeIdentifier"]]
+    plistlib.dumps({name: value for name, value in entries.items() if value is not None})
+
+
+def test_a_mac_command_is_quoted_for_the_shell_and_then_for_applescript():
+    line = macos.applet_source(("/a b/na'pari", 'a "b" \\c')).splitlines()[2]
+    assert line == (
+        r"""do shell script "'/a b/na'\"'\"'pari' 'a \"b\" \\c' " """
+        """& quoted form of POSIX path of theFile & " > /dev/null 2>&1 &\""""
+    )
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [b"", b"<plist>", b"bplist00", plistlib.dumps([]), plistlib.dumps({}), plistlib.dumps({"LSHandlers": [{}]})],
+)
+def test_choices_on_a_mac_that_say_nothing(choices):
+    assert chosen_application(choices) is None
+
+
+def test_windows_runs_a_program_in_quotes_with_the_file_in_quotes():
+    values = {
+        (step.key.rpartition("\\")[2], step.name): step.value for step in PLANS["windows"] if isinstance(step, SetValue)
+    }
+    assert values["command", ""] == r'"C:\Users\Zoë M\venv\Scripts\ozx-open.exe" "%1"'
+    odd = {
+        step.key.rpartition("\\")[2]: step.value for step in PLANS["windows-odd-viewer"] if isinstance(step, SetValue)
+    }
+    assert odd["command"].startswith('"C:\\Program Files\\napari\\napari.exe" --title "all \\"in\\" one 5%%" "%1"')

@@ -1,0 +1,112 @@
+"""A desktop that nobody sees: a home directory, a message bus and a screen of its own, and what it shows."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+#: What tells programs which desktop they belong to.
+_BELONGING = ("XDG_", "DBUS_", "GNOME_", "KDE_", "DISPLAY", "WAYLAND_")
+
+
+class NothingCameError(AssertionError):
+    """What was waited for did not come."""
+
+
+def wait_for(condition, seconds=20, nudge=lambda: None):
+    """Return the first true answer of `condition`; every two seconds `nudge` is called."""
+    now = time.monotonic()
+    end, next_nudge = now + seconds, now + 2
+    while now < end:
+        answer = condition()
+        if answer:
+            return answer
+        if now > next_nudge:
+            nudge()
+            next_nudge = now + 2
+        time.sleep(0.05)
+        now = time.monotonic()
+    raise NothingCameError(f"nothing came within {seconds} s")
+
+
+@contextlib.contextmanager
+def started(*command, **options):
+    """Start a program in a group of its own; at the end it is stopped, with its children."""
+    process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextlib.contextmanager
+def private_session(folder):
+    """Give `os.environ` a home directory in `folder`, which is returned, and a message bus."""
+    home, runtime = folder / "home", folder / "run"
+    home.mkdir()
+    runtime.mkdir(mode=0o700)
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith(_BELONGING)]:
+        del os.environ[name]
+    os.environ |= {
+        "HOME": str(home),
+        "XDG_RUNTIME_DIR": str(runtime),
+        "XDG_CURRENT_DESKTOP": "X-Generic",
+        "LC_ALL": "C.UTF-8",
+        "BROWSER": "false",
+    }
+    options = ("--session", "--nofork", "--print-address=1")
+    try:
+        with started("dbus-daemon", *options, stdout=subprocess.PIPE, text=True) as bus, bus.stdout:
+            os.environ["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
+            yield home
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def private_screen(width=800, height=600):
+    """Give `os.environ` a screen; return a function that returns its pixels, as rows of red, green and blue."""
+    reading, writing = os.pipe()
+    size = f"{width}x{height}x24"
+    with tempfile.TemporaryDirectory() as folder, open(reading, encoding="ascii") as pipe:
+        options = ("-screen", "0", size, "-fbdir", folder, "-nolisten", "tcp", "-displayfd", str(writing))
+        with started("Xvfb", *options, pass_fds=[writing], stderr=subprocess.DEVNULL):
+            os.close(writing)
+            os.environ["DISPLAY"] = f":{pipe.readline().strip()}"
+            yield lambda: _read_window_dump((Path(folder) / "Xvfb_screen0").read_bytes())
+            del os.environ["DISPLAY"]
+
+
+def press(*command):
+    """Have xdotool move the pointer, click, or press keys."""
+    subprocess.run(["xdotool", *map(str, command)], check=True)
+
+
+def reload():
+    """Have a file manager look again, as a user does.
+
+    Thunar 4.18 asks for what it shows first several times at once, tumbler 4.18 writes all the answers under one
+    temporary name, and where the last of them fails Thunar shows the icon.
+    """
+    press("key", "F5")
+
+
+def _read_window_dump(data):
+    head = np.frombuffer(data, ">u4", 25)
+    header, width, height, line, colors = (int(head[number]) for number in (0, 4, 5, 12, 19))
+    offset = header + 12 * colors
+    pixels = np.frombuffer(data, np.uint8, height * line, offset).reshape(height, line // 4, 4)
+    return pixels[:, :width, 2::-1]
