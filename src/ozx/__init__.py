@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ozx.operations.repack import repack
     from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
+    from ozx.operations.write_image import write_image
     from ozx.progress import Progress
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
@@ -70,6 +71,7 @@ __all__ = [
     "thumbnail",
     "unpack",
     "validate",
+    "write_image",
 ]
 
 # Where each public name lives, and what it is called there.
@@ -99,6 +101,7 @@ _HOMES = {
     "thumbnail": "ozx.operations.thumbnail:thumbnail",
     "unpack": "ozx.operations.unpack:unpack",
     "validate": "ozx.validation.validate:validate",
+    "write_image": "ozx.operations.write_image:write_image",
 }
 
 
