@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ozx.images.description import PixelSize
 
-__all__ = ["convert_length", "convert_time"]
+__all__ = ["convert_length", "convert_time", "in_micrometers", "unit_symbol"]
 
 _PREFIXES = {
     "Y": "yotta",
@@ -57,6 +57,21 @@ _CONVERTED = {
     "das": (10.0, "second"),
 }
 
+# The first of two symbols: OME-XML writes the micro sign, not the Greek letter.
+_SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
+_METERS = {
+    **{
+        f"{prefix}meter": 10.0**power
+        for prefix, power in zip(
+            ("femto", "pico", "nano", "micro", "milli", "centi", "deci", "", "kilo"),
+            (-15, -12, -9, -6, -3, -2, -1, 0, 3),
+            strict=True,
+        )
+    },
+    "angstrom": 1e-10,
+    "inch": 0.0254,
+}
+
 
 def convert_length(value: float, symbol: str) -> PixelSize:
     """Return a length; ``pixel`` and ``reference frame`` are no units.
@@ -78,6 +93,29 @@ def convert_time(value: float, symbol: str) -> PixelSize:
     PixelSize(value=500.0, unit='millisecond')
     """
     return _convert(value, symbol, _TIMES)
+
+
+def unit_symbol(unit: str) -> str | None:
+    """Return what OME-XML writes for a unit that OME-Zarr names; None for one that it has not.
+
+    Examples
+    --------
+    >>> unit_symbol("micrometer"), unit_symbol("second"), unit_symbol("furlong")
+    ('µm', 's', None)
+    """
+    return _SYMBOLS.get(unit)
+
+
+def in_micrometers(size: PixelSize) -> float | None:
+    """Return a length in micrometers; None where its unit is not known, or none of images.
+
+    Examples
+    --------
+    >>> in_micrometers(PixelSize(650.0, "nanometer")), in_micrometers(PixelSize(1.0))
+    (0.65, None)
+    """
+    meters = _METERS.get(size.unit or "")
+    return None if meters is None else round(size.value * meters * 1e6, 15)
 
 
 def _convert(value: float, symbol: str, units: dict[str, str]) -> PixelSize:
