@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import edit
+    from ozx.operations.export import export
     from ozx.operations.extract import extract
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
@@ -58,6 +59,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "edit",
+    "export",
     "extract",
     "inspect",
     "is_ozx",
@@ -88,6 +90,7 @@ _HOMES = {
     "UnsupportedError": "ozx.errors:UnsupportedError",
     "UsageError": "ozx.errors:UsageError",
     "edit": "ozx.operations.edit:edit",
+    "export": "ozx.operations.export:export",
     "extract": "ozx.operations.extract:extract",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",

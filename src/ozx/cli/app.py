@@ -23,6 +23,7 @@ COMMANDS = {
     "unpack": "Turn an .ozx file back into a directory.",
     "repack": "Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
+    "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.level_choice import LevelChoice
+from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome import Axis
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
 from ozx.store.image_view import ImageLevel, ImageView
@@ -63,6 +65,11 @@ class ExportedLevel:
     def shape(self) -> Lengths:
         """Lengths of t, c, z, y, x."""
         return self._five(self.pixels.shape)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its pixels."""
+        return prod(self.shape) * self.dtype.itemsize
 
     @property
     def grain(self) -> Lengths:
@@ -162,15 +169,17 @@ def take_image(
     chosen = [view.levels[number] for number in choice.nearest(len(view.levels))]
     notes: list[str] = []
     dtype = _written_type(np.dtype(chosen[0].array.dtype), where, notes)
+    below = len(view.path) and len(view.path) + 1
+    chosen = [replace(level, path=join_path(path, level.path[below:])) for level in chosen]
     levels = _levels(chosen, dimensions, dtype, notes)
     if 0 in levels[0].shape:
         raise UnsupportedError(f"{where}: expected pixels; found an array of {chosen[0].array.shape}")
     sizes = _sizes(view.axes, dimensions, chosen[0])
     translation = chosen[0].translation or ()
-    if any(translation) and chosen[0] is view.levels[0]:
+    if any(translation) and chosen[0].array is view.levels[0].array:
         notes.append(f"{where}: where the image lies (its translation) is left out, as OME-TIFF has no place for it")
     description = ImageDescription(view.name, sizes, _channels(view, levels[0].shape[1], emissions or {}))
-    return ExportedImage(path, tuple(levels), description, tuple([*view.notes, *notes]))
+    return ExportedImage(path, tuple(levels), description, (*view.notes, *notes))
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:

@@ -19,13 +19,12 @@ from ozx.images.ome_units import in_micrometers
 from ozx.images.tile_cutting import Mosaic, TileId
 from ozx.images.tile_encoding import TileEncoding
 
-__all__ = ["OmeTiff", "TileTable", "choose_tile"]
+__all__ = ["OmeTiff", "TileTable", "choose_tile", "needs_big"]
 
-# What directories and the framing of compressed tiles need beside the pixels, at most.
-_HEAD_ROOM = 1 << 25
-_LARGEST_CLASSIC = (1 << 32) - _HEAD_ROOM
+_LARGEST_CLASSIC = (1 << 32) - (1 << 20)
+_DIRECTORY = 512  # what one needs, without its tables
 _TILE = 512
-_OFFSETS, _COUNTS = 324, 325  # TIFF 6.0, "TileOffsets" and "TileByteCounts"
+_COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
 _NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
 _REDUCED = 1  # TIFF 6.0, "NewSubfileType": a reduced-resolution version of another image
 _CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
@@ -72,7 +71,7 @@ class OmeTiff:
     def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
         self._file = file
         self._writer = TiffWriter(file, bigtiff=is_big, byteorder="<", ome=False)
-        self._images: list[tuple[ExportedImage, list[TileTable]]] = []
+        self._images: list[tuple[ExportedImage, list[TileTable], bool]] = []
         self._end = 0
 
     def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
@@ -91,7 +90,8 @@ class OmeTiff:
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
-            "compression": None if encoding.compression == "none" else encoding.compression,
+            # Of tiles that are not compressed tifffile wants to write the pixels itself: `_places` mends the tag.
+            "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
             "photometric": "minisblack",
             "metadata": None,
@@ -114,7 +114,7 @@ class OmeTiff:
                     **_resolution(image),
                     **options,
                 )
-        self._images.append((image, tables))
+        self._images.append((image, tables, encoding.compression == "none"))
         return tables
 
     def finish_directories(self) -> None:
@@ -144,7 +144,7 @@ class OmeTiff:
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield what belongs where in the directories."""
         pages = iter(tiff.pages)
-        for image, tables in self._images:
+        for image, tables, is_raw in self._images:
             for plane in np.ndindex(image.shape[:3]):
                 page = next(pages)
                 found = [page, *(page.pages or ())]
@@ -152,17 +152,18 @@ class OmeTiff:
                     row = _plane_of(level, plane, image.shape[2])
                     yield _table_place(one, _OFFSETS, table.offsets[row])
                     yield _table_place(one, _COUNTS, table.counts[row])
+                    if is_raw:
+                        yield _table_place(one, _COMPRESSION, np.ones(1, np.uint64))
 
 
-def is_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]) -> bool:
-    """Tell whether images may need more than the 4 GiB of a classic TIFF file."""
-    size = 0
+def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
+    """Tell whether images, and `beside` more bytes, may need more than the 4 GiB of a classic TIFF file."""
+    size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
             mosaic = Mosaic(level.shape, encoding.tile)
-            tiles = mosaic.plane_count * mosaic.tiles_per_plane
-            size += tiles * encoding.tile[0] * encoding.tile[1] * image.dtype.itemsize
-            size += image.page_count * (mosaic.tiles_per_plane * 8 + 512)
+            size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
+            size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
     return size > _LARGEST_CLASSIC
 
 

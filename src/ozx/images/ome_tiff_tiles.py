@@ -1,4 +1,4 @@
-"""The tiles of an OME-TIFF file: read, cut and compressed in threads, and written in one order however many these are."""
+"""The tiles of an OME-TIFF file: read, cut and compressed in threads; in the same order however many these are."""
 
 from __future__ import annotations
 
@@ -33,11 +33,6 @@ class LevelWork:
     level: ExportedLevel
     encoding: TileEncoding
     table: TileTable
-
-    @property
-    def size(self) -> int:
-        """Bytes of its pixels."""
-        return int(np.prod(self.level.shape, dtype=np.int64)) * self.level.dtype.itemsize
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,8 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
     >>> mosaic = Mosaic((1, 1, 1, 20, 16), (16, 16))
     >>> block = np.zeros((1, 1, 1, 18, 16))
     >>> region = (slice(0, 1), slice(0, 1), slice(0, 1), slice(2, 20), slice(0, 16))
-    >>> [(piece.tile, piece.pixels.shape, piece.y, mosaic.is_whole(piece)) for piece in cut_block(mosaic, region, block)]
+    >>> pieces = list(cut_block(mosaic, region, block))
+    >>> [(piece.tile, piece.pixels.shape, piece.y, mosaic.is_whole(piece)) for piece in pieces]
     [((0, 0), (14, 16), 2, False), ((0, 1), (4, 16), 0, True)]
     """
     _, channels, depth = mosaic.shape[:3]
@@ -140,7 +141,7 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
 
 
 def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
-    """Yield which tiles a range meets: their number, what part of the range that is, and where in the tile it begins."""
+    """Yield which tiles a range meets: their number, which part of the range, and where in the tile it begins."""
     for number in range(part.start // side, -(-part.stop // side)):
         start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
         yield number, slice(start - part.start, stop - part.start), start - number * side

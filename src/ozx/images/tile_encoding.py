@@ -40,6 +40,11 @@ class TileEncoding:
         """Tell whether neighbours are subtracted (TIFF 6.0, section 14); the predictor of floats few readers know."""
         return self.compression != "none" and dtype.kind in "iu"
 
+    def size(self, dtype: np.dtype[Any]) -> int:
+        """Return how many bytes a tile takes at most: some more than its pixels, where these cannot be compressed."""
+        raw = self.tile[0] * self.tile[1] * dtype.itemsize
+        return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
+
     def encode(self, pixels: NDArray[Any]) -> bytes:
         """Return a tile as it is stored; what it lacks at the edge of the image is zero.
 
@@ -58,11 +63,12 @@ class TileEncoding:
             return tile.tobytes()
         if self.has_predictor(dtype):
             tile = imagecodecs.delta_encode(tile, axis=-1)
+        data = tile.tobytes()
         if self.compression == "zlib":
-            return bytes(imagecodecs.deflate_encode(tile, level=_DEFLATE_LEVEL))
+            return bytes(imagecodecs.deflate_encode(data, level=_DEFLATE_LEVEL))
         if self.compression == "zstd":
-            return bytes(imagecodecs.zstd_encode(tile, level=_ZSTD_LEVEL))
-        return bytes(imagecodecs.lzw_encode(tile))
+            return bytes(imagecodecs.zstd_encode(data, level=_ZSTD_LEVEL))
+        return bytes(imagecodecs.lzw_encode(data))
 
 
 def parse_compression(name: str) -> str:

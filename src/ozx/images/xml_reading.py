@@ -13,7 +13,7 @@ __all__ = ["parse_xml"]
 _DEEPEST = 200
 
 
-def parse_xml(text: str | bytes, what: str) -> Element:
+def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
     """Return the root element of a document; names are without their namespaces.
 
     A document type (DTD) is refused: what describes images has none, and entities declared there can make a small
@@ -25,6 +25,8 @@ def parse_xml(text: str | bytes, what: str) -> Element:
         The document.
     what
         What messages call it.
+    keep_namespaces
+        Whether names are ``{namespace}name`` where they have one, as ElementTree writes them.
 
     Raises
     ------
@@ -41,6 +43,7 @@ def parse_xml(text: str | bytes, what: str) -> Element:
     ozx.errors.FormatError: expected the OME-XML to have no document type; it declares one: lol
     """
     builder, depth = TreeBuilder(), 0
+    name_of = _full if keep_namespaces else _local
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
 
@@ -49,12 +52,12 @@ def parse_xml(text: str | bytes, what: str) -> Element:
         depth += 1
         if depth > _DEEPEST:
             raise FormatError(f"expected {what} to be at most {_DEEPEST} elements deep; it is deeper")
-        builder.start(_local(name), {_local(key): value for key, value in attributes.items()})
+        builder.start(name_of(name), {name_of(key): value for key, value in attributes.items()})
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= 1
-        builder.end(_local(name))
+        builder.end(name_of(name))
 
     def refuse(name: str, *_: object) -> None:
         raise FormatError(f"expected {what} to have no document type; it declares one: {name}")
@@ -71,3 +74,7 @@ def parse_xml(text: str | bytes, what: str) -> Element:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2]
+
+
+def _full(name: str) -> str:
+    return f"{{{name}" if "}" in name else name
