@@ -140,9 +140,7 @@ def command(  # noqa: PLR0913 (one for each option)
         _tell(imported, quiet=quiet, as_json=as_json)
     if as_json:
         print_json(result.to_dict())
-    counts = {
-        status: sum(one.status == status for one in result.results) for status in ("imported", "skipped", "failed")
-    }
+    statuses = [one.status for one in result.results]
     if len(sources) > 1:
         told = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
         say(", ".join(told), quiet=quiet)

@@ -279,9 +279,7 @@ def _new_plate(
     ]
     outside = len(images) - len({number for well in plate.wells for number in well.fields})
     if outside:
-        notes.add(
-            None, f"{outside:,} images are in no well of the plate: they are left out; --series N takes one of them"
-        )
+        notes.add(None, f"{outside:,} images are in no well of the plate, and left out; --series N takes one of them")
     name = plate.name or stem_of(found.path)
     if wish.edits is not None and wish.edits.name is not None:
         name = wish.edits.name
