@@ -117,12 +117,10 @@ def write_image(
     --------
     >>> import numpy as np
     >>> pixels = np.random.default_rng(0).integers(0, 4096, (2, 600, 800), dtype="uint16")
-    >>> result = write_image("nuclei.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
-    ...                      channels=["DAPI", "GFP"])
-    >>> result.entries
-    10
+    >>> result = write_image("cells.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
+    ...                      channels=["DAPI", "GFP"], force=True)
     >>> import ozx
-    >>> [level.shape for level in ozx.inspect("nuclei.ozx").images[0].levels]
+    >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
     target = given_path(path)
