@@ -41,7 +41,8 @@ def shown_parameters(function):
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
         if "_NoProgress" in default:
             default = "=NO_PROGRESS"
-        found.append(parameter.name + default)
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        found.append(stars + parameter.name + default)
     return ", ".join(found).replace("'", '"')
 
 
