@@ -93,7 +93,7 @@ def test_every_number_of_dimensions(tmp_path, names, shape, method):
 
 @pytest.mark.parametrize("layout", [
     {"chunks": "y=100,x=90"},
-    {"chunks": "y=33,x=7", "shards": "none"},
+    {"chunks": "y=33,x=27", "shards": "none"},
     {"chunks": "y=65,x=64", "shards": "y=130,x=192"},
     {"chunks": "y=64,x=64,z=3"},
     {"chunks": "y=31,x=33", "shards": "y=93,x=66"},

@@ -231,22 +231,25 @@ def _channels(channels: Sequence[ChannelLike], described: _Described) -> tuple[N
 
 
 def _channel(channel: ChannelLike) -> NewChannel:
-    if isinstance(channel, NewChannel):
-        return channel
-    if isinstance(channel, str):
-        return NewChannel(channel)
-    known = dict(channel)
-    window = known.pop("window", None)
-    if window is not None:
-        start, end = map(float, window)
-        known["window"] = Window(start, end, None, None)
-    try:
-        new = NewChannel(**known)
-    except TypeError:
-        raise UsageError(f"expected label, color, active, window or emission of a channel; got {channel!r}") from None
+    new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
     if new.color is not None and (len(new.color) != 6 or set(new.color.upper()) - set("0123456789ABCDEF")):
         raise UsageError(f"expected a colour of six hexadecimal digits, RRGGBB; got {new.color!r}")
     return new
+
+
+def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
+    if isinstance(channel, str):
+        return NewChannel(channel)
+    known = dict(channel)
+    try:
+        if known.get("window") is not None:
+            start, end = map(float, known["window"])
+            known["window"] = Window(start, end, None, None)
+        return NewChannel(**known)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"expected label, color, active, window (start, end) or emission of a channel; got {channel!r}"
+        ) from None
 
 
 def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
