@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ozx.operations.edit import edit
     from ozx.operations.export import export
     from ozx.operations.extract import extract
+    from ozx.operations.import_tiff import import_tiff, import_tiffs
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
@@ -61,6 +62,8 @@ __all__ = [
     "edit",
     "export",
     "extract",
+    "import_tiff",
+    "import_tiffs",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -92,6 +95,8 @@ _HOMES = {
     "edit": "ozx.operations.edit:edit",
     "export": "ozx.operations.export:export",
     "extract": "ozx.operations.extract:extract",
+    "import_tiff": "ozx.operations.import_tiff:import_tiff",
+    "import_tiffs": "ozx.operations.import_tiff:import_tiffs",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",
     "list_entries": "ozx.operations.list_entries:list_entries",

@@ -25,10 +25,10 @@ from ozx.images.pixel_source import Part, PixelSource, part_of
 __all__ = ["BlockResult", "BlockTask", "Cascade", "EncodedChunk", "LevelWork", "make_block"]
 
 # So many pixels of each channel tell its contrast.
-_SAMPLE = 1 << 20
-_LEAST_SAMPLE = 64
+_SAMPLE = 1 << 17
 
 Lengths = tuple[int, ...]
+Sampling = tuple[tuple[int, int], ...]
 
 
 class EncodedChunk(NamedTuple):
@@ -69,8 +69,8 @@ class BlockTask:
         Where they begin.
     work
         What is done with them.
-    sample
-        How many of them are wanted to tell the contrast by.
+    sampling
+        For rows and columns, which of them tell the contrast: from where on, and every how many; None for none.
     size
         Their bytes.
     """
@@ -78,7 +78,7 @@ class BlockTask:
     part: Part
     corner: Lengths
     work: StageWork
-    sample: int
+    sampling: Sampling | None
     size: int
 
 
@@ -108,7 +108,7 @@ class BlockResult:
 def make_block(task: BlockTask) -> BlockResult:
     """Read a block, and make of it what there is to be made."""
     pixels = task.part.read()
-    sample = _take_sample(pixels, task.sample) if task.sample else None
+    sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
     chunks, rest = _run(pixels, task.corner, task.work)
     return BlockResult(task.corner, task.size, chunks, rest, sample)
 
@@ -124,6 +124,8 @@ class Cascade:
         All levels, full resolution first.
     method
         What becomes of pixels that are joined.
+    channel
+        The number of the axis of channels.
     is_sampled
         Whether pixels are wanted to tell the contrast by.
 
@@ -133,10 +135,18 @@ class Cascade:
         For each channel (or the only one) what was taken of its pixels so far.
     """
 
-    def __init__(self, source: PixelSource, levels: Sequence[LevelWork], method: Method, *, is_sampled: bool) -> None:
+    def __init__(
+        self,
+        source: PixelSource,
+        levels: Sequence[LevelWork],
+        method: Method,
+        *,
+        channel: int | None = None,
+        is_sampled: bool = False,
+    ) -> None:
         self._source = source
         self._geometry = [work.level for work in levels]
-        self._channel = source.axes.index("c") if "c" in source.axes else None
+        self._channel = channel
         self._stages = plan_stages(self._geometry, source.grain, self._channel, source.dtype.itemsize)
         self._works = [_stage_work(stage, levels, method) for stage in self._stages]
         self._gathered: list[dict[Lengths, _Gathered]] = [{} for _ in self._stages]
@@ -151,13 +161,12 @@ class Cascade:
     def tasks(self) -> Iterator[BlockTask]:
         """Yield the blocks of the full resolution, in the order in which `accept` wants them."""
         stage, shape = self._stages[0], self._source.shape
-        blocks = math.prod(-(-whole // part) for whole, part in zip(shape, stage.block, strict=True))
-        planes = 1 if self._channel is None else shape[self._channel]
-        sample = max(_LEAST_SAMPLE, _SAMPLE * planes // blocks) if self._is_sampled else 0
+        channels = 1 if self._channel is None else shape[self._channel]
+        sampling = _choose_sampling(shape, channels) if self._is_sampled else None
         for corner in iter_corners(self._geometry, self._stages):
             region = _region(corner, stage.block, shape)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
-            yield BlockTask(part_of(self._source, region), corner, self._works[0], sample, size)
+            yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
         """Yield the chunks of a block, and those that can be made now that its pixels are there."""
@@ -249,8 +258,14 @@ def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...
     )
 
 
-def _take_sample(pixels: NDArray[Any], wanted: int) -> NDArray[Any]:
-    """Return about `wanted` of the pixels, evenly spread over planes."""
-    step = max(1, math.isqrt(pixels.size // wanted))
-    rows, columns = (slice(min(step, length) // 2, None, step) for length in pixels.shape[-2:])
+def _choose_sampling(shape: Lengths, channels: int) -> Sampling:
+    step = math.isqrt(math.prod(shape) // channels // _SAMPLE) or 1
+    # Not from the edge on, which is darker.
+    return tuple((min(step, length) // 2, step) for length in shape[-2:])
+
+
+def _take_sample(pixels: NDArray[Any], corner: Lengths, sampling: Sampling) -> NDArray[Any]:
+    rows, columns = (
+        slice((first - start) % step, None, step) for start, (first, step) in zip(corner[-2:], sampling, strict=True)
+    )
     return pixels[..., rows, columns].copy()

@@ -76,9 +76,11 @@ class ChunkEncoder:
             chunk = np.zeros(self.chunks, self.dtype)
             chunk[tuple(map(slice, pixels.shape))] = pixels
         # Bits are compared: minus zero is no fill value.
-        flat = chunk.reshape(-1).view(np.uint8)
-        if not flat[: chunk.itemsize].any() and not flat.any():
+        flat = chunk.reshape(-1)
+        octets = flat.view(np.uint8)
+        if not octets[: chunk.itemsize].any() and not octets.any():
             return None
+        # Not as octets: imagecodecs has blosc shuffle items of the array's size, whatever `typesize` says.
         return bytes(_compression(self._compressor)(flat))
 
 
@@ -96,7 +98,6 @@ def _compression(codec: NamedConfiguration | None) -> _Compress:
             level=settings["clevel"],
             compressor=settings["cname"],
             shuffle=_SHUFFLES[settings["shuffle"]],
-            typesize=settings["typesize"],
             blocksize=settings["blocksize"],
             numthreads=1,
         )

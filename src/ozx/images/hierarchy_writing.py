@@ -185,7 +185,11 @@ class _Nodes:
             # The last level that there is has those to be made below it.
             stop = number + 1 if number + 1 < len(image.levels) else None
             cascade = Cascade(
-                level.source, works[number:stop], image.pyramid.method, is_sampled=is_sampled and number == 0
+                level.source,
+                works[number:stop],
+                image.pyramid.method,
+                channel=image.channel_axis,
+                is_sampled=is_sampled and number == 0,
             )
             yield _Made(cascade, assemblers[number:stop], planned.windows)
 

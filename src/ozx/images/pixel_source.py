@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -80,6 +81,14 @@ class ArraySource:
         self.shape = tuple(map(int, array.shape))
         self.dtype = np.dtype(array.dtype).newbyteorder("=")
         self.grain = _grain(array)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: of a graph of dask only what this array needs, not all that it was sliced from."""
+        if not hasattr(self._array, "__dask_graph__"):
+            return self.__dict__
+        dask: Any = importlib.import_module("dask")  # no dependency: whoever has such an array has dask
+        (array,) = dask.optimize(self._array)
+        return {**self.__dict__, "_array": array}
 
     def part(self, region: Region) -> Part:
         """Return a block; see `part_of`."""

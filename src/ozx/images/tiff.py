@@ -132,16 +132,18 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
 
 
 @lru_cache(maxsize=4)
-def _open_again(path: str, options: TiffOptions) -> TiffImages:
+def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> TiffImages:
+    del state  # another one stands for another file under the same name
     return open_tiff(path, options)
 
 
-def _source_again(path: str, options: TiffOptions, image: int, level: int, files: FileSet) -> TiffSource:
-    """Return a source in another process; blocks that one task after the other reads share one opened file."""
-    found = _open_again(path, options).images[image]
-    source = (found.source, *found.levels)[level]
-    source.files = files
-    return source
+def _source_again(
+    path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
+) -> TiffSource:
+    """Return a source in another process, where all blocks share one opened file."""
+    files.check_unchanged()
+    found = _open_again(path, options, state).images[image]
+    return (found.source, *found.levels)[level]
 
 
 @contextlib.contextmanager
@@ -299,7 +301,7 @@ def _read_image(
                 asked=options.axes,
                 keep_singletons=options.keep_singletons,
                 on_error=options.on_error,
-                recipe=(_source_again, (path, options, number, level, files)),
+                recipe=(_source_again, (os.path.abspath(path), options, _state(path), number, level, files)),
             )
         except OzxError as error:
             if level == 0:
@@ -308,6 +310,11 @@ def _read_image(
             break
         sources.append(source)
     return TiffImage(sources[0], tuple(sources[1:]), description)
+
+
+def _state(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ozx.errors import UnsupportedError, UsageError
 
@@ -32,11 +32,14 @@ class Dimension:
         Its length.
     step
         How many positions of the axis one step is: the number of samples where channels have several.
+    is_guessed
+        Whether the file does not say what the dimension is.
     """
 
     axis: str
     length: int
     step: int = 1
+    is_guessed: bool = False
 
 
 def parse_axes(text: str) -> tuple[str, ...]:
@@ -92,6 +95,7 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
     ['t', 'y', 'x']
     """
     names = _asked(codes, shape, asked) if asked is not None else [_KNOWN.get(code) for code in codes]
+    unknown = [name is None and length > 1 for name, length in zip(names, shape, strict=True)]
     told = {name for name, length in zip(names, shape, strict=True) if name is not None and length > 1}
     for place in reversed(range(len(names))):
         if names[place] is None:
@@ -103,7 +107,8 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
                 )
             names[place] = free[0] if free else "z"
             told |= {free[0]} if shape[place] > 1 else set()
-    return tuple(_with_steps(codes, [name or "z" for name in names], shape))
+    dimensions = _with_steps(codes, [name or "z" for name in names], shape)
+    return tuple(replace(part, is_guessed=guess) for part, guess in zip(dimensions, unknown, strict=True))
 
 
 def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str | None]:

@@ -44,6 +44,8 @@ class PageMap:
         it is.
     count
         How many pages there are, or should be.
+    guessed
+        Axes that dimensions longer than 1 were taken for, of which the file does not say what they are.
     """
 
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:
@@ -58,12 +60,18 @@ class PageMap:
         lengths = {axis: prod(part.length for part in dimensions if part.axis == axis) for axis in AXES}
         self.axis_lengths = {axis: lengths[axis] for axis in AXES if any(part.axis == axis for part in dimensions)}
         self.count = prod(part.length for part in self._outer)
+        self.guessed = tuple(part.axis for part in dimensions if part.is_guessed)
         order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}
         self._order = [order[axis] for axis in AXES if axis in order]
         # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
         self._offset = None if series.is_multifile else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
         self._page_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that pages are in, each once."""
+        return list(dict.fromkeys(page.parent.filehandle.path for page in self._pages if page is not None))
 
     def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
         """Yield the number and the first position of each page that a part of the image touches."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -19,31 +21,47 @@ _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
 # Decoded: nobody has the memory for what a damaged tag may claim.
 _LARGEST_SEGMENT = 8 << 30
+# Systems allow a process 256 open files, or 1,024.
+_MOST_OPEN = 64
 
 
 class FileSet:
-    """The files that an image is in, read from any number of threads.
+    """The files that an image is in, read from any number of threads; of many only some are open at a time.
 
     What a file was when it was first asked for is what it has to be to the end, in other processes too.
     """
 
     def __init__(self) -> None:
         self._files: dict[str, FileSource] = {}
-        self._opening = threading.Lock()
+        self._open: OrderedDict[str, FileSource] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, FileSource]:
         return self._files
 
     def __setstate__(self, files: dict[str, FileSource]) -> None:
-        self._files, self._opening = files, threading.Lock()
+        self.__init__()  # type: ignore[misc]
+        self._files = files
 
     def __getitem__(self, path: str) -> FileSource:
-        source = self._files.get(path)
-        if source is None:
-            with self._opening:
-                source = self._files.setdefault(path, FileSource(path))
+        with self._lock:
+            source = self._files.get(path)
+            if source is None:
+                source = self._files[path] = FileSource(path)
                 source.size()
+            self._open[path] = source
+            self._open.move_to_end(path)
+            if len(self._open) > _MOST_OPEN:
+                # Reads of it that are under way end as they should: closing waits for them.
+                self._open.popitem(last=False)[1].close()
         return source
+
+    def remember(self, path: str) -> None:
+        """Have a file stay as it is from now on."""
+        self[path].size()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._files))
 
     def count_bytes(self) -> int:
         """Return how long the files are together."""
@@ -61,8 +79,10 @@ class FileSet:
 
     def close(self) -> None:
         """Close all files; a later read opens them again."""
-        for source in list(self._files.values()):
-            source.close()
+        with self._lock:
+            for source in self._open.values():
+                source.close()
+            self._open.clear()
 
 
 def check_decodable(keyframe: TiffPage) -> None:

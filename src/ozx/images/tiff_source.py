@@ -71,11 +71,15 @@ class TiffSource:
         self._recipe = recipe
         self._fills = on_error == "fill"
         self._pages = PageMap(series, asked)
+        for path in self._pages.paths:
+            files.remember(path)
         self._cache = SegmentCache(_KEPT_BYTES)
         self._readers: dict[int, SegmentReader] = {}
         lengths = self._pages.axis_lengths
         self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
         self.shape = tuple(lengths[axis] for axis in self.axes)
+        #: Axes that stacks of unknown meaning were taken for.
+        self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.grain = self._find_grain(series)
         #: What was not there or could not be read, one sentence each, where `on_error` is ``fill``.

@@ -117,12 +117,10 @@ def write_image(
     --------
     >>> import numpy as np
     >>> pixels = np.random.default_rng(0).integers(0, 4096, (2, 600, 800), dtype="uint16")
-    >>> result = write_image("nuclei.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
-    ...                      channels=["DAPI", "GFP"])
-    >>> result.entries
-    10
+    >>> result = write_image("cells.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
+    ...                      channels=["DAPI", "GFP"], force=True)
     >>> import ozx
-    >>> [level.shape for level in ozx.inspect("nuclei.ozx").images[0].levels]
+    >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
     target = given_path(path)
@@ -233,22 +231,25 @@ def _channels(channels: Sequence[ChannelLike], described: _Described) -> tuple[N
 
 
 def _channel(channel: ChannelLike) -> NewChannel:
-    if isinstance(channel, NewChannel):
-        return channel
-    if isinstance(channel, str):
-        return NewChannel(channel)
-    known = dict(channel)
-    window = known.pop("window", None)
-    if window is not None:
-        start, end = map(float, window)
-        known["window"] = Window(start, end, None, None)
-    try:
-        new = NewChannel(**known)
-    except TypeError:
-        raise UsageError(f"expected label, color, active, window or emission of a channel; got {channel!r}") from None
+    new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
     if new.color is not None and (len(new.color) != 6 or set(new.color.upper()) - set("0123456789ABCDEF")):
         raise UsageError(f"expected a colour of six hexadecimal digits, RRGGBB; got {new.color!r}")
     return new
+
+
+def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
+    if isinstance(channel, str):
+        return NewChannel(channel)
+    known = dict(channel)
+    try:
+        if known.get("window") is not None:
+            start, end = map(float, known["window"])
+            known["window"] = Window(start, end, None, None)
+        return NewChannel(**known)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"expected label, color, active, window (start, end) or emission of a channel; got {channel!r}"
+        ) from None
 
 
 def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
