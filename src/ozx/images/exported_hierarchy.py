@@ -44,7 +44,7 @@ class ExportedHierarchy:
     notes: tuple[str, ...] = ()
 
 
-def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice, creator: str) -> ExportedHierarchy:
+def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
     """Return what a group leads to as OME-TIFF can have it; no pixel is read.
 
     Parameters
@@ -55,8 +55,6 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice, creator: s
         Path of an image, label image, plate, well or series below it.
     choice
         Which levels of each image.
-    creator
-        The program that writes the file.
 
     Raises
     ------
@@ -82,11 +80,11 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice, creator: s
         images = [images[place] for place in order]
         places = {old: new for new, old in enumerate(order)}
         plate = None if plate is None else plate.renumbered(places)
-        root, more = kept.update(images, sorted(numbers), plate, creator)
+        root, more = kept.update(images, sorted(numbers), plate)
         return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
     if kept is not None:
         notes.append(f"{METADATA_KEY} is left out: it does not tell which of its images these are")
-    root = make_ome(images, plate, creator)
+    root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
 
 
@@ -136,7 +134,7 @@ def _emissions(group: zarr.Group) -> dict[int, float]:
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the start, its fields by their place in `images`, whose paths begin with `skip` characters."""
+    """Return the plate at the start; fields are places in `images`, of whose paths the first `skip` characters go."""
     ome = nodes[""].ome
     if ome is None or ome.plate is None:
         return None

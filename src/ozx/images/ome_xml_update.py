@@ -13,6 +13,7 @@ from ozx.images.description import ChannelDescription, ImageDescription, PlateDe
 from ozx.images.exported_image import ExportedImage
 from ozx.images.ome_xml import OmeXml, parse_ome_xml
 from ozx.images.ome_xml_writing import (
+    CREATOR,
     first_pages,
     make_channels,
     make_plate,
@@ -45,7 +46,7 @@ class KeptXml:
         return [image.description.name for image in self.document.images]
 
     def update(
-        self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None, creator: str
+        self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:
         """Return the document for a file with `images`, and what was left out of it, as sentences.
 
@@ -57,8 +58,6 @@ class KeptXml:
             Which images of the document these are, ascending; the others are left out.
         plate
             The plate that they are fields of; none where they are not to be those of one.
-        creator
-            The program that writes the file.
         """
         elements = self.root.findall(self._tag("Image"))
         kept = [elements[number] for number in numbers]
@@ -75,7 +74,7 @@ class KeptXml:
         self._update_plate(kept, plate)
         # The file is another one now, of another program.
         self.root.attrib.pop("UUID", None)
-        self.root.set("Creator", creator)
+        self.root.set("Creator", CREATOR)
         return self.root, notes
 
     def _update_image(

@@ -12,6 +12,7 @@ from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_units import unit_symbol
 
 __all__ = [
+    "CREATOR",
     "OME_NAMESPACE",
     "first_pages",
     "format_number",
@@ -24,13 +25,15 @@ __all__ = [
     "set_size",
 ]
 
+#: The program that writes the file; its version would make files differ that are the same.
+CREATOR = "ozx"
 OME_NAMESPACE = "http://www.openmicroscopy.org/Schemas/OME/2016-06"
 _LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
 # OME-XML 2016-06, "UnitsLength": a distance of which nobody knows the unit.
 _NO_UNIT = "reference frame"
 
 
-def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None, creator: str) -> Element:
+def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None) -> Element:
     """Return a document that describes images, in the order in which their pages stand in the file.
 
     Parameters
@@ -39,10 +42,8 @@ def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None, cr
         The images.
     plate
         The plate that they are fields of, by their numbers.
-    creator
-        The program that writes the file.
     """
-    root = Element(_tag("OME"), {_LOCATION: f"{OME_NAMESPACE} {OME_NAMESPACE}/ome.xsd", "Creator": creator})
+    root = Element(_tag("OME"), {_LOCATION: f"{OME_NAMESPACE} {OME_NAMESPACE}/ome.xsd", "Creator": CREATOR})
     if plate is not None:
         root.append(make_plate(plate))
     for number, (image, first) in enumerate(zip(images, first_pages(images), strict=True)):

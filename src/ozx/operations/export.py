@@ -159,7 +159,6 @@ def export(
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
     # They load zarr and tifffile, which takes half a second, and only this needs it.
-    from ozx import __version__  # noqa: PLC0415
     from ozx.images.exported_hierarchy import take_hierarchy  # noqa: PLC0415
     from ozx.images.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -171,7 +170,7 @@ def export(
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:
-            taken = take_hierarchy(group, node, choice, f"ozx {__version__}")
+            taken = take_hierarchy(group, node, choice)
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress.start(os.path.basename(target), _size(taken))
             with replacing_file(target, force=force, sync=sync) as new:
