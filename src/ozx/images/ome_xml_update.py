@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from ozx.errors import FormatError
 from ozx.hierarchy.rendering import default_color
-from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
+from ozx.images.description import ChannelDescription, PlateDescription
 from ozx.images.exported_image import ExportedImage
 from ozx.images.ome_xml import OmeXml, parse_ome_xml
 from ozx.images.ome_xml_writing import (
@@ -63,13 +63,11 @@ class KeptXml:
         kept = [elements[number] for number in numbers]
         self._keep_images(elements, kept)
         notes: list[str] = []
-        for place, (element, image, number, first) in enumerate(
-            zip(kept, images, numbers, first_pages(images), strict=True)
-        ):
+        for element, image, number, first in zip(kept, images, numbers, first_pages(images), strict=True):
             pixels = element.find(self._tag("Pixels"))
             if pixels is None:
                 raise FormatError("expected images with pixels in the OME-XML; one has none")
-            self._update_image(element, pixels, image, place, self.document.images[number].description, notes)
+            self._update_image(element, pixels, image, number, notes)
             set_pixels(pixels, image, first)
         self._update_plate(kept, plate)
         # The file is another one now, of another program.
@@ -82,11 +80,10 @@ class KeptXml:
         element: Element,
         pixels: Element,
         image: ExportedImage,
-        place: int,
-        known: ImageDescription,
+        number: int,
         notes: list[str],
     ) -> None:
-        said = image.description
+        said, known = image.description, self.document.images[number].description
         if said.name is not None and said.name != known.name:
             element.set("Name", said.name)
         for axis, size in said.sizes.items():
@@ -103,11 +100,11 @@ class KeptXml:
         channels = pixels.findall(self._tag("Channel"))
         if len(channels) != image.shape[1] or any(channel.get("SamplesPerPixel", "1") != "1" for channel in channels):
             _remove(pixels, channels)
-            for number, channel in enumerate(make_channels(image, place, self.namespace)):
-                pixels.insert(number, channel)
+            for place, channel in enumerate(make_channels(image, number, self.namespace)):
+                pixels.insert(place, channel)
             return
-        for number, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
-            _update_channel(channel, known.channels[number], new, default_color(number, len(channels)), number)
+        for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
+            _update_channel(channel, known.channels[place], new, default_color(place, len(channels)), place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
         """Take out images, and what refers to them."""
