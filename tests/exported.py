@@ -29,6 +29,6 @@ def validate(text):
 
 @cache
 def _schema():
-    import xmlschema
+    import xmlschema  # noqa: PLC0415
 
     return xmlschema.XMLSchema(Path(ome_types.__file__).with_name("ome-2016-06.xsd"))
