@@ -45,7 +45,7 @@ def blocks(source, divisor=2):
 def check(path, axes=None, *, image=0, level=0):
     array, letters = expected(path, series=image, level=level)
     array = in_ome_order(array, letters)
-    with open_tiff(str(path)) as images:
+    with open_tiff(str(path), TiffOptions(with_levels=True)) as images:
         found = images.images[image]
         source = (found.source, *found.levels)[level]
         assert isinstance(source, PixelSource)
@@ -122,20 +122,24 @@ def test_hyperstacks_of_imagej(tmp_path, shape, letters, compression):
 
 
 def test_imagej_stacks_with_a_single_page_are_read_in_one_piece(tmp_path):
-    path = tmp_path / "a.tif"
-    stack = pixels((5, 40, 50))
-    tifffile.imwrite(path, stack, imagej=True, metadata={"axes": "ZYX"})
-    with tifffile.TiffFile(path) as file:
-        second, order = file.pages[1].offset, {"<": "little", ">": "big"}[file.byteorder]
-        # As ImageJ writes what is larger than 4 GiB: the next page is said not to be there.
-        page = file.pages[0]
-        end = page.offset + 2 + 12 * len(page.tags)
-    with open(path, "r+b") as file:
-        file.seek(end)
-        assert int.from_bytes(file.read(4), order) == second
-        file.seek(end)
-        file.write(bytes(4))
-    check(path, "zyx")
+    # As ImageJ writes what is larger than 4 GiB: one page, and the planes behind it.
+    path, stack = tmp_path / "a.tif", pixels((5, 40, 50), ">u2")
+    description = "ImageJ=1.53\nimages=5\nslices=5\n"
+    tifffile.imwrite(path, stack[0], description=description, metadata=None, byteorder=">")
+    with open(path, "ab") as file:
+        file.write(stack[1:].tobytes())
+    assert check(path, "zyx").shape == (5, 40, 50)
+
+
+IMAGE_CODECS = ["jpeg", "jpeg2000", "webp", "png", "jpegxl", "jpegxr", "lerc"]
+
+
+@pytest.mark.parametrize("compression", IMAGE_CODECS)
+@pytest.mark.parametrize("segments", ["tiles", "strips"])
+def test_compressions_for_pictures(tmp_path, compression, segments):
+    options = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 16}}[segments]
+    path = write(tmp_path / "a.tif", pixels((75, 130, 3), "u1"), photometric="rgb", compression=compression, **options)
+    check(path, "cyx")
 
 
 def test_volumes_and_stacks_of_unknown_meaning(tmp_path):

@@ -149,17 +149,15 @@ class TiffSource:
         pixels = np.empty([high - low for low, high in wanted], self.dtype.newbyteorder(file.byteorder))
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
         # From the last dimension that is not taken whole on, the pixels that are wanted stand together.
-        together = max(
-            (place for place, part in enumerate(wanted) if part != (0, lengths[place])),
-            default=0,
-        )
+        together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
-        steps = [prod(lengths[place + 1 :]) * item for place in range(len(lengths))]
+        begins = np.array(offset)
+        for place, (low, high) in enumerate(wanted):
+            step = prod(lengths[place + 1 :]) * item
+            begins = np.add.outer(begins, np.arange(low, high if place < together else low + 1) * step)
         source = self.files[file.filehandle.path]
         data = memoryview(pixels.reshape(-1).view(np.uint8).data)
-        for run, index in enumerate(product(*(range(low, high) for low, high in wanted[:together]))):
-            at = zip((*index, *(low for low, _ in wanted[together:])), steps, strict=True)
-            begin = offset + sum(place * step for place, step in at)
+        for run, begin in enumerate(begins.reshape(-1).tolist()):
             part = data[run * size : (run + 1) * size]
             if (found := source.read_into_at(part, begin)) < size:
                 self._damaged(
