@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import edit
     from ozx.operations.extract import extract
+    from ozx.operations.import_tiff import import_tiff, import_tiffs
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
@@ -59,6 +60,8 @@ __all__ = [
     "UsageError",
     "edit",
     "extract",
+    "import_tiff",
+    "import_tiffs",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -89,6 +92,8 @@ _HOMES = {
     "UsageError": "ozx.errors:UsageError",
     "edit": "ozx.operations.edit:edit",
     "extract": "ozx.operations.extract:extract",
+    "import_tiff": "ozx.operations.import_tiff:import_tiff",
+    "import_tiffs": "ozx.operations.import_tiff:import_tiffs",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",
     "list_entries": "ozx.operations.list_entries:list_entries",
