@@ -131,6 +131,14 @@ def test_document_types_are_refused_before_anybody_reads_them(tmp_path):
         opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((1, 30, 40))))
 
 
+def test_document_types_of_other_formats_are_refused(tmp_path):
+    path = tmp_path / "a.tif"
+    text = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><PerkinElmer-QPI-ImageDescription>&b;'
+    tifffile.imwrite(path, pixels((30, 40)), description=text, software="PerkinElmer-QPI", metadata=None)
+    with pytest.raises(FormatError, match="no document type"):
+        opened(path)
+
+
 def test_broken_ome_xml_leaves_a_tiff_file(tmp_path):
     xml = ome_xml(ome_image()).replace("</Image>", "")
     found = opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((1, 30, 40))))

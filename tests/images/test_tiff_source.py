@@ -14,6 +14,7 @@ from tiffs import (
     needs_samples,
     pixels,
     sample,
+    set_tag,
     write,
     write_parts,
     write_pyramid,
@@ -240,17 +241,27 @@ def test_a_file_that_is_cut_off_is_named_or_filled(tmp_path, common):
         page = file.pages[0]
         begin, end = page.dataoffsets[0], page.dataoffsets[-1] + page.databytecounts[-1]
     path.write_bytes(path.read_bytes()[: (begin + end) // 2])
-    with open_tiff(str(path)) as images:
+    with (
+        pytest.raises(FormatError, match=r"page 0.* ends at") as raised,
+        open_tiff(str(path)) as images,
+    ):
         source = images.images[0].source
-        with pytest.raises(FormatError, match=r"page 0.* ends at") as raised:
-            source.read(whole(source))
-        assert "copy or download it again" in raised.value.hint
+        source.read(whole(source))
+    assert "copy or download it again" in raised.value.hint
     with open_tiff(str(path), TiffOptions(on_error="fill")) as images:
         source = images.images[0].source
         found = source.read(whole(source))
-        assert source.damage
+        source.read((slice(400, 450), slice(10, 20)))
+        assert len(source.damage) == (107 if common else 1)
     assert not found[-1].any()
     np.testing.assert_array_equal(found[:32], pixels((500, 400))[:32])
+
+
+def test_a_page_with_too_few_tiles_is_noticed_before_any_is_read(tmp_path):
+    path = write(tmp_path / "a.tif", pixels((75, 130)), compression="zlib", tile=(32, 32))
+    set_tag(path, 256, 13000)
+    with pytest.raises(FormatError, match=r"expected 1,221 tiles for 1×1×75×13000×1 pixels; it has 15"):
+        open_tiff(str(path))
 
 
 def test_a_source_can_be_sent_to_another_process(tmp_path):

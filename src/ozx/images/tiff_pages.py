@@ -42,6 +42,8 @@ class PageMap:
     inner_axes, inner_lengths
         Along which axis each of the five dimensions of a page runs (None for most of those of length 1), and how long
         it is.
+    inner_size
+        The bytes of a page, decoded.
     count
         How many pages there are, or should be.
     guessed
@@ -66,7 +68,7 @@ class PageMap:
         # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
         self._offset = None if series.is_multifile else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
-        self._page_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
+        self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
 
     @property
     def paths(self) -> list[str]:
@@ -102,7 +104,7 @@ class PageMap:
     def plain_offset(self, number: int) -> int | None:
         """Return where in its file the pixels of a page stand as they are, None where they have to be decoded."""
         if self._offset is not None:
-            return self._offset + number * self._page_size
+            return self._offset + number * self.inner_size
         page = self.page(number)
         return page.dataoffsets[0] if page is not None and _is_plain(page) else None
 

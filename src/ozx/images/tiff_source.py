@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tifffile import TiffPageSeries
 
+from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.segment_cache import SegmentCache
 from ozx.images.tiff_axes import AXES
@@ -82,11 +83,13 @@ class TiffSource:
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.grain = self._find_grain(series)
-        #: What was not there or could not be read, one sentence each, where `on_error` is ``fill``.
-        self.damage: list[str] = []
-        if missing := self._pages.count_missing():
-            problem = f"{missing:,} of the {self._pages.count:,} planes that the metadata promise are not there"
-            self._damaged(FormatError(problem, hint="--on-error fill (on_error='fill') puts zeros there."))
+        self._damage: dict[Hashable, str] = {}
+        self._check_planes()
+
+    @property
+    def damage(self) -> list[str]:
+        """What was not there or could not be read so far, one sentence each, where `on_error` is ``fill``."""
+        return list(self._damage.values())
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
@@ -160,14 +163,7 @@ class TiffSource:
         for run, begin in enumerate(begins.reshape(-1).tolist()):
             part = data[run * size : (run + 1) * size]
             if (found := source.read_into_at(part, begin)) < size:
-                self._damaged(
-                    FormatError(
-                        f"page {number} is cut off: bytes {begin:,} to {begin + size:,} are needed, "
-                        f"and the file ends at {source.size():,}",
-                        path=source.name,
-                        hint="The file is incomplete: copy or download it again.",
-                    )
-                )
+                self._damaged(number, self._cut_off(number, begin, begin + size, source))
                 part[found:] = bytes(size - found)
         return pixels
 
@@ -196,7 +192,7 @@ class TiffSource:
             try:
                 return reader.read(page, number)
             except FormatError as error:
-                self._damaged(error)
+                self._damaged((id(page), number), error)
                 return np.zeros(reader.lengths, self.dtype)
 
         return self._cache.get((id(page), number), decode, used=used, whole=whole)
@@ -221,7 +217,28 @@ class TiffSource:
                 grain[axis] = min(length, most)
         return tuple(grain[axis] for axis in self.axes)
 
-    def _damaged(self, error: FormatError) -> None:
+    def _check_planes(self) -> None:
+        """Notice what is missing before hours were spent on the rest."""
+        pages = self._pages
+        if missing := pages.count_missing():
+            problem = f"{missing:,} of the {pages.count:,} planes that the metadata promise are not there"
+            hint = "--on-error fill (on_error='fill') puts zeros there."
+            self._damaged("planes", FormatError(problem, hint=hint))
+        last = pages.count - 1
+        offset, end = pages.plain_offset(last), pages.inner_size
+        if offset is not None and not self._fills:
+            source = self.files[pages.first(last).parent.filehandle.path]
+            if offset + end > source.size():
+                raise self._cut_off(last, offset, offset + end, source)
+
+    def _cut_off(self, number: int, begin: int, end: int, source: FileSource) -> FormatError:
+        return FormatError(
+            f"page {number} is cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
+            path=source.name,
+            hint="The file is incomplete: copy or download it again.",
+        )
+
+    def _damaged(self, what: Hashable, error: FormatError) -> None:
         if not self._fills:
             raise error
-        self.damage.append(f"{error}; zeros stand in its place")
+        self._damage.setdefault(what, f"{error}; zeros stand in its place")
