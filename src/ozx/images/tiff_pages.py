@@ -46,6 +46,8 @@ class PageMap:
         The bytes of a page, decoded.
     count
         How many pages there are, or should be.
+    is_in_order
+        Whether the dimensions of a page come in OME order.
     guessed
         Axes that dimensions longer than 1 were taken for, of which the file does not say what they are.
     """
@@ -65,6 +67,7 @@ class PageMap:
         self.guessed = tuple(part.axis for part in dimensions if part.is_guessed)
         order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}
         self._order = [order[axis] for axis in AXES if axis in order]
+        self.is_in_order = self._order == sorted(self._order)
         # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
         self._offset = None if series.is_multifile else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)

@@ -112,9 +112,23 @@ class TiffSource:
         whole = out[tuple(slice(None) if axis in self.axes else None for axis in AXES)]
         for number, corner in self._pages.iter_inside(spans):
             wanted = self._wanted(corner, spans)
-            for begins, pixels in self._iter_parts(number, wanted):
-                whole[self._place(corner, begins, pixels, spans)] = self._pages.in_order(pixels)
+            if not self._fill_at_once(number, wanted, whole[self._place(corner, *_extent(wanted), spans)]):
+                for begins, pixels in self._iter_parts(number, wanted):
+                    whole[self._place(corner, begins, pixels.shape, spans)] = self._pages.in_order(pixels)
         return out
+
+    def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
+        """Read pixels to where they belong in a block; False where they have to be decoded, or put in order."""
+        if self._pages.plain_offset(number) is None or not self._pages.is_in_order or not target.flags.c_contiguous:
+            return False
+        pixels = target.reshape(_extent(wanted)[1])
+        if self._stored_dtype(number) != pixels.dtype:
+            return False
+        self._read_plain(number, wanted, pixels)
+        return True
+
+    def _stored_dtype(self, number: int) -> np.dtype[Any]:
+        return self.dtype.newbyteorder(self._pages.first(number).parent.byteorder)
 
     def _wanted(self, corner: Corner, spans: Spans) -> Ranges:
         """Return which part of a page lies in a block."""
@@ -124,10 +138,10 @@ class TiffSource:
             wanted.append((max(0, start - first), min(length, stop - first)))
         return wanted
 
-    def _place(self, corner: Corner, begins: Sequence[int], pixels: NDArray[Any], spans: Spans) -> Region:
+    def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
         """Return where in a block a part of a page goes that begins at `begins` in the page."""
         starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
-        for axis, begin, length in zip(self._pages.inner_axes, begins, pixels.shape, strict=True):
+        for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
             if axis is not None:
                 starts[axis] += begin
                 lengths[axis] = length
@@ -137,35 +151,34 @@ class TiffSource:
 
     def _iter_parts(self, number: int, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """Yield the pixels of a part of a page, piece by piece, and where in the page each piece begins."""
-        lows = [low for low, _ in wanted]
-        offset, page = self._pages.plain_offset(number), self._pages.page(number)
-        if offset is not None:
-            yield lows, self._read_plain(number, offset, wanted)
+        lows, shape = _extent(wanted)
+        page = self._pages.page(number)
+        if self._pages.plain_offset(number) is not None:
+            pixels = np.empty(shape, self._stored_dtype(number))
+            self._read_plain(number, wanted, pixels)
+            yield lows, pixels
         elif page is None:
-            yield lows, np.zeros([high - low for low, high in wanted], self.dtype)
+            yield lows, np.zeros(shape, self.dtype)
         else:
             yield from self._iter_segments(page, wanted)
 
-    def _read_plain(self, number: int, offset: int, wanted: Ranges) -> NDArray[Any]:
-        """Return a part of a page whose pixels stand in the file as they are, from `offset` on."""
-        file = self._pages.first(number).parent
-        pixels = np.empty([high - low for low, high in wanted], self.dtype.newbyteorder(file.byteorder))
+    def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
+        """Read a part of a page whose pixels stand in the file as they are into an array without gaps."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
         # From the last dimension that is not taken whole on, the pixels that are wanted stand together.
         together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
-        begins = np.array(offset)
+        begins = np.array(self._pages.plain_offset(number))
         for place, (low, high) in enumerate(wanted):
             step = prod(lengths[place + 1 :]) * item
             begins = np.add.outer(begins, np.arange(low, high if place < together else low + 1) * step)
-        source = self.files[file.filehandle.path]
+        source = self.files[self._pages.first(number).parent.filehandle.path]
         data = memoryview(pixels.reshape(-1).view(np.uint8).data)
         for run, begin in enumerate(begins.reshape(-1).tolist()):
             part = data[run * size : (run + 1) * size]
             if (found := source.read_into_at(part, begin)) < size:
                 self._damaged(number, self._cut_off(number, begin, begin + size, source))
                 part[found:] = bytes(size - found)
-        return pixels
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """Yield the wanted part of each strip or tile, and where in the page it begins."""
@@ -242,3 +255,8 @@ class TiffSource:
         if not self._fills:
             raise error
         self._damage.setdefault(what, f"{error}; zeros stand in its place")
+
+
+def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
+    """Return where ranges begin, and how long they are."""
+    return [low for low, _ in wanted], [high - low for low, high in wanted]
