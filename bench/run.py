@@ -16,13 +16,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import containers
+import importing
 import resharding
 import stores
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
 
-GROUPS: dict[str, Callable[..., Iterable[Table]]] = {**containers.GROUPS, **stores.GROUPS, **resharding.GROUPS}
+GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
+    **containers.GROUPS,
+    **stores.GROUPS,
+    **resharding.GROUPS,
+    **importing.GROUPS,
+}
 
 
 def write_section(group: str, body: str) -> None:

@@ -160,6 +160,7 @@ def test_what_is_not_there(capsys):
     assert "absent.tif" in err
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("cells")
 def test_a_cluster_that_does_not_answer(capsys, here):
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "--dask", "tcp://127.0.0.1:1")

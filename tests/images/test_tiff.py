@@ -52,7 +52,7 @@ def test_images_without_planes_are_passed_over(tmp_path):
         + ome_image(2, name="c", planes=data[1])
     )
     found = opened(write_ome(tmp_path / "a.ome.tif", ome_xml(images), pixels((2, 30, 40))))
-    assert [image.description.name for image in found.images] == ["a", "c"]
+    assert [image.description.name for image in found.images.values()] == ["a", "c"]
 
 
 def test_a_plate_and_its_images(tmp_path):
@@ -70,8 +70,21 @@ def test_a_plate_and_its_images(tmp_path):
 
 def test_levels_are_given_out(tmp_path):
     path = write_pyramid(tmp_path / "a.ome.tif", pixels((2, 200, 160)), tile=(32, 32), metadata={"axes": "CYX"})
-    (image,) = opened(path).images
+    assert opened(path).images[0].levels == ()
+    image = opened(path, with_levels=True).images[0]
     assert [level.shape for level in image.levels] == [(2, 100, 80), (2, 50, 40)]
+
+
+def test_of_several_images_one_can_be_read_though_another_cannot(tmp_path):
+    path = write(tmp_path / "a.ome.tif", pixels((40, 50)), pixels((64, 64)), compression="zlib", metadata={})
+    set_tag(path, 259, 65500, page=1)
+    with pytest.raises(UnsupportedError, match="image 1 of 2: page 1: expected a compression"):
+        opened(path)
+    found = opened(path, series=0)
+    assert (list(found.images), found.count) == ([0], 2)
+    for number in (-1, 2):
+        with pytest.raises(UsageError, match=f"from 0 to 1; got {number}"):
+            opened(path, series=number)
 
 
 @pytest.mark.parametrize("name", ["parts.companion.ome", "part-0.ome.tif", "part-2.ome.tif"])
@@ -116,6 +129,14 @@ def test_document_types_are_refused_before_anybody_reads_them(tmp_path):
     xml = ome_xml(ome_image(), head='<!DOCTYPE OME [<!ENTITY a "b">]>')
     with pytest.raises(FormatError, match="no document type"):
         opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((1, 30, 40))))
+
+
+def test_document_types_of_other_formats_are_refused(tmp_path):
+    path = tmp_path / "a.tif"
+    text = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><PerkinElmer-QPI-ImageDescription>&b;'
+    tifffile.imwrite(path, pixels((30, 40)), description=text, software="PerkinElmer-QPI", metadata=None)
+    with pytest.raises(FormatError, match="no document type"):
+        opened(path)
 
 
 def test_broken_ome_xml_leaves_a_tiff_file(tmp_path):
@@ -349,7 +370,7 @@ def test_damage_anywhere_ends_in_an_error_of_ours(tmp_path, seed):
         overwrite(path, start + int(generator.integers(0, count)), struct.pack("B", int(generator.integers(0, 256))))
     try:
         with open_tiff(str(path)) as images:
-            for image in images.images:
+            for image in images.images.values():
                 if np.prod(image.source.shape) < 1 << 24:
                     image.source.read(tuple(slice(0, length) for length in image.source.shape))
     except OzxError as error:

@@ -14,6 +14,7 @@ from tiffs import (
     needs_samples,
     pixels,
     sample,
+    set_tag,
     write,
     write_parts,
     write_pyramid,
@@ -45,7 +46,7 @@ def blocks(source, divisor=2):
 def check(path, axes=None, *, image=0, level=0):
     array, letters = expected(path, series=image, level=level)
     array = in_ome_order(array, letters)
-    with open_tiff(str(path)) as images:
+    with open_tiff(str(path), TiffOptions(with_levels=True)) as images:
         found = images.images[image]
         source = (found.source, *found.levels)[level]
         assert isinstance(source, PixelSource)
@@ -122,20 +123,24 @@ def test_hyperstacks_of_imagej(tmp_path, shape, letters, compression):
 
 
 def test_imagej_stacks_with_a_single_page_are_read_in_one_piece(tmp_path):
-    path = tmp_path / "a.tif"
-    stack = pixels((5, 40, 50))
-    tifffile.imwrite(path, stack, imagej=True, metadata={"axes": "ZYX"})
-    with tifffile.TiffFile(path) as file:
-        second, order = file.pages[1].offset, {"<": "little", ">": "big"}[file.byteorder]
-        # As ImageJ writes what is larger than 4 GiB: the next page is said not to be there.
-        page = file.pages[0]
-        end = page.offset + 2 + 12 * len(page.tags)
-    with open(path, "r+b") as file:
-        file.seek(end)
-        assert int.from_bytes(file.read(4), order) == second
-        file.seek(end)
-        file.write(bytes(4))
-    check(path, "zyx")
+    # As ImageJ writes what is larger than 4 GiB: one page, and the planes behind it.
+    path, stack = tmp_path / "a.tif", pixels((5, 40, 50), ">u2")
+    description = "ImageJ=1.53\nimages=5\nslices=5\n"
+    tifffile.imwrite(path, stack[0], description=description, metadata=None, byteorder=">")
+    with open(path, "ab") as file:
+        file.write(stack[1:].tobytes())
+    assert check(path, "zyx").shape == (5, 40, 50)
+
+
+IMAGE_CODECS = ["jpeg", "jpeg2000", "webp", "png", "jpegxl", "jpegxr", "lerc"]
+
+
+@pytest.mark.parametrize("compression", IMAGE_CODECS)
+@pytest.mark.parametrize("segments", ["tiles", "strips"])
+def test_compressions_for_pictures(tmp_path, compression, segments):
+    options = {"tiles": {"tile": (32, 48)}, "strips": {"rowsperstrip": 16}}[segments]
+    path = write(tmp_path / "a.tif", pixels((75, 130, 3), "u1"), photometric="rgb", compression=compression, **options)
+    check(path, "cyx")
 
 
 def test_volumes_and_stacks_of_unknown_meaning(tmp_path):
@@ -236,17 +241,27 @@ def test_a_file_that_is_cut_off_is_named_or_filled(tmp_path, common):
         page = file.pages[0]
         begin, end = page.dataoffsets[0], page.dataoffsets[-1] + page.databytecounts[-1]
     path.write_bytes(path.read_bytes()[: (begin + end) // 2])
-    with open_tiff(str(path)) as images:
+    with (
+        pytest.raises(FormatError, match=r"page 0.* ends at") as raised,
+        open_tiff(str(path)) as images,
+    ):
         source = images.images[0].source
-        with pytest.raises(FormatError, match=r"page 0.* ends at") as raised:
-            source.read(whole(source))
-        assert "copy or download it again" in raised.value.hint
+        source.read(whole(source))
+    assert "copy or download it again" in raised.value.hint
     with open_tiff(str(path), TiffOptions(on_error="fill")) as images:
         source = images.images[0].source
         found = source.read(whole(source))
-        assert source.damage
+        source.read((slice(400, 450), slice(10, 20)))
+        assert len(source.damage) == (107 if common else 1)
     assert not found[-1].any()
     np.testing.assert_array_equal(found[:32], pixels((500, 400))[:32])
+
+
+def test_a_page_with_too_few_tiles_is_noticed_before_any_is_read(tmp_path):
+    path = write(tmp_path / "a.tif", pixels((75, 130)), compression="zlib", tile=(32, 32))
+    set_tag(path, 256, 13000)
+    with pytest.raises(FormatError, match=r"expected 1,221 tiles for 1×1×75×13000×1 pixels; it has 15"):
+        open_tiff(str(path))
 
 
 def test_a_source_can_be_sent_to_another_process(tmp_path):

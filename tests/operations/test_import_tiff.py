@@ -500,7 +500,8 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
     out = tmp_path / "out.ozx"
     ozx.import_tiff(tmp_path / "all.companion.ome", out, sync=False, progress=Watching())
     np.testing.assert_array_equal(ozx.open(out)["0"][:], stack)
-    assert max(most) < before + 100
+    # Without positional reads every thread has handles of its own.
+    assert max(most) < before + (100 if hasattr(os, "pread") else 300)
 
 
 def test_progress_counts_the_pixels_once(tmp_path):

@@ -190,7 +190,10 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
     count = len(chunks)
     plane = tuple(range(max(0, count - 2), count))
     others = [axis for axis in reversed(range(plane[0])) if across or array.axes[axis].type != "channel"]
-    return grown(chunks, array.shape, [plane[::-1], *((axis,) for axis in others)], room)
+    # Where whole rows are decoded together, shards of few rows are complete soon.
+    is_striped = array.grain[-1] > 2 * chunks[-1]
+    order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
+    return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)
 
 
 def _is_one_chunk(array: NewArray, chunks: Lengths) -> bool:

@@ -43,11 +43,17 @@ class TiffOptions:
         Whether axes of length 1 stay.
     on_error
         ``fill`` puts zeros in the place of what is damaged or missing.
+    series
+        The number of the only image that is wanted; the others are not looked at. None for all.
+    with_levels
+        Whether smaller levels are wanted, too.
     """
 
     axes: tuple[str, ...] | None = None
     keep_singletons: bool = False
     on_error: OnError = "fail"
+    series: int | None = None
+    with_levels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,9 @@ class TiffImages:
     path
         The file that was asked for.
     images
-        Its images.
+        Its images that are wanted, by number.
+    count
+        How many images it has.
     plate
         The plate that they are fields of; the numbers of its fields are those of `images`.
     ome_xml
@@ -78,7 +86,8 @@ class TiffImages:
     """
 
     path: str
-    images: tuple[TiffImage, ...]
+    images: dict[int, TiffImage]
+    count: int
     plate: PlateDescription | None
     ome_xml: str | None
     files: FileSet
@@ -160,6 +169,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
             yield file, document, text
         return
     with _parsed(path) as file:
+        _refuse_document_type(file)
         text = file.ome_metadata if file.is_ome else None
         document = None if text is None else _parse_document(text)
         master = None if document is None else document.master
@@ -177,12 +187,18 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         yield opened
 
 
+def _refuse_document_type(file: TiffFile) -> None:
+    """Refuse in any description what `parse_xml` refuses in OME-XML: tifffile parses those of slide scanners, too."""
+    pages = file.pages
+    description = str(pages.first.description) if len(pages) else ""
+    if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
+        raise FormatError("expected the description of the first page to have no document type; it declares one")
+
+
 def _parse_document(text: str) -> OmeXml | None:
     try:
         return parse_ome_xml(text)
-    except FormatError as error:
-        if "document type" in error.message:
-            raise
+    except FormatError:
         return None
 
 
@@ -253,15 +269,17 @@ def _read_images(
         descriptions, plate = [describe_plain(file, one) for one in series], None
         if text is not None:
             notes.append("the OME-XML cannot be used: the file is read as any other TIFF file")
-    images = []
-    for number, (one, description) in enumerate(zip(series, descriptions, strict=True)):
+    wanted = range(len(series)) if options.series is None else [options.series]
+    images = {}
+    for number in wanted:
         try:
-            images.append(_read_image(path, number, one, description, options, files, notes))
+            images[number] = _read_image(path, number, series[number], descriptions[number], options, files, notes)
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
                 error.message = f"image {number} of {len(series)}: {error.message}"
+                error.hint = error.hint or "--series N (series=N) takes one of the others."
             raise
-    return TiffImages(path, tuple(images), plate, text, files, tuple(notes))
+    return TiffImages(path, images, len(series), plate, text, files, tuple(notes))
 
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[TiffPageSeries]:
@@ -279,6 +297,10 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[
         )
     if not series:
         raise FormatError("expected images; the TIFF file has no page with pixels")
+    if options.series is not None and not 0 <= options.series < len(series):
+        raise UsageError(
+            f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"
+        )
     return series
 
 
@@ -292,7 +314,7 @@ def _read_image(
     notes: list[str],
 ) -> TiffImage:
     sources: list[TiffSource] = []
-    for level, one in enumerate(series.levels):
+    for level, one in enumerate(series.levels if options.with_levels else [series]):
         try:
             check_decodable(one.keyframe)
             source = TiffSource(

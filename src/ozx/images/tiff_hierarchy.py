@@ -45,24 +45,21 @@ class TiffWish:
 
     Attributes
     ----------
-    series
-        The number of the only image that is wanted; None for all.
+    is_alone
+        Whether a field of a plate is to be an image by itself.
     edits
         What is known better than the file does.
     keep_ome_xml
         Whether the original OME-XML is kept.
-    reuse_levels
-        Whether levels that are in the file are taken instead of made.
     pyramid
         How levels are made.
     is_label
         Whether pixels are labels.
     """
 
-    series: int | None = None
+    is_alone: bool = False
     edits: Edits | None = None
     keep_ome_xml: bool = True
-    reuse_levels: bool = False
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)
     is_label: bool = False
 
@@ -112,20 +109,12 @@ def plan_tiff(found: TiffImages, wish: TiffWish) -> tuple[NewHierarchy, tuple[st
     Raises
     ------
     UsageError
-        There is no such image, or what is asked for does not fit.
+        What is asked for does not fit the images.
     """
-    notes = _Notes(len(found.images))
-    numbers = list(range(len(found.images)))
-    if wish.series is not None:
-        if wish.series not in numbers:
-            raise UsageError(
-                f"--series: expected the number of an image, from 0 to {len(numbers) - 1}; got {wish.series}",
-                path=found.path,
-            )
-        numbers = [wish.series]
+    notes, numbers = _Notes(found.count), list(found.images)
     if wish.edits is not None:
         wish.edits.check_axes([_axes(found.images[number].source) for number in numbers])
-    is_plate = found.plate is not None and wish.series is None
+    is_plate = found.plate is not None and not wish.is_alone
     images = {number: _new_image(found, number, wish, notes, is_alone=not is_plate) for number in numbers}
     files = {}
     if found.ome_xml is not None and wish.keep_ome_xml:
@@ -160,7 +149,7 @@ def _new_image(found: TiffImages, number: int, wish: TiffWish, notes: _Notes, *,
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
         notes.add(number, f"a stack of {length:,} of which the file does not say what it is became the axis {axis}")
-    name = description.name or (stem_of(found.path) if len(found.images) == 1 else f"{stem_of(found.path)} {number}")
+    name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
     new = NewImage(
@@ -202,7 +191,7 @@ def _levels(
     """Return the levels that are taken from the file: the full resolution, and those that fit below it."""
     full = found.images[image]
     levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
-    for number, source in enumerate(full.levels if wish.reuse_levels else (), 1):
+    for number, source in enumerate(full.levels, 1):
         factors = _factors(full.source, source, levels[-1].source)
         if factors is None:
             told = f"{source.dtype} of {'×'.join(map(str, source.shape))}"

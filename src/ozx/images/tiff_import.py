@@ -22,11 +22,9 @@ from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.hierarchy.nodes import join_path
 from ozx.images.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.new_image import NewHierarchy
-from ozx.images.thumbnail import make_thumbnail_entry
 from ozx.images.tiff import TiffImages, TiffOptions, open_tiff
 from ozx.images.tiff_hierarchy import TiffWish, plan_tiff, stem_of
 from ozx.progress import Progress
-from ozx.store.opening import opened_hierarchy
 
 __all__ = ["Claims", "ImportOrder", "ImportResult", "default_output", "import_file"]
 
@@ -146,7 +144,7 @@ def import_file(source: str, target: str, order: ImportOrder, progress: Progress
     """
     check_place(source, target)
     with open_tiff(source, order.tiff) as found:
-        result = ImportResult(source, target, "imported", len(found.images))
+        result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)
         if first != source:
             note = f"it is a part of the image that {first} was imported with"
@@ -179,6 +177,9 @@ def _write(
     with replacing_file(result.path, force=order.force, sync=order.sync) as new:
 
         def picture() -> Mapping[str, bytes]:
+            from ozx.images.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
+            from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
             try:
                 with opened_hierarchy(new.path) as group:
                     entry = make_thumbnail_entry(group)
@@ -213,7 +214,7 @@ def _write(
 
 def _damage(found: TiffImages) -> tuple[str, ...]:
     """Return what could not be read, the first sentences; how many more there are stands at their end."""
-    sources = [source for image in found.images for source in (image.source, *image.levels)]
+    sources = [source for image in found.images.values() for source in (image.source, *image.levels)]
     sentences = [sentence for source in sources for sentence in source.damage]
     more = [f"and {len(sentences) - _MOST_DAMAGE:,} more"] if len(sentences) > _MOST_DAMAGE else []
     return (*sentences[:_MOST_DAMAGE], *more)

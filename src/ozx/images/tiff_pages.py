@@ -42,8 +42,12 @@ class PageMap:
     inner_axes, inner_lengths
         Along which axis each of the five dimensions of a page runs (None for most of those of length 1), and how long
         it is.
+    inner_size
+        The bytes of a page, decoded.
     count
         How many pages there are, or should be.
+    is_in_order
+        Whether the dimensions of a page come in OME order.
     guessed
         Axes that dimensions longer than 1 were taken for, of which the file does not say what they are.
     """
@@ -63,10 +67,11 @@ class PageMap:
         self.guessed = tuple(part.axis for part in dimensions if part.is_guessed)
         order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}
         self._order = [order[axis] for axis in AXES if axis in order]
+        self.is_in_order = self._order == sorted(self._order)
         # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
         self._offset = None if series.is_multifile else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
-        self._page_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
+        self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
 
     @property
     def paths(self) -> list[str]:
@@ -102,7 +107,7 @@ class PageMap:
     def plain_offset(self, number: int) -> int | None:
         """Return where in its file the pixels of a page stand as they are, None where they have to be decoded."""
         if self._offset is not None:
-            return self._offset + number * self._page_size
+            return self._offset + number * self.inner_size
         page = self.page(number)
         return page.dataoffsets[0] if page is not None and _is_plain(page) else None
 

@@ -156,6 +156,11 @@ class SegmentReader:
             found = f"{'×'.join(map(str, block))} pixels in one of {'×'.join(map(str, keyframe.shaped))}"
             raise FormatError(f"page {keyframe.index}: expected {self._word}s of at most 8 GiB; found {found}")
         self.grid = (separate, -(-depth // block[0]), -(-height // block[1]), -(-width // block[2]), 1)
+        if len(keyframe.dataoffsets) < prod(self.grid):
+            raise FormatError(
+                f"page {keyframe.index}: expected {prod(self.grid):,} {self._word}s for "
+                f"{'×'.join(map(str, keyframe.shaped))} pixels; it has {len(keyframe.dataoffsets):,}"
+            )
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
         """Return the pixels of a strip or tile, as far as they lie in the page at least.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tifffile import TiffPageSeries
 
+from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.segment_cache import SegmentCache
 from ozx.images.tiff_axes import AXES
@@ -82,11 +83,13 @@ class TiffSource:
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.grain = self._find_grain(series)
-        #: What was not there or could not be read, one sentence each, where `on_error` is ``fill``.
-        self.damage: list[str] = []
-        if missing := self._pages.count_missing():
-            problem = f"{missing:,} of the {self._pages.count:,} planes that the metadata promise are not there"
-            self._damaged(FormatError(problem, hint="--on-error fill (on_error='fill') puts zeros there."))
+        self._damage: dict[Hashable, str] = {}
+        self._check_planes()
+
+    @property
+    def damage(self) -> list[str]:
+        """What was not there or could not be read so far, one sentence each, where `on_error` is ``fill``."""
+        return list(self._damage.values())
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
@@ -109,9 +112,23 @@ class TiffSource:
         whole = out[tuple(slice(None) if axis in self.axes else None for axis in AXES)]
         for number, corner in self._pages.iter_inside(spans):
             wanted = self._wanted(corner, spans)
-            for begins, pixels in self._iter_parts(number, wanted):
-                whole[self._place(corner, begins, pixels, spans)] = self._pages.in_order(pixels)
+            if not self._fill_at_once(number, wanted, whole[self._place(corner, *_extent(wanted), spans)]):
+                for begins, pixels in self._iter_parts(number, wanted):
+                    whole[self._place(corner, begins, pixels.shape, spans)] = self._pages.in_order(pixels)
         return out
+
+    def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
+        """Read pixels to where they belong in a block; False where they have to be decoded, or put in order."""
+        if self._pages.plain_offset(number) is None or not self._pages.is_in_order or not target.flags.c_contiguous:
+            return False
+        pixels = target.reshape(_extent(wanted)[1])
+        if self._stored_dtype(number) != pixels.dtype:
+            return False
+        self._read_plain(number, wanted, pixels)
+        return True
+
+    def _stored_dtype(self, number: int) -> np.dtype[Any]:
+        return self.dtype.newbyteorder(self._pages.first(number).parent.byteorder)
 
     def _wanted(self, corner: Corner, spans: Spans) -> Ranges:
         """Return which part of a page lies in a block."""
@@ -121,10 +138,10 @@ class TiffSource:
             wanted.append((max(0, start - first), min(length, stop - first)))
         return wanted
 
-    def _place(self, corner: Corner, begins: Sequence[int], pixels: NDArray[Any], spans: Spans) -> Region:
+    def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
         """Return where in a block a part of a page goes that begins at `begins` in the page."""
         starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
-        for axis, begin, length in zip(self._pages.inner_axes, begins, pixels.shape, strict=True):
+        for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
             if axis is not None:
                 starts[axis] += begin
                 lengths[axis] = length
@@ -134,44 +151,34 @@ class TiffSource:
 
     def _iter_parts(self, number: int, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """Yield the pixels of a part of a page, piece by piece, and where in the page each piece begins."""
-        lows = [low for low, _ in wanted]
-        offset, page = self._pages.plain_offset(number), self._pages.page(number)
-        if offset is not None:
-            yield lows, self._read_plain(number, offset, wanted)
+        lows, shape = _extent(wanted)
+        page = self._pages.page(number)
+        if self._pages.plain_offset(number) is not None:
+            pixels = np.empty(shape, self._stored_dtype(number))
+            self._read_plain(number, wanted, pixels)
+            yield lows, pixels
         elif page is None:
-            yield lows, np.zeros([high - low for low, high in wanted], self.dtype)
+            yield lows, np.zeros(shape, self.dtype)
         else:
             yield from self._iter_segments(page, wanted)
 
-    def _read_plain(self, number: int, offset: int, wanted: Ranges) -> NDArray[Any]:
-        """Return a part of a page whose pixels stand in the file as they are, from `offset` on."""
-        file = self._pages.first(number).parent
-        pixels = np.empty([high - low for low, high in wanted], self.dtype.newbyteorder(file.byteorder))
+    def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
+        """Read a part of a page whose pixels stand in the file as they are into an array without gaps."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
         # From the last dimension that is not taken whole on, the pixels that are wanted stand together.
-        together = max(
-            (place for place, part in enumerate(wanted) if part != (0, lengths[place])),
-            default=0,
-        )
+        together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
-        steps = [prod(lengths[place + 1 :]) * item for place in range(len(lengths))]
-        source = self.files[file.filehandle.path]
+        begins = np.array(self._pages.plain_offset(number))
+        for place, (low, high) in enumerate(wanted):
+            step = prod(lengths[place + 1 :]) * item
+            begins = np.add.outer(begins, np.arange(low, high if place < together else low + 1) * step)
+        source = self.files[self._pages.first(number).parent.filehandle.path]
         data = memoryview(pixels.reshape(-1).view(np.uint8).data)
-        for run, index in enumerate(product(*(range(low, high) for low, high in wanted[:together]))):
-            at = zip((*index, *(low for low, _ in wanted[together:])), steps, strict=True)
-            begin = offset + sum(place * step for place, step in at)
+        for run, begin in enumerate(begins.reshape(-1).tolist()):
             part = data[run * size : (run + 1) * size]
             if (found := source.read_into_at(part, begin)) < size:
-                self._damaged(
-                    FormatError(
-                        f"page {number} is cut off: bytes {begin:,} to {begin + size:,} are needed, "
-                        f"and the file ends at {source.size():,}",
-                        path=source.name,
-                        hint="The file is incomplete: copy or download it again.",
-                    )
-                )
+                self._damaged(number, self._cut_off(number, begin, begin + size, source))
                 part[found:] = bytes(size - found)
-        return pixels
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """Yield the wanted part of each strip or tile, and where in the page it begins."""
@@ -198,7 +205,7 @@ class TiffSource:
             try:
                 return reader.read(page, number)
             except FormatError as error:
-                self._damaged(error)
+                self._damaged((id(page), number), error)
                 return np.zeros(reader.lengths, self.dtype)
 
         return self._cache.get((id(page), number), decode, used=used, whole=whole)
@@ -223,7 +230,33 @@ class TiffSource:
                 grain[axis] = min(length, most)
         return tuple(grain[axis] for axis in self.axes)
 
-    def _damaged(self, error: FormatError) -> None:
+    def _check_planes(self) -> None:
+        """Notice what is missing before hours were spent on the rest."""
+        pages = self._pages
+        if missing := pages.count_missing():
+            problem = f"{missing:,} of the {pages.count:,} planes that the metadata promise are not there"
+            hint = "--on-error fill (on_error='fill') puts zeros there."
+            self._damaged("planes", FormatError(problem, hint=hint))
+        last = pages.count - 1
+        offset, end = pages.plain_offset(last), pages.inner_size
+        if offset is not None and not self._fills:
+            source = self.files[pages.first(last).parent.filehandle.path]
+            if offset + end > source.size():
+                raise self._cut_off(last, offset, offset + end, source)
+
+    def _cut_off(self, number: int, begin: int, end: int, source: FileSource) -> FormatError:
+        return FormatError(
+            f"page {number} is cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
+            path=source.name,
+            hint="The file is incomplete: copy or download it again.",
+        )
+
+    def _damaged(self, what: Hashable, error: FormatError) -> None:
         if not self._fills:
             raise error
-        self.damage.append(f"{error}; zeros stand in its place")
+        self._damage.setdefault(what, f"{error}; zeros stand in its place")
+
+
+def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
+    """Return where ranges begin, and how long they are."""
+    return [low for low, _ in wanted], [high - low for low, high in wanted]

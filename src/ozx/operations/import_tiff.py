@@ -253,18 +253,17 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
         raise UsageError(f"expected keep or drop for the original OME-XML; got {ome_xml!r}")
     known = (pixel_size, unit, channel_names, colors, name)
     wish = TiffWish(
-        series=series,
+        is_alone=series is not None,
         edits=None
         if known == (None,) * len(known)
         else parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name),
         keep_ome_xml=ome_xml == "keep",
-        reuse_levels=reuse_levels,
         pyramid=PyramidChoice.parse(method or ("nearest" if labels else "mean"), downsample),
         is_label=labels,
     )
     asked = None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes))
     return ImportOrder(
-        TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail"),
+        TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail", series, with_levels=reuse_levels),
         wish,
         LayoutChoice.parse(shards, chunks, codec),
         thumbnail,
