@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: name -> (number of chunk files, bytes of each)
 SHAPES = {
@@ -216,3 +219,57 @@ def make_cells(side: int, noise: np.random.Generator) -> np.ndarray:
         spot = np.exp(-(((down**2 + right**2) / radius**2) ** 2))
         field[y : y + 4 * radius, x : x + 4 * radius] += (noise.uniform(1000, 5000) * spot).astype(np.float32)
     return np.minimum(noise.normal(field, np.sqrt(field)), 9000).astype(np.float32)
+
+
+def make_plane_tiff(folder: Path, side: int) -> Path:
+    """Return a BigTIFF with one square plane of blurred spots and noise (uint16), in zlib-compressed tiles."""
+    import tifffile
+
+    path = folder / f"plane-{side}.tif"
+    if path.is_file():
+        return path
+    noise = np.random.default_rng(0).poisson(8, (8, 512, 512))
+    y, x = np.mgrid[:512, :512]
+    count = -(-side // 512)
+
+    def tiles() -> Iterator[NDArray[Any]]:
+        for row, column in np.ndindex(count, count):
+            spot = np.exp(-((y - 200 - 10 * (row % 7)) ** 2 + (x - 300 + 15 * (column % 5)) ** 2) / 6000)
+            yield (200 + 600 * spot + noise[(row * 7 + column) % 8]).astype("uint16")
+
+    staging = path.with_suffix(".staging")
+    options = {"shape": (side, side), "dtype": "uint16", "tile": (512, 512), "compression": "zlib", "bigtiff": True}
+    tifffile.imwrite(staging, tiles(), **options)
+    staging.rename(path)
+    return path
+
+
+def make_stack_tiff(folder: Path, shape: tuple[int, ...]) -> Path:
+    """Return an OME-TIFF of five dimensions (uint16), not compressed."""
+    import tifffile
+
+    path = folder / f"stack-{'x'.join(map(str, shape))}.ome.tif"
+    if path.is_file():
+        return path
+    noise = np.random.default_rng(0)
+    y, x = np.mgrid[: shape[-2], : shape[-1]]
+    planes = [200 + 100 * np.sin(y / 40) * np.cos(x / 60) + noise.poisson(8, shape[-2:]) for _ in range(4)]
+
+    def pages() -> Iterator[NDArray[Any]]:
+        for number in range(int(np.prod(shape[:-2]))):
+            yield np.roll(planes[number % 4], 37 * number, axis=1).astype("uint16")
+
+    staging = folder / "staging.ome.tif"
+    sizes = {f"PhysicalSize{axis}": size for axis, size in {"Z": 1.0, "Y": 0.25, "X": 0.25}.items()}
+    metadata = {"axes": "TCZYX", **sizes}
+    tifffile.imwrite(staging, pages(), shape=shape, dtype="uint16", ome=True, bigtiff=True, metadata=metadata)
+    staging.rename(path)
+    return path
+
+
+def decoded_size(tiff: Path) -> int:
+    """Return how many bytes the pixels of a TIFF take."""
+    import tifffile
+
+    with tifffile.TiffFile(tiff) as file:
+        return file.series[0].nbytes

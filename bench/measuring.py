@@ -8,6 +8,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ class Row:
 
 @dataclass
 class Table:
-    """Peers measured in turns; the first row is ozx."""
+    """Peers measured in turns, the first row is ozx; or, without peers, ozx in several ways."""
 
     title: str
     rows: list[Row]
@@ -42,11 +43,13 @@ class Table:
     bytes: int = 0
     show_memory: bool = False
     show_read: bool = False
+    peers: bool = True
 
     def to_markdown(self) -> str:
         own = self.rows[0].median
         lines = [f"### {self.title}", "", f"Wanted: {self.wanted}", ""]
-        head = ["", "median s", "min–max s", "ozx is"]
+        head = ["", "median s", "min–max s"]
+        head += ["ozx is"] if self.peers else []
         head += ["µs per entry"] if self.entries else []
         head += ["GB/s"] if self.bytes else []
         head += ["bytes read"] if self.show_read else []
@@ -57,7 +60,8 @@ class Table:
             word = (
                 "" if row is self.rows[0] else (f"{ratio:.2f} × faster" if ratio >= 1 else f"{1 / ratio:.2f} × slower")
             )
-            cells = [row.name, seconds(row.median), f"{seconds(min(row.seconds))}–{seconds(max(row.seconds))}", word]
+            cells = [row.name, seconds(row.median), f"{seconds(min(row.seconds))}–{seconds(max(row.seconds))}"]
+            cells += [word] if self.peers else []
             cells += [f"{row.median / self.entries * 1e6:.1f}"] if self.entries else []
             cells += [f"{self.bytes / row.median / 1e9:.2f}"] if self.bytes else []
             cells += [f"{row.read:,}"] if self.show_read else []
@@ -83,11 +87,24 @@ def in_worker(task: str, *arguments: str) -> Callable[[Row], None]:
     return measure
 
 
-def as_process(*command: str) -> Callable[[Row], None]:
+def as_process(*command: str, with_memory: bool = False) -> Callable[[Row], None]:
+    """Return what runs a command and takes its time, and the memory of its largest process where that is asked for.
+
+    Of small programs it would be the memory of this one: Linux takes over the parent's peak at fork.
+    """
+
     def measure(row: Row) -> None:
         start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        row.seconds.append(time.perf_counter() - start)
+        with tempfile.TemporaryFile("w+") as said:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds, process.returncode = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                said.seek(0)
+                raise RuntimeError(f"{' '.join(command)} failed: {said.read()}")
+        row.seconds.append(seconds)
+        if with_memory:
+            row.peak = max(row.peak, usage.ru_maxrss * 1024)
 
     return measure
 

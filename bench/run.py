@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import containers
+import importing
 import resharding
 import stores
 import viewer
@@ -28,6 +29,7 @@ GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
     **stores.GROUPS,
     **resharding.GROUPS,
     **viewer.GROUPS,
+    **importing.GROUPS,
 }
 
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     )
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import edit
+    from ozx.operations.export import export
     from ozx.operations.extract import extract
+    from ozx.operations.import_tiff import import_tiff, import_tiffs
     from ozx.operations.inspect import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from ozx.operations.repack import repack
     from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
+    from ozx.operations.write_image import write_image
     from ozx.progress import Progress
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
@@ -57,7 +60,10 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "edit",
+    "export",
     "extract",
+    "import_tiff",
+    "import_tiffs",
     "inspect",
     "is_ozx",
     "list_entries",
@@ -70,6 +76,7 @@ __all__ = [
     "thumbnail",
     "unpack",
     "validate",
+    "write_image",
 ]
 
 # Where each public name lives, and what it is called there.
@@ -86,7 +93,10 @@ _HOMES = {
     "UnsupportedError": "ozx.errors:UnsupportedError",
     "UsageError": "ozx.errors:UsageError",
     "edit": "ozx.operations.edit:edit",
+    "export": "ozx.operations.export:export",
     "extract": "ozx.operations.extract:extract",
+    "import_tiff": "ozx.operations.import_tiff:import_tiff",
+    "import_tiffs": "ozx.operations.import_tiff:import_tiffs",
     "inspect": "ozx.operations.inspect:inspect",
     "is_ozx": "ozx.operations.detect:is_ozx",
     "list_entries": "ozx.operations.list_entries:list_entries",
@@ -99,6 +109,7 @@ _HOMES = {
     "thumbnail": "ozx.operations.thumbnail:thumbnail",
     "unpack": "ozx.operations.unpack:unpack",
     "validate": "ozx.validation.validate:validate",
+    "write_image": "ozx.operations.write_image:write_image",
 }
 
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import zipfile
 
+import numpy as np
 import pytest
+import tifffile
 from hierarchies import make_image
 
 import ozx
@@ -101,3 +103,21 @@ def test_memory_stays_within_100_mib_and_200_bytes_per_entry(tmp_path, entries):
         peak = int(run(sys.executable, "-c", code.format(verb=verb, arguments=arguments))) * 1024
         assert peak < (100 << 20) + 200 * entries
     assert os.path.isdir(out)
+
+
+def test_an_imagej_stack_of_more_than_4_gib_is_imported(tmp_path):
+    path, plane, count = tmp_path / "a.tif", np.zeros((8192, 8192), "uint16"), 34
+    description = f"ImageJ=1.53\nimages={count}\nslices={count}\n"
+    tifffile.imwrite(path, plane, description=description, metadata=None)
+    begin = path.stat().st_size - plane.nbytes
+    marks = {(0, 5, 7): 11, (16, 8191, 8191): 22, (33, 4000, 4000): 33, (33, 8191, 8191): 44}
+    with open(path, "r+b") as file:
+        file.truncate(begin + count * plane.nbytes)
+        for (z, y, x), value in marks.items():
+            file.seek(begin + (z * plane.size + y * 8192 + x) * 2)
+            file.write(value.to_bytes(2, sys.byteorder))
+    ozx.import_tiff(path, downsample="none", sync=False)
+    array = ozx.open(tmp_path / "a.ozx")["0"]
+    assert array.shape == (count, 8192, 8192)
+    for place, value in marks.items():
+        assert array[place] == value

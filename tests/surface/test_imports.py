@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import tifffile
 from hierarchies import FIXTURES
 
 LISTING = """
@@ -77,3 +79,10 @@ def test_is_ozx_needs_no_numpy(tmp_path):
     loaded_by("pack", FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
     code = "import ozx, sys; assert ozx.is_ozx(sys.argv[1]); assert not {'numpy', 'zarr'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.ozx")], check=True)
+
+
+def test_importing_a_tiff_file_needs_no_zarr(tmp_path):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((30, 40), "uint8"))
+    modules = loaded_by("import", path)
+    assert not {"zarr", "PIL", "pydantic", "dask", "distributed", "rich"} & modules

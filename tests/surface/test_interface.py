@@ -1,6 +1,5 @@
 """docs/interface.md says what the code does: signatures, options, schemas, rules, exit codes."""
 
-import importlib
 import importlib.resources
 import inspect as python_inspect
 import json
@@ -14,16 +13,12 @@ import pytest
 import ozx
 import ozx.desktop.associate
 import ozx.doors.napari
-from ozx.cli.app import COMMANDS
+from ozx.cli.app import COMMANDS, load_command
 from ozx.doors.fsspec import OzxFile, OzxFileSystem
 from ozx.doors.xarray import OzxBackend
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
-
-
-def command(name):
-    return importlib.import_module(f"ozx.cli.{name}").command
 
 
 def test_every_public_name_is_there_and_on_the_page():
@@ -46,7 +41,8 @@ def shown_parameters(function):
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
         if "_NoProgress" in default:
             default = "=NO_PROGRESS"
-        found.append(parameter.name + default)
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        found.append(stars + parameter.name + default)
     return ", ".join(found).replace("'", '"')
 
 
@@ -109,7 +105,7 @@ def test_every_command_and_option_is_on_the_page():
         row = next(line for line in PAGE.splitlines() if line.startswith(f"| `ozx {name}` |"))
         options = {
             option
-            for parameter in command(name).params
+            for parameter in load_command(name).params
             if isinstance(parameter, click.Option)
             for option in parameter.opts
         }
@@ -118,7 +114,7 @@ def test_every_command_and_option_is_on_the_page():
 
 def test_the_first_line_of_each_help_is_the_one_in_the_list():
     for name, summary in COMMANDS.items():
-        assert (command(name).help or "").strip().splitlines()[0] == summary
+        assert (load_command(name).help or "").strip().splitlines()[0] == summary
 
 
 def test_every_schema_is_a_schema_and_belongs_to_a_command():

@@ -157,6 +157,11 @@ class DirectoryBuilder:
         )
         self.entries += 1
 
+    def extend(self, other: DirectoryBuilder) -> None:
+        """Append the headers of another directory of the same archive."""
+        self._headers += other._headers
+        self.entries += other.entries
+
     def finish(self, offset: int, comment: bytes) -> bytearray:
         """Return the directory and the end records, to be written at `offset`; the builder is spent."""
         if len(comment) > MASK_16:

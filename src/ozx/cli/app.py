@@ -15,14 +15,16 @@ import click
 from ozx.cli.output import report_error, say_error
 from ozx.errors import OzxError, ResourceError, UsageError
 
-__all__ = ["main", "run"]
+__all__ = ["load_command", "main", "run"]
 
 #: Every command and the first line of its help: `ozx --help` shows these without loading a command.
 COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn an .ozx file back into a directory.",
+    "import": "Turn TIFF files into .ozx files, with all resolution levels.",
     "repack": "Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
+    "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
@@ -36,7 +38,16 @@ COMMANDS = {
     "rules": "Explain what a finding means and how to mend it.",
 }
 
+# Words that no module can have for its name.
+_MODULES = {"import": "import_tiff"}
+
 DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def load_command(name: str) -> click.Command:
+    """Return one of `COMMANDS`; its module is imported by that."""
+    command: click.Command = importlib.import_module(f"ozx.cli.{_MODULES.get(name, name)}").command
+    return command
 
 
 class _Commands(click.Group):
@@ -50,8 +61,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ozx.cli.{cmd_name}").command
-        return command
+        return load_command(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -89,7 +99,7 @@ class _Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="With --version: name the libraries that do the work.")
 @click.pass_context
 def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
-    """OME-Zarr images as single .ozx files: pack, unpack, inspect, validate."""
+    """OME-Zarr images as single .ozx files: pack, import, unpack, inspect, validate."""
     if version:
         from ozx.cli.version import version_text  # noqa: PLC0415 (asks installed packages, which takes time)
 

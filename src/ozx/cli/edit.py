@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from ozx.cli.edit_text import describe_differences
+from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
 from ozx.cli.output import print_json, printable, say
-from ozx.errors import UsageError
 from ozx.operations.edit import EditResult, edit
 
 __all__ = ["command"]
-
-_COMMA = re.compile(r"(?<!\\),")
 
 
 @click.command("edit")
@@ -55,10 +51,10 @@ def command(
     """
     result = edit(
         path,
-        pixel_size=None if pixel_size is None else _sizes(pixel_size),
-        unit=None if unit is None else _units(unit),
-        channel_names=None if channel_names is None else _split(channel_names),
-        colors=None if colors is None else _split(colors),
+        pixel_size=None if pixel_size is None else parse_sizes(pixel_size),
+        unit=None if unit is None else parse_units(unit),
+        channel_names=None if channel_names is None else split_names(channel_names),
+        colors=None if colors is None else split_names(colors),
         name=name,
         dry_run=dry_run,
         sync=not no_sync,
@@ -79,36 +75,3 @@ def _outcome(result: EditResult, *, dry_run: bool) -> str:
     count = len({difference.node for difference in result.differences})
     what = f"{count:,} group{'s' if count != 1 else ''}"
     return f"{what} would change; dry run, nothing written" if dry_run else f"{what} changed"
-
-
-def _sizes(text: str) -> dict[str, float]:
-    sizes = {}
-    for axis, value in _pairs(text, "--pixel-size", "y=0.65,x=0.65").items():
-        try:
-            sizes[axis] = float(value)
-        except ValueError:
-            raise UsageError(
-                f"--pixel-size: expected a number for axis {axis}; got {value!r}",
-                hint="Decimals have a point; the unit goes into --unit.",
-            ) from None
-    return sizes
-
-
-def _units(text: str) -> str | dict[str, str]:
-    return _pairs(text, "--unit", "x=micrometer,t=second") if "=" in text else text.strip()
-
-
-def _pairs(text: str, option: str, example: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for part in text.split(","):
-        axis, equals, value = (piece.strip() for piece in part.partition("="))
-        if not axis or not equals or not value:
-            raise UsageError(f"{option}: expected axes with values, as in {example}; got {text!r}")
-        if axis in pairs:
-            raise UsageError(f"{option}: axis {axis} is given twice in {text!r}")
-        pairs[axis] = value
-    return pairs
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]

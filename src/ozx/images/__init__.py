@@ -15,6 +15,21 @@
 ``thumbnail_cache``
     Where desktops look for pictures of files.
 
+From TIFF files to images; only the modules called ``tiff…`` know tifffile:
+
+``tiff``
+    A file, and those that belong to it, as images.
+``tiff_source``, ``tiff_pages``, ``tiff_segments``, ``tiff_axes``, ``segment_cache``
+    The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
+``description``
+    What a file says of its images, whatever its format.
+``ome_xml``, ``ome_units``, ``xml_reading``
+    OME-XML.
+``tiff_description``
+    ImageJ's words, those of slide scanners, and the tags of any TIFF.
+``tiff_hierarchy``, ``tiff_import``
+    What becomes of the images: one, a series, a plate; written into one file.
+
 The first two are plain NumPy on arrays. The room stands above ``store``: a picture is one of an image in a store, and
 more than one verb makes pictures.
 """

@@ -14,7 +14,7 @@ from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.units import SPACE_UNITS, TIME_UNITS
-from ozx.store.image_writing import ArrayLike
+from ozx.images.pixel_source import ArrayLike
 
 __all__ = ["Layer", "Place", "level_factor", "parse_layer", "place_levels"]
 

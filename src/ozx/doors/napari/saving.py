@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import zarr
 
+from ozx.atomic import replacing_file
+from ozx.doors.napari.combined_arrays import Stacked, Strided
 from ozx.doors.napari.layers import Layer, level_factor, parse_layer, place_levels
 from ozx.doors.napari.reading import LayerData, with_way_out
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.ome import Axis
-from ozx.store.image_writing import ArrayLike, NewImage, NewLevel, Stacked, Strided, write_image
-from ozx.store.ozx_store import OzxStore
+from ozx.hierarchy.rendering import ShownChannel
+from ozx.images.hierarchy_writing import write_hierarchy
+from ozx.images.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
+from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.images.pyramid import PyramidChoice
 
 __all__ = ["write_layers"]
 
 _ONE_BY_ONE = "Save the layers one by one, each to a file of its own."
+_AS_THEY_ARE = PyramidChoice(axes=())
 
 
 def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
@@ -56,8 +62,8 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     try:
         _check_target(path, layers)
         image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
-        with OzxStore(path, mode="w", require_ome=True) as store:
-            write_image(zarr.create_group(store, zarr_format=3), image, labels)
+        with replacing_file(path, force=True) as new:
+            write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:
         told = with_way_out(error, path)
         if isinstance(told, ValueError):  # napari takes a ValueError for "no plugin could write it", and drops its text
@@ -114,11 +120,11 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
                 "different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )
-    channels = tuple(channel for layer in layers for channel in layer.channels)
+    channels = tuple(_channel(channel) for layer in layers for channel in layer.channels)
     parts = [part for layer in layers for part in layer.parts]
     if len(parts) == 1:
-        levels = [NewLevel(data, *place) for data, place in zip(parts[0], first.places, strict=True)]
-        return NewImage(title, first.axes, tuple(levels), channels)
+        levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
+        return NewImage(title, first.axes, tuple(levels), channels, pyramid=_AS_THEY_ARE)
     # OME-Zarr 0.5, "axes": time, then channels or what is neither time nor space, of which there is one, then space.
     if any(axis.type not in ("time", "space") for axis in first.axes):
         names = ", ".join(str(axis.name) for axis in first.axes)
@@ -128,8 +134,16 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     merged = []
     for number, (scale, moved) in enumerate(first.places):
         data = Stacked([part[number] for part in parts], at)
-        merged.append(NewLevel(data, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
-    return NewImage(title, axes, tuple(merged), channels)
+        merged.append(_level(data, axes, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
+    return NewImage(title, axes, tuple(merged), channels, pyramid=_AS_THEY_ARE)
+
+
+def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], translation: tuple[float, ...]) -> NewLevel:
+    return NewLevel(ArraySource(data, tuple(str(axis.name) for axis in axes)), scale, translation)
+
+
+def _channel(shown: ShownChannel) -> NewChannel:
+    return NewChannel(shown.label, shown.color, shown.active, shown.window)
 
 
 def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
@@ -139,14 +153,14 @@ def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
         levels = levels[: len(image.levels)]
         levels += [_thin(levels[0], layer.axes, image, number) for number in range(len(levels), len(image.levels))]
     places = place_levels(*layer.places[0], [tuple(level.shape) for level in levels])
-    new = tuple(NewLevel(data, *place) for data, place in zip(levels, places, strict=True))
-    return NewImage(layer.name, layer.axes, new, label=layer.label)
+    new = tuple(_level(data, layer.axes, *place) for data, place in zip(levels, places, strict=True))
+    return NewImage(layer.name, layer.axes, new, label=layer.label, pyramid=_AS_THEY_ARE)
 
 
 def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
     """Return labels with as few pixels as their image has at one of its lower levels."""
     names = [axis.name for axis in image.axes]
-    full, lower = (dict(zip(names, image.levels[level].data.shape, strict=True)) for level in (0, number))
+    full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
     factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
     lengths = [
         lower[axis.name] if full.get(axis.name) == length else max(1, length // factor)

@@ -1,0 +1,95 @@
+"""TIFF to .ozx with all levels, against the programs that write OME-Zarr from TIFF."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+from measuring import HERE, Row, Table, as_process, in_worker, remove, take_turns
+
+# Peers that take minutes are measured once.
+_MOST_ROUNDS = 3
+
+
+def _ozx(source: Path, out: Path) -> Callable[[Row], None]:
+    command = (sys.executable, "-m", "ozx", "import", str(source), str(out), "--no-sync", "--quiet", "--force")
+    return as_process(*command, with_memory=True)
+
+
+def _peer(program: str, *arguments: str) -> dict[str, Callable[[Row], None]]:
+    """Return how to measure a program, where it is installed: beside this Python, or on the path."""
+    beside = shutil.which(program, path=os.path.dirname(sys.executable))
+    found = beside or shutil.which(program)
+    return {} if found is None else {program: as_process(found, *arguments, with_memory=True)}
+
+
+def _measure(
+    fast: dict[str, Callable[[Row], None]], slow: dict[str, Callable[[Row], None]], out: str, rounds: int
+) -> list[Row]:
+    rows = take_turns(fast, out, min(rounds, _MOST_ROUNDS))
+    for name, measure in slow.items():
+        remove(out)
+        os.sync()
+        row = Row(name)
+        measure(row)
+        rows.append(row)
+    remove(out)
+    return rows
+
+
+def _memory(sources: list[Path], out: Path) -> Table:
+    """Return what importing files of different sizes takes."""
+    rows = []
+    for source in sources:
+        row = Row(f"ozx import of {datasets.decoded_size(source) / (1 << 20):,.0f} MiB")
+        _ozx(source, out)(row)
+        rows.append(row)
+    remove(str(out))
+    return Table("peak memory of an import, by the size of the image", rows, "≤ 1 GiB, whatever the size", peers=False)
+
+
+def bench_plane(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    """Measure one large plane."""
+    sides = (1000, 2000) if quick else (10_000, 20_000)
+    small, source = (datasets.make_plane_tiff(folder, side) for side in sides)
+    out, other = folder / "imported.ozx", str(folder / "imported.ome.zarr")
+    fast = {
+        "ozx import --no-sync": _ozx(source, out),
+        "dask + zarr": as_process(sys.executable, str(HERE / "dask_import.py"), str(source), other, with_memory=True),
+    }
+    _verify(source, out)
+    rows = _measure(fast, _peer("ngff-zarr", "-q", "-i", str(source), "-o", other), other, rounds)
+    title = f"import a plane of {sides[1]:,} × {sides[1]:,} (uint16, zlib, tiles of 512 × 512, BigTIFF)"
+    wish = "≥ 2.5 × faster than dask + zarr, ≥ 7 × than ngff-zarr; memory ≤ 1 GiB"
+    return [Table(title, rows, wish, bytes=datasets.decoded_size(source)), _memory([small, source], out)]
+
+
+def bench_stack(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    """Measure an image of five dimensions."""
+    times = (1, 2) if quick else (1, 4)
+    shape = (2, 3, 300, 400) if quick else (2, 32, 2048, 2048)
+    small, source = (datasets.make_stack_tiff(folder, (count, *shape)) for count in times)
+    out, other = folder / "imported.ozx", str(folder / "imported.ome.zarr")
+    _verify(source, out)
+    slow = _peer("bioio-convert", str(source), "--destination", other) | _peer(
+        "ngff-zarr", "-q", "-i", str(source), "-o", other
+    )
+    rows = _measure({"ozx import --no-sync": _ozx(source, out)}, slow, other, rounds)
+    lengths = " × ".join(map(str, (times[1], *shape)))
+    title = f"import an OME-TIFF of t, c, z, y, x = {lengths} (uint16, uncompressed)"
+    wish = "≥ 3 × faster than bioio-conversion, ≥ 10 × than ngff-zarr; memory ≤ 1 GiB"
+    return [Table(title, rows, wish, bytes=datasets.decoded_size(source)), _memory([small, source], out)]
+
+
+def _verify(source: Path, out: Path) -> None:
+    """Import once, and compare all pixels of the first two levels with the TIFF's."""
+    remove(str(out))
+    _ozx(source, out)(Row(""))
+    in_worker("import_tasks.compare", str(out), str(source))(Row(""))
+
+
+GROUPS = {"import-plane": bench_plane, "import-stack": bench_stack}

@@ -1,0 +1,198 @@
+"""``ozx import``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+import click
+
+from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
+from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
+from ozx.errors import ResourceError, UsageError
+from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
+
+__all__ = ["command"]
+
+
+@click.command("import")
+@click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, required=True, type=click.Path())
+@click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside IMAGE.")
+@click.option("--series", metavar="N", type=int, help="Only this one of several images, counted from 0.")
+@click.option("--axes", metavar="tczyx", help="What the dimensions are, in the order of the file, if it does not say.")
+@click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
+@click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
+@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one stays as it is.")
+@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one stays as it is.")
+@click.option("--name", metavar="N", help="Name of the image or of the plate.")
+@click.option(
+    "--ome-xml",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of the original OME-XML.",
+)
+@click.option("--labels", is_flag=True, help="The pixels are labels: write a label image.")
+@click.option("--reuse-levels", is_flag=True, help="Take smaller levels from the file, where they fit.")
+@click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="How levels are made.")
+@click.option("--downsample", metavar="auto|none|A,...", help="Which axes are halved, as in z,y,x.")
+@click.option("--chunks", metavar="A=N,...", help="Lengths of chunks, in pixels by axis.")
+@click.option(
+    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="How large shards become."
+)
+@click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "fill"]),
+    default="fail",
+    show_default=True,
+    help="Whether damaged tiles end the import, or become zeros.",
+)
+@click.option("--thumbnail", is_flag=True, help="Put a small picture into the file.")
+@click.option("--force", is_flag=True, help="Replace files that exist; each old one stays until the new one is whole.")
+@click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
+)
+@click.option("--dask", metavar="ADDRESS", help="Have the workers of a Dask cluster do it, as in tcp://host:8786.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(  # noqa: PLR0913 (one for each option)
+    *,
+    arguments: tuple[str, ...],
+    out_dir: str | None,
+    series: int | None,
+    axes: str | None,
+    keep_singletons: bool,
+    pixel_size: str | None,
+    unit: str | None,
+    channel_names: str | None,
+    colors: str | None,
+    name: str | None,
+    ome_xml: str,
+    labels: bool,
+    reuse_levels: bool,
+    method: str | None,
+    downsample: str | None,
+    chunks: str | None,
+    shards: str,
+    codec: str | None,
+    on_error: str,
+    thumbnail: bool,
+    force: bool,
+    resume: bool,
+    jobs: int,
+    dask: str | None,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Turn TIFF files into .ozx files, with all resolution levels.
+
+    IMAGE is any TIFF: OME-TIFF (all of its files, or their .companion.ome), ImageJ's, whole slides; cells.ome.tif
+    becomes cells.ozx beside it. Two arguments are IMAGE and OUT when the second ends in .ozx or does not exist.
+
+    Several images in a file become a series, those of a plate a plate. Options win over what the file says.
+
+    \b
+    Examples:
+      ozx import cells.ome.tif
+      ozx import stack.tif stack.ozx --axes tyx --pixel-size y=0.65,x=0.65 --unit micrometer
+      ozx import slide.svs --series 0 --reuse-levels
+      ozx import *.tif --out-dir imported --jobs 2 --resume
+    """
+    sources, out = _split_arguments(arguments, out_dir)
+    options = {
+        "series": series,
+        "axes": axes,
+        "keep_singletons": keep_singletons,
+        "pixel_size": None if pixel_size is None else parse_sizes(pixel_size),
+        "unit": None if unit is None else parse_units(unit),
+        "channel_names": None if channel_names is None else split_names(channel_names),
+        "colors": None if colors is None else split_names(colors),
+        "name": name,
+        "ome_xml": ome_xml,
+        "labels": labels,
+        "reuse_levels": reuse_levels,
+        "method": method,
+        "downsample": downsample,
+        "chunks": chunks,
+        "shards": shards,
+        "codec": codec,
+        "on_error": on_error,
+        "thumbnail": thumbnail,
+        "force": force,
+        "resume": resume,
+        "sync": not no_sync,
+    }
+    with _cluster(dask) as executor, progress_bar(quiet=quiet or as_json) as progress:
+        if len(sources) == 1 and out_dir is None:
+            one = import_tiff(sources[0], out, **options, executor=executor, progress=progress)  # type: ignore[arg-type]
+            result = ImportManyResult((one,))
+        else:
+            result = import_tiffs(sources, out_dir=out_dir, jobs=jobs, **options, executor=executor, progress=progress)
+    for imported in result.results:
+        _tell(imported, quiet=quiet, as_json=as_json)
+    if as_json:
+        print_json(result.to_dict())
+    statuses = [one.status for one in result.results]
+    if len(sources) > 1:
+        told = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
+        say(", ".join(told), quiet=quiet)
+    return WITH_LOSS if "failed" in statuses or any(one.damage for one in result.results) else DONE
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[Executor | None]:
+    """Give who does the work: the cluster at an address, or nobody in particular."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise ResourceError(
+            "--dask needs the package distributed", hint='Install it: pip install "ozx-toolkit[dask]".'
+        ) from error
+    try:
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ResourceError(f"--dask: no scheduler answers at {address}: {error}") from error
+    with client:
+        yield client.get_executor()  # type: ignore[no-untyped-call]
+
+
+def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
+    *before, last = arguments
+    names_file = last.lower().endswith(".ozx") and not os.path.isdir(last)
+    if len(arguments) == 2 and (names_file or not os.path.lexists(last)):
+        if out_dir is not None:
+            raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
+        return before, last
+    if names_file:
+        raise UsageError(
+            f"expected TIFF files and at most one output; got {len(before)} and {last}",
+            hint="Give --out-dir D to get one file each.",
+        )
+    return list(arguments), None
+
+
+def _tell(imported: ImportResult, *, quiet: bool, as_json: bool) -> None:
+    if imported.error is not None:
+        say_error(imported.error["message"] or "", imported.error["rule"], imported.error["hint"])
+        return
+    for sentence in imported.damage:
+        say(f"warning: {sentence}")
+    for note in imported.notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    if quiet or as_json:
+        return
+    parts = [f"{imported.images:,} {'image' if imported.images == 1 else 'images'}", f"{imported.entries:,} entries"]
+    parts.append(format_bytes(imported.bytes))
+    parts += ["complete already"] if imported.status == "skipped" else []
+    click.echo(printable(f"{imported.path}  {', '.join(parts)}"))

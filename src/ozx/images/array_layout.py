@@ -1,0 +1,204 @@
+"""How the arrays of new images are laid out: chunks, shards, and the ``zarr.json`` that says so.
+
+============ ======================= ==================================================
+axes         chunk                   shard
+============ ======================= ==================================================
+y, x         squares of 512 × 512    squares of chunks, up to 32 MiB decoded
+z, t, others one plane               as many planes as then fit into 32 MiB
+channels     one channel             one channel, unless a hierarchy would have more
+                                     than 30,000 values
+============ ======================= ==================================================
+
+Planes, since that is what viewers of slices ask for; half a MiB of 16-bit pixels in one. 32 MiB, since a shard waits in
+memory until its last chunk is there. A shard has a power of two of chunks along each axis, or spans it: so that one of
+a lower level covers whole ones of the level above, and few of them wait at a time. Where pixels are decoded in squares
+that do not divide 512, chunks have the lengths of some of these, so that none is decoded twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.layout import parse_layout, relayout_document
+from ozx.hierarchy.layout_choice import Axes, LayoutChoice
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.recoding import CodecChoice
+from ozx.hierarchy.shard_choice import MOST_ENTRIES
+
+__all__ = ["DEFAULT_CODEC", "NewArray", "grown", "lay_out"]
+
+#: About as fast as zstd of level 1, and a quarter smaller.
+DEFAULT_CODEC = CodecChoice("blosc", 1, "zstd")
+
+_CHUNK = 512
+_SHARD_BYTES = 32 << 20
+# Squares of less than this make no useful chunk by themselves, nor do they divide any that is.
+_LEAST_GRAIN = 64
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewArray:
+    """An array that is to be made.
+
+    Attributes
+    ----------
+    shape, dtype, axes
+        As they are.
+    grain
+        What is decoded together where its pixels come from, see `PixelSource`; ones where nobody knows.
+    """
+
+    shape: Lengths
+    dtype: np.dtype[Any]
+    axes: tuple[Axis, ...]
+    grain: Lengths
+
+
+def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, Document]:
+    """Return the ``zarr.json`` of each array, by path.
+
+    Parameters
+    ----------
+    arrays
+        All arrays of a hierarchy.
+    choice
+        What is asked for; shards that are to be kept are those that are chosen here, and so are ``auto`` ones.
+
+    Raises
+    ------
+    UsageError
+        What is asked for does not fit the arrays.
+    UnsupportedError
+        Zarr has no such type of pixels.
+
+    Examples
+    --------
+    >>> axes = tuple(Axis(name, "space", None) for name in "zyx")
+    >>> array = NewArray((40, 3000, 5000), np.dtype("uint16"), axes, (1, 1, 1))
+    >>> layout = parse_layout(lay_out({"0": array}, LayoutChoice())["0"], "0")
+    >>> layout.chunks, layout.shards
+    ((1, 512, 512), (1, 3072, 5120))
+    """
+    names: dict[str, Axes] = {
+        path: tuple((axis.name, axis.type) for axis in array.axes) for path, array in arrays.items()
+    }
+    plain = {path: _document(array, choice.codec or DEFAULT_CODEC) for path, array in arrays.items()}
+    plain = replace(choice, codec=None).new_documents(plain, names)
+    if choice.shards.kind not in ("auto", "keep"):
+        return plain
+    chunks = {path: parse_layout(relayout_document(document, None), path).chunks for path, document in plain.items()}
+    chosen = {path: _shards(array, chunks[path], across=False) for path, array in arrays.items()}
+    if sum(_count(array, chosen[path]) for path, array in arrays.items()) > MOST_ENTRIES:
+        chosen = {path: _shards(array, chunks[path], across=True) for path, array in arrays.items()}
+    return {
+        path: relayout_document(document, None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path])
+        for path, document in plain.items()
+    }
+
+
+def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
+    """Return lengths that were doubled, or made to span an axis, until no more than `room` times as many pixels.
+
+    Parameters
+    ----------
+    lengths
+        What to begin with.
+    shape
+        What there is: nothing is doubled that spans it.
+    order
+        Groups of axes; of those in a group the one that has grown least, and the next group when all span theirs.
+    room
+        The factor.
+
+    Examples
+    --------
+    >>> grown((1, 512, 512), (40, 3000, 1000), [(1, 2), (0,)], 64)
+    (4, 3072, 1024)
+    """
+    result = list(lengths)
+    for group in order:
+        while growing := [axis for axis in group if result[axis] < shape[axis]]:
+            axis = min(growing, key=lambda axis: result[axis] // lengths[axis])
+            whole = -(-shape[axis] // lengths[axis]) * lengths[axis]
+            longer = min(2 * result[axis], whole)
+            pixels = math.prod(result) // result[axis] * longer
+            if pixels > room * math.prod(lengths):
+                return tuple(result)
+            result[axis] = longer
+    return tuple(result)
+
+
+def _document(array: NewArray, codec: CodecChoice) -> Document:
+    dtype = array.dtype
+    if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        raise UnsupportedError(
+            f"expected pixels that are booleans, integers, or real or complex floating-point numbers of at most 64 "
+            f"bits; found {dtype}",
+            hint="Convert them first.",
+        )
+    # Zarr core 3.1, "bytes codec": endian is for items of several bytes.
+    serializer: Document = {"name": "bytes"}
+    if dtype.itemsize > 1:
+        serializer["configuration"] = {"endian": "little"}
+    fill = {"b": False, "f": 0.0, "c": [0.0, 0.0]}.get(dtype.kind, 0)
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(array.shape),
+        "data_type": dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(_chunks(array))}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": [serializer, *codec.codecs(dtype.itemsize)],
+        "attributes": {},
+        "dimension_names": [axis.name for axis in array.axes],
+    }
+
+
+def _chunks(array: NewArray) -> Lengths:
+    plane = len(array.shape) - 2
+    return tuple(
+        max(1, min(length, _fitting(grain))) if axis >= plane else 1
+        for axis, (length, grain) in enumerate(zip(array.shape, array.grain, strict=True))
+    )
+
+
+def _fitting(grain: int) -> int:
+    """Return a chunk's length near 512 of whole pieces of `grain` pixels, where these are neither strips nor planes.
+
+    Examples
+    --------
+    >>> [_fitting(grain) for grain in (1, 240, 256, 768, 1024, 20_000)]
+    [512, 480, 512, 768, 512, 512]
+    """
+    if not _LEAST_GRAIN <= grain <= 2 * _CHUNK or _CHUNK % grain == 0 or grain % _CHUNK == 0:
+        return _CHUNK
+    return max(1, _CHUNK // grain) * grain
+
+
+def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
+    room = max(1, _SHARD_BYTES // (math.prod(chunks) * array.dtype.itemsize))
+    count = len(chunks)
+    plane = tuple(range(max(0, count - 2), count))
+    others = [axis for axis in reversed(range(plane[0])) if across or array.axes[axis].type != "channel"]
+    # Where whole rows are decoded together, shards of few rows are complete soon.
+    is_striped = array.grain[-1] > 2 * chunks[-1]
+    order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
+    return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)
+
+
+def _is_one_chunk(array: NewArray, chunks: Lengths) -> bool:
+    return all(part >= whole for part, whole in zip(chunks, array.shape, strict=True))
+
+
+def _count(array: NewArray, shards: Lengths) -> int:
+    return math.prod(-(-whole // part) for whole, part in zip(array.shape, shards, strict=True))

@@ -1,0 +1,134 @@
+"""What a file of another format says about its images, in the words of OME-Zarr."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ozx.hierarchy.rendering import Window
+
+__all__ = [
+    "ChannelDescription",
+    "ImageDescription",
+    "PixelSize",
+    "PlateDescription",
+    "WellDescription",
+    "describe_samples",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PixelSize:
+    """The distance of two pixels along an axis; without a unit where the file has none that OME-Zarr names."""
+
+    value: float
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelDescription:
+    """How a channel is called and shown.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    color
+        Six hexadecimal digits, RRGGBB.
+    emission
+        The wavelength of the light it recorded, in nanometers.
+    window
+        The contrast it was last shown with.
+    is_shown
+        Whether it is shown at first; transparency is not.
+    """
+
+    name: str | None = None
+    color: str | None = None
+    emission: float | None = None
+    window: Window | None = None
+    is_shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDescription:
+    """What is known of an image besides its pixels.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    sizes
+        The distances of pixels by axis (t, z, y, x), as far as they are known.
+    channels
+        Its channels in their order; none where nothing is known of them.
+    acquired
+        When it was recorded, as the file writes it.
+    """
+
+    name: str | None = None
+    sizes: Mapping[str, PixelSize] = field(default_factory=dict)
+    channels: tuple[ChannelDescription, ...] = ()
+    acquired: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WellDescription:
+    """A well: the numbers of its row and column from 0 on, and of the images that are its fields.
+
+    `acquisitions` has one number for each field: which time the plate was recorded, None where that is not known.
+    """
+
+    row: int
+    column: int
+    fields: tuple[int, ...]
+    acquisitions: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlateDescription:
+    """A plate: the names of its rows and columns, and what is in its wells.
+
+    `acquisitions` are the names and times (milliseconds since 1970, UTC) of beginning and end of each recording.
+    """
+
+    name: str | None
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    wells: tuple[WellDescription, ...]
+    acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
+
+    def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
+        """Return the plate with other numbers for its images, without those that have none; None without any."""
+        wells = []
+        for well in self.wells:
+            pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
+            if pairs:
+                fields, acquisitions = zip(*pairs, strict=True)
+                wells.append(replace(well, fields=tuple(numbers[field] for field in fields), acquisitions=acquisitions))
+        return replace(self, wells=tuple(wells)) if wells else None
+
+
+def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription, ...]:
+    """Return what the samples of a picture are: red, green, blue, and transparency, which is not shown.
+
+    Parameters
+    ----------
+    count
+        How many samples a pixel has.
+    most
+        What stands for full light; None where nobody knows.
+
+    Examples
+    --------
+    >>> [(channel.name, channel.color, channel.is_shown) for channel in describe_samples(4, 255)][2:]
+    [('Blue', '0000FF', True), ('Alpha', 'FFFFFF', False)]
+    """
+    window = None if most is None else Window(0.0, most, 0.0, most)
+    samples = [
+        ChannelDescription("Red", "FF0000", window=window),
+        ChannelDescription("Green", "00FF00", window=window),
+        ChannelDescription("Blue", "0000FF", window=window),
+        ChannelDescription("Alpha", "FFFFFF", window=window, is_shown=False),
+    ]
+    return tuple(samples[:count])

@@ -1,0 +1,95 @@
+"""Decoded strips and tiles that more than one block needs, kept until the last of their pixels was asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any
+
+from numpy.typing import NDArray
+
+__all__ = ["SegmentCache"]
+
+
+class SegmentCache:
+    """Arrays by key, each made once by the first thread that asks for it.
+
+    Parameters
+    ----------
+    budget
+        How many bytes are kept; beyond that those that were asked for first are dropped, and made anew when they are
+        asked for again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cache, made = SegmentCache(1 << 20), []
+    >>> for _ in range(2):
+    ...     array = cache.get("strip", lambda: (made.append("strip"), np.zeros(10))[1], used=5, whole=10)
+    >>> made, cache.size
+    (['strip'], 0)
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._arrays: OrderedDict[Hashable, Future[NDArray[Any]]] = OrderedDict()
+        self._missing: dict[Hashable, int] = {}
+        #: Bytes that are kept.
+        self.size = 0
+
+    def get(self, key: Hashable, make: Callable[[], NDArray[Any]], *, used: int, whole: int) -> NDArray[Any]:
+        """Return the array of `key`.
+
+        Parameters
+        ----------
+        key
+            Which array.
+        make
+            Makes it, where it is not there.
+        used, whole
+            How many of its pixels this call is for, and how many there are. Nobody will ask for the others of an array
+            all pixels of which were asked for.
+        """
+        if used >= whole:
+            return make()
+        with self._lock:
+            future = self._arrays.get(key)
+            is_mine = future is None
+            if future is None:
+                future = self._arrays[key] = Future()
+                self._missing[key] = whole
+        if is_mine:
+            try:
+                array = make()
+            except BaseException as error:
+                with self._lock:
+                    self._drop(key)
+                future.set_exception(error)
+                raise
+            with self._lock:
+                future.set_result(array)
+                self.size += array.nbytes
+        array = future.result()
+        with self._lock:
+            self._count(key, future, used)
+        return array
+
+    def _count(self, key: Hashable, future: Future[NDArray[Any]], used: int) -> None:
+        if self._arrays.get(key) is future:
+            self._missing[key] -= used
+            if self._missing[key] <= 0:
+                self._drop(key)
+        while self.size > self._budget:
+            oldest = next((name for name, kept in self._arrays.items() if kept.done()), None)
+            if oldest is None:
+                return
+            self._drop(oldest)
+
+    def _drop(self, key: Hashable) -> None:
+        future = self._arrays.pop(key, None)
+        self._missing.pop(key, None)
+        if future is not None and future.done() and future.exception() is None:
+            self.size -= future.result().nbytes

@@ -1,0 +1,89 @@
+"""Encoded chunks, in any order, to the stored values of an array."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ozx.hierarchy.layout import ArrayLayout
+from ozx.hierarchy.shards import build_index
+
+__all__ = ["ShardAssembler"]
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Shard:
+    missing: int
+    chunks: dict[Lengths, bytes] = field(default_factory=dict)
+
+
+class ShardAssembler:
+    """Puts the chunks of one array into shards, each of which is given out when its last chunk is there.
+
+    The same chunks give the same bytes, in whatever order they come: in a shard they stand in C order, without gaps,
+    before the index. A shard without chunks is not stored.
+
+    Parameters
+    ----------
+    layout
+        How the array is laid out: in shards as ozx writes them, or in none.
+    path
+        Its path, which the keys begin with.
+
+    Examples
+    --------
+    >>> from ozx.hierarchy.layout import parse_layout, relayout_document
+    >>> document = {
+    ...     "node_type": "array", "shape": [40], "data_type": "uint8", "codecs": ["bytes"],
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, "chunk_key_encoding": "default",
+    ... }
+    >>> assembler = ShardAssembler(parse_layout(relayout_document(document, (32,)), "0"), "0")
+    >>> assembler.add((1,), b"1") is None, assembler.add((2,), None) is None
+    (True, True)
+    >>> key, parts = assembler.add((0,), b"0")
+    >>> key, parts[:-1]
+    ('0/c/0', [b'0', b'1'])
+    """
+
+    def __init__(self, layout: ArrayLayout, path: str) -> None:
+        self._layout = layout
+        self._prefix = f"{path}/" if path else ""
+        self._waiting: dict[Lengths, _Shard] = {}
+
+    def add(self, place: Lengths, data: bytes | None) -> tuple[str, list[bytes]] | None:
+        """Take a chunk, None for one that is not stored; return the key and the parts of a value it completes."""
+        if not self._layout.levels:
+            return None if data is None else (self._key(place), [data])
+        per_shard = self._layout.chunks_per_stored
+        home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
+        shard = self._waiting.get(home)
+        if shard is None:
+            shard = self._waiting[home] = _Shard(self._count(home))
+        if data is not None:
+            shard.chunks[tuple(at % count for at, count in zip(place, per_shard, strict=True))] = data
+        shard.missing -= 1
+        if shard.missing:
+            return None
+        del self._waiting[home]
+        return (self._key(home), _join(shard.chunks, per_shard)) if shard.chunks else None
+
+    def _key(self, place: Lengths) -> str:
+        return self._prefix + self._layout.keys.encode(place)
+
+    def _count(self, home: Lengths) -> int:
+        """Return how many chunks of a shard are inside of the array."""
+        sizes = zip(home, self._layout.chunks_per_stored, self._layout.grid, strict=True)
+        return math.prod(min(count, length - at * count) for at, count, length in sizes)
+
+
+def _join(chunks: dict[Lengths, bytes], per_shard: Lengths) -> list[bytes]:
+    order = sorted(chunks)
+    lengths = np.zeros(per_shard, np.int64)
+    for place in order:
+        lengths[place] = len(chunks[place])
+    flat = lengths.ravel()
+    return [*(chunks[place] for place in order), build_index(np.cumsum(flat) - flat, flat)]

@@ -1,0 +1,145 @@
+"""Which axes of an image the dimensions of a TIFF series are, and where in the image each page lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ozx.errors import UnsupportedError, UsageError
+
+__all__ = ["AXES", "Dimension", "name_dimensions", "parse_axes"]
+
+#: The axes of an image, in the order that OME-Zarr 0.5 ("axes" metadata) asks for: time, channel, space.
+AXES = ("t", "c", "z", "y", "x")
+
+# tifffile's codes; S are the samples of a pixel. Spectra (E, lambda) are looked at channel by channel.
+_KNOWN = {"T": "t", "C": "c", "S": "c", "E": "c", "Z": "z", "Y": "y", "X": "x"}
+# What stacks of unknown meaning are taken for, the fastest first.
+_GUESSES = ("z", "t", "c")
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of a series.
+
+    Attributes
+    ----------
+    axis
+        The axis of the image that it runs along.
+    length
+        Its length.
+    step
+        How many positions of the axis one step is: the number of samples where channels have several.
+    is_guessed
+        Whether the file does not say what the dimension is.
+    """
+
+    axis: str
+    length: int
+    step: int = 1
+    is_guessed: bool = False
+
+
+def parse_axes(text: str) -> tuple[str, ...]:
+    """Return the axes that ``tczyx`` or ``t,c,z,y,x`` names.
+
+    Raises
+    ------
+    UsageError
+        It is no list of axes with y and x; or one is named twice, unless they are channels and their samples.
+
+    Examples
+    --------
+    >>> parse_axes("CZYX"), parse_axes("t, y, x")
+    (('c', 'z', 'y', 'x'), ('t', 'y', 'x'))
+    """
+    letters = text.lower().replace(",", "").replace(" ", "")
+    unknown = sorted(set(letters) - {*AXES, "s"})
+    is_twice = any(letters.count(letter) > 1 for letter in letters)
+    if unknown or is_twice or not {"y", "x"} <= set(letters):
+        raise UsageError(
+            f"--axes: expected each of some of t, c, z, y and x once, y and x among them; got {text!r}",
+            hint="One letter per dimension, in the order in which the file has them; s is for the samples of a pixel.",
+        )
+    return tuple(letters)
+
+
+def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | None = None) -> tuple[Dimension, ...]:
+    """Return what the dimensions of a series are, in the order of the file.
+
+    Stacks of unknown meaning become z, or else t, or else c; dimensions of length 1 are never in the way.
+
+    Parameters
+    ----------
+    codes, shape
+        The axes of the whole series as tifffile names them, those of length 1 too, and their lengths.
+    asked
+        What somebody says the dimensions longer than 1 are (y and x count whatever their length).
+
+    Raises
+    ------
+    UsageError
+        `asked` has another number of axes than the file.
+    UnsupportedError
+        There are more dimensions than an image has axes.
+
+    Examples
+    --------
+    >>> [(part.axis, part.length, part.step) for part in name_dimensions("TCYXS", (4, 2, 64, 64, 3))]
+    [('t', 4, 1), ('c', 2, 3), ('y', 64, 1), ('x', 64, 1), ('c', 3, 1)]
+    >>> [part.axis for part in name_dimensions("QQYX", (3, 5, 64, 64))]
+    ['t', 'z', 'y', 'x']
+    >>> [part.axis for part in name_dimensions("IYX", (5, 64, 64), ("t", "y", "x"))]
+    ['t', 'y', 'x']
+    """
+    names = _asked(codes, shape, asked) if asked is not None else [_KNOWN.get(code) for code in codes]
+    unknown = [name is None and length > 1 for name, length in zip(names, shape, strict=True)]
+    told = {name for name, length in zip(names, shape, strict=True) if name is not None and length > 1}
+    for place in reversed(range(len(names))):
+        if names[place] is None:
+            free = [name for name in _GUESSES if name not in told]
+            if shape[place] > 1 and not free:
+                raise UnsupportedError(
+                    f"the image has dimensions {codes} of {'×'.join(map(str, shape))}: more than t, c, z, y and x",
+                    hint="Save it as several images of five dimensions or fewer.",
+                )
+            names[place] = free[0] if free else "z"
+            told |= {free[0]} if shape[place] > 1 else set()
+    dimensions = _with_steps(codes, [name or "z" for name in names], shape)
+    return tuple(replace(part, is_guessed=guess) for part, guess in zip(dimensions, unknown, strict=True))
+
+
+def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str | None]:
+    counted = [place for place, code in enumerate(codes) if shape[place] > 1 or code in "YX"]
+    if len(counted) != len(asked):
+        found = "×".join(str(shape[place]) for place in counted)
+        raise UsageError(
+            f"--axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
+            hint=f"In the file they are called {''.join(codes[place] for place in counted)}.",
+        )
+    given = dict(zip(counted, asked, strict=True))
+    names: list[str | None] = [None if shape[place] > 1 else _KNOWN.get(code) for place, code in enumerate(codes)]
+    for place, name in given.items():
+        names[place] = "c" if name == "s" else name
+    return names
+
+
+def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
+    """Return dimensions; of several along one axis all but one have to have the length 1, or be samples."""
+    parts = []
+    for place, (name, length) in enumerate(zip(names, shape, strict=True)):
+        others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]
+        step = 1
+        if length > 1 and others:
+            samples = [n for n in others if codes[n] == "S"]
+            if codes[place] != "S" and samples:
+                step = shape[samples[0]]
+            elif codes[place] != "S" or len(others) > 1:
+                raise UnsupportedError(
+                    f"the image has two dimensions along {name}: {codes} of {'×'.join(map(str, shape))}",
+                    hint="Say with --axes what its dimensions are.",
+                )
+        parts.append(Dimension(name, length, step))
+    return parts

@@ -1,0 +1,294 @@
+"""import: TIFF files become .ozx files, with their metadata and all resolution levels, in one pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ozx.errors import OzxError, UsageError
+from ozx.flow.location import given_path
+from ozx.hierarchy.edits import parse_edits
+from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.images.pyramid import PyramidChoice
+from ozx.images.tiff import TiffOptions
+from ozx.images.tiff_axes import parse_axes
+from ozx.images.tiff_hierarchy import TiffWish
+from ozx.images.tiff_import import Claims, ImportOrder, ImportResult, default_output, import_file
+from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+
+__all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportManyResult:
+    """What became of several TIFF files, in their order."""
+
+    results: tuple[ImportResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx import --json``."""
+        return {"schema": 1, "results": [result.to_dict() for result in self.results]}
+
+
+def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
+    source: StrPath,
+    out: StrPath | None = None,
+    *,
+    axes: str | Sequence[str] | None = None,
+    keep_singletons: bool = False,
+    series: int | None = None,
+    pixel_size: Mapping[str, float] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    channel_names: Sequence[str | None] | None = None,
+    colors: Sequence[str | None] | None = None,
+    name: str | None = None,
+    ome_xml: str = "keep",
+    labels: bool = False,
+    reuse_levels: bool = False,
+    method: str | None = None,
+    downsample: str | Sequence[str] | None = None,
+    chunks: str | Mapping[str, int] | None = None,
+    shards: str | Mapping[str, int] = "auto",
+    codec: str | None = None,
+    on_error: str = "fail",
+    thumbnail: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    sync: bool = True,
+    executor: Executor | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> ImportResult:
+    """Make one .ozx file of a TIFF file: OME-Zarr 0.5 with all resolution levels, in one pass over the pixels.
+
+    One image becomes an image, several a series (bioformats2raw layout), the fields of an OME-XML plate a plate.
+
+    Parameters
+    ----------
+    source
+        A TIFF file of any kind, or a ``.companion.ome`` file.
+    out
+        The file to make; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
+    axes
+        What the dimensions longer than 1 are, in the order of the file, as in ``tczyx``, where the file does not say.
+    keep_singletons
+        Whether axes of length 1 stay.
+    series
+        The number of the only image that is wanted, from 0 on.
+    pixel_size, unit, channel_names, colors, name
+        What is known better than the file does; as for `ozx.edit`.
+    ome_xml
+        ``keep`` stores the original OME-XML as ``OME/METADATA.ome.xml``, ``drop`` does not.
+    labels
+        Whether the pixels are labels: the image becomes a label image.
+    reuse_levels
+        Whether smaller levels that are in the file are taken, as far as they fit, instead of made.
+    method, downsample
+        How levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels), and
+        which axes are halved, ``none`` of them, or those that are chosen.
+    chunks, shards, codec
+        Another layout than the usual one; see `ozx.repack`.
+    on_error
+        ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result tells.
+    thumbnail
+        Put a small picture into the file, ``Thumbnails/thumbnail.png``.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    resume
+        Do nothing where `out` exists and has the same images.
+    sync
+        Whether to wait until the file is on the disk.
+    executor
+        Who decodes, halves and encodes; by default one thread per core. ``Client.get_executor()`` of Dask has the
+        workers of a cluster do it, which need to see the file under the same path.
+    progress
+        Told the bytes of pixels that were read.
+
+    Raises
+    ------
+    FormatError
+        It is no TIFF file, a damaged one, or other files that belong to it are missing.
+    UnsupportedError
+        Its pixels are of a type that no image has, or cannot be decoded.
+    UsageError
+        `out` exists, or what is asked for does not fit the file.
+    OSError
+        Reading or writing failed. After any error nothing has the name `out` that had not before.
+
+    Examples
+    --------
+    >>> import numpy, tifffile
+    >>> tifffile.imwrite("dots.ome.tif", numpy.eye(600, dtype="uint16"), tile=(256, 256), compression="zlib")
+    >>> result = import_tiff("dots.ome.tif", pixel_size={"y": 0.65, "x": 0.65}, unit="micrometer")
+    >>> result.path, result.images
+    ('dots.ozx', 1)
+    """
+    options = _parse_order(
+        axes=axes,
+        keep_singletons=keep_singletons,
+        series=series,
+        pixel_size=pixel_size,
+        unit=unit,
+        channel_names=channel_names,
+        colors=colors,
+        name=name,
+        ome_xml=ome_xml,
+        labels=labels,
+        reuse_levels=reuse_levels,
+        method=method,
+        downsample=downsample,
+        chunks=chunks,
+        shards=shards,
+        codec=codec,
+        on_error=on_error,
+        thumbnail=thumbnail,
+        force=force,
+        resume=resume,
+        sync=sync,
+        executor=executor,
+    )
+    path = given_path(source)
+    return import_file(path, default_output(path) if out is None else given_path(out), options, progress, Claims())
+
+
+def import_tiffs(
+    sources: Iterable[StrPath],
+    *,
+    out_dir: StrPath | None = None,
+    jobs: int = 1,
+    progress: Progress = NO_PROGRESS,
+    **options: Any,
+) -> ImportManyResult:
+    """Import several TIFF files, `jobs` at a time; one that fails does not stop the others.
+
+    Of several files that are one image the first is imported, and the others are skipped.
+
+    Parameters
+    ----------
+    sources
+        The files.
+    out_dir
+        The folder for the files, made when it is missing; by default each file goes beside its source.
+    jobs
+        How many sources are imported at the same time; together they have one thread per core.
+    progress
+        Told the bytes of pixels that were read.
+    **options
+        As for `import_tiff`.
+
+    Raises
+    ------
+    UsageError
+        Two sources would become the same file, or options mean nothing; nothing is imported then.
+    """
+    parsed = _parse_order(**options)
+    paths = [given_path(source) for source in sources]
+    targets = [default_output(path, None if out_dir is None else given_path(out_dir)) for path in paths]
+    seen: dict[str, str] = {}
+    for path, target in zip(paths, targets, strict=True):
+        other = seen.setdefault(os.path.abspath(target), path)
+        if other is not path:
+            raise UsageError(f"{other} and {path} would both become {target}", hint="Import them one by one.")
+    if out_dir is not None:
+        os.makedirs(out_dir, exist_ok=True)
+    stoppable, claims = StoppableProgress(progress), Claims()
+    progress.start(f"{len(paths):,} files", None)
+
+    def attempt(pair: tuple[str, str]) -> ImportResult:
+        path, target = pair
+        try:
+            return import_file(path, target, parsed, stoppable, claims)
+        except (OzxError, OSError) as error:
+            return _failure(path, target, error)
+
+    pairs = list(zip(paths, targets, strict=True))
+    try:
+        if jobs <= 1 or len(pairs) <= 1:
+            return ImportManyResult(tuple(map(attempt, pairs)))
+        with _sharing(parsed) as parsed, ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-import") as pool:
+            try:
+                return ImportManyResult(tuple(pool.map(attempt, pairs)))
+            except BaseException:
+                stoppable.stop_all()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    finally:
+        progress.stop()
+
+
+def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
+    *,
+    axes: str | Sequence[str] | None = None,
+    keep_singletons: bool = False,
+    series: int | None = None,
+    pixel_size: Mapping[str, float] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    channel_names: Sequence[str | None] | None = None,
+    colors: Sequence[str | None] | None = None,
+    name: str | None = None,
+    ome_xml: str = "keep",
+    labels: bool = False,
+    reuse_levels: bool = False,
+    method: str | None = None,
+    downsample: str | Sequence[str] | None = None,
+    chunks: str | Mapping[str, int] | None = None,
+    shards: str | Mapping[str, int] = "auto",
+    codec: str | None = None,
+    on_error: str = "fail",
+    thumbnail: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    sync: bool = True,
+    executor: Executor | None = None,
+) -> ImportOrder:
+    """Return what `import_tiff` is asked for; `UsageError` where that means nothing."""
+    if on_error not in ("fail", "fill"):
+        raise UsageError(f"expected fail or fill for what is damaged; got {on_error!r}")
+    if ome_xml not in ("keep", "drop"):
+        raise UsageError(f"expected keep or drop for the original OME-XML; got {ome_xml!r}")
+    known = (pixel_size, unit, channel_names, colors, name)
+    wish = TiffWish(
+        is_alone=series is not None,
+        edits=None
+        if known == (None,) * len(known)
+        else parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name),
+        keep_ome_xml=ome_xml == "keep",
+        pyramid=PyramidChoice.parse(method or ("nearest" if labels else "mean"), downsample),
+        is_label=labels,
+    )
+    asked = None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes))
+    return ImportOrder(
+        TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail", series, with_levels=reuse_levels),
+        wish,
+        LayoutChoice.parse(shards, chunks, codec),
+        thumbnail,
+        force,
+        resume,
+        sync,
+        executor,
+    )
+
+
+@contextmanager
+def _sharing(options: ImportOrder) -> Iterator[ImportOrder]:
+    """Give options with which several images share one pool of threads, unless somebody else does the work."""
+    if options.executor is not None:
+        yield options
+        return
+    threads = os.cpu_count() or 1
+    with ThreadPoolExecutor(threads, "ozx-image") as pool:
+        yield replace(options, executor=pool, jobs=2 * threads)
+
+
+def _failure(source: str, target: str, error: OzxError | OSError) -> ImportResult:
+    if isinstance(error, OzxError):
+        details = {"message": str(error), "rule": error.rule, "hint": error.hint}
+    else:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        details = {"message": message, "rule": None, "hint": None}
+    return ImportResult(source, target, "failed", error=details)

@@ -1,0 +1,276 @@
+"""write_image: an array becomes an OME-Zarr image in an .ozx file, with all of its resolution levels."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ozx.atomic import replacing_file
+from ozx.errors import UsageError
+from ozx.flow.location import given_path
+from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.hierarchy.units import axis_type_of, check_unit
+from ozx.images.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
+from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.images.pyramid import PyramidChoice
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["WriteImageResult", "write_image"]
+
+# OME-Zarr 0.5, "axes": time, then channels, then space, of which there are two or three.
+_ORDER = "tczyx"
+_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+_USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
+_LABEL_KINDS = "biu"
+
+ChannelLike = str | Mapping[str, Any] | NewChannel
+
+
+@dataclass(frozen=True, slots=True)
+class WriteImageResult:
+    """The file that was written, with the number of its entries and its length in bytes."""
+
+    path: str
+    entries: int
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        return {"schema": 1, **asdict(self)}
+
+
+def write_image(
+    path: str | os.PathLike[str],
+    array: ArrayLike,
+    *,
+    axes: str | Sequence[str] | None = None,
+    scale: Sequence[float] | Mapping[str, float] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    channels: Sequence[ChannelLike] = (),
+    name: str | None = None,
+    labels: bool | Mapping[str, ArrayLike] = False,
+    method: str | None = None,
+    downsample: str | Sequence[str] | None = None,
+    chunks: str | Mapping[str, int] | None = None,
+    shards: str | Mapping[str, int] = "auto",
+    codec: str | None = None,
+    force: bool = False,
+    sync: bool = True,
+    executor: Executor | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> WriteImageResult:
+    """Write an array as an OME-Zarr 0.5 image with all of its resolution levels, in one pass over its pixels.
+
+    Parameters
+    ----------
+    path
+        The file to make.
+    array
+        NumPy's, dask's, zarr's, or any that gives out slices; read block by block, each pixel once where its chunks
+        allow it.
+    axes
+        Names of its dimensions, of t, c, z, y and x; by default the last ones of these, and y, x alone for a plane. An
+        array in another order, as ``yxc``, is turned into OME order.
+    scale
+        The distance of pixels along each dimension, or by axis; 1 where it is not known.
+    unit
+        Unit of the axes of space, or units by axis.
+    channels
+        For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
+        (start, end) and ``emission`` (nanometers). A contrast that is missing is told from the pixels.
+    name
+        The image's name; by default that of the file.
+    labels
+        True for an array of labels. Or label images by name, of the shape of the image without its channels.
+    method, downsample
+        How lower levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels);
+        and which axes are halved, ``none`` of them, or those that `plan_pyramid` chooses.
+    chunks, shards, codec
+        Another layout than `lay_out` chooses; see `ozx.repack`.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    sync
+        Whether to wait until the file is on the disk.
+    executor
+        Who reads, halves and encodes; by default one thread per core. ``Client.get_executor()`` of Dask has the
+        workers of a cluster do it.
+    progress
+        Told the bytes of pixels that were read.
+
+    Raises
+    ------
+    UsageError
+        The file exists, or what is said of the array does not fit it.
+    UnsupportedError
+        OME-Zarr or Zarr has no such type or number of dimensions.
+    OSError
+        The file cannot be written. After any error nothing has the name `path` that had not before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pixels = np.random.default_rng(0).integers(0, 4096, (2, 600, 800), dtype="uint16")
+    >>> result = write_image("cells.ozx", pixels, axes="cyx", scale={"y": 0.325, "x": 0.325}, unit="micrometer",
+    ...                      channels=["DAPI", "GFP"], force=True)
+    >>> import ozx
+    >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
+    [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
+    """
+    target = given_path(path)
+    title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
+    described = _describe_array(array, axes, scale, unit)
+    choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
+    image = NewImage(title, *described, pyramid=choice, channels=_channels(channels, described))
+    if labels is True:
+        image = _as_labels(image)
+    elif labels:
+        image = _with_labels(image, labels, method)
+    layout = LayoutChoice.parse(shards, chunks, codec)
+    hierarchy = NewHierarchy({"": image})
+    with replacing_file(target, force=force, sync=sync) as new:
+        progress.start(os.path.basename(target), count_bytes(hierarchy))
+        entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
+    progress.stop()
+    return WriteImageResult(target, entries, size)
+
+
+_Described = tuple[tuple[Axis, ...], tuple[NewLevel, ...]]
+
+
+def _describe_array(
+    array: ArrayLike,
+    axes: str | Sequence[str] | None,
+    scale: Sequence[float] | Mapping[str, float] | None,
+    unit: str | Mapping[str, str] | None,
+) -> _Described:
+    """Return the axes of an array, and the array as the full resolution, both in OME order."""
+    names = _axis_names(array, axes)
+    sizes = _by_axis(scale, names)
+    if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
+        raise UsageError(f"expected distances of pixels above 0; got {scale!r}")
+    units = _units(unit, names)
+    order = sorted(range(len(names)), key=lambda number: _ORDER.index(names[number]))
+    turned = tuple(names[number] for number in order)
+    found = tuple(Axis(axis, _TYPES[axis], units.get(axis)) for axis in turned)
+    source = ArraySource(_transposed(array, order, names), turned)
+    if 0 in source.shape:
+        raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
+    level = NewLevel(source, tuple(float(sizes.get(axis, 1.0)) for axis in turned), (0.0,) * len(turned))
+    return found, (level,)
+
+
+def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
+    count = len(array.shape)
+    names = tuple(_USUAL.get(count, "") if axes is None else axes)
+    is_known = set(names) <= set(_ORDER) and len(set(names)) == len(names)
+    if len(names) != count or not is_known or not {"y", "x"} <= set(names):
+        asked = (
+            "2 to 5 dimensions" if axes is None else "a name of t, c, z, y, x for each dimension, y and x among them"
+        )
+        raise UsageError(
+            f"expected {asked}; got {count} dimensions" + ("" if axes is None else f" and the axes {axes!r}"),
+            hint='Name them, as in axes="cyx".',
+        )
+    return names
+
+
+def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> ArrayLike:
+    if order == sorted(order):
+        return array
+    transpose = getattr(array, "transpose", None)
+    if transpose is None:
+        wanted = "".join(names[number] for number in order)
+        raise UsageError(
+            f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
+            hint="dask.array.from_zarr makes one that can.",
+        )
+    turned: ArrayLike = transpose(order)
+    return turned
+
+
+def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        if len(values) != len(names):
+            raise UsageError(f"expected a distance for each of the axes {', '.join(names)}; got {len(values)}")
+        return dict(zip(names, map(float, values), strict=True))
+    _check_names(values, names)
+    return {axis: float(value) for axis, value in values.items()}
+
+
+def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
+    if unit is None:
+        return {}
+    units = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else dict(unit)
+    _check_names(units, names)
+    for axis, text in units.items():
+        if axis_type_of(check_unit(text)) != _TYPES[axis]:
+            raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {text!r}")
+    return units
+
+
+def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
+    for axis in given:
+        if axis not in names:
+            raise UsageError(f"expected axes that there are, {', '.join(names)}; got {axis!r}")
+
+
+def _channels(channels: Sequence[ChannelLike], described: _Described) -> tuple[NewChannel, ...]:
+    count = NewImage("", *described).channel_count
+    if len(channels) > count:
+        raise UsageError(f"expected at most {count} channels, as many as the array has; got {len(channels)}")
+    return tuple(map(_channel, channels))
+
+
+def _channel(channel: ChannelLike) -> NewChannel:
+    new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
+    if new.color is not None and (len(new.color) != 6 or set(new.color.upper()) - set("0123456789ABCDEF")):
+        raise UsageError(f"expected a colour of six hexadecimal digits, RRGGBB; got {new.color!r}")
+    return new
+
+
+def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
+    if isinstance(channel, str):
+        return NewChannel(channel)
+    known = dict(channel)
+    try:
+        if known.get("window") is not None:
+            start, end = map(float, known["window"])
+            known["window"] = Window(start, end, None, None)
+        return NewChannel(**known)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"expected label, color, active, window (start, end) or emission of a channel; got {channel!r}"
+        ) from None
+
+
+def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
+    """Return the image with label images, each of which has its axes but that of channels."""
+    kept = [number for number in range(len(image.axes)) if number != image.channel_axis]
+    full, named = image.levels[0], {}
+    # Labels cannot be averaged.
+    choice = replace(image.pyramid, method="mode" if method == "mode" else "nearest")
+    axes = tuple(image.axes[number] for number in kept)
+    shape = tuple(full.source.shape[number] for number in kept)
+    for name, array in labels.items():
+        if tuple(array.shape) != shape:
+            raise UsageError(f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}")
+        source = ArraySource(array, tuple(str(axis.name) for axis in axes))
+        level = NewLevel(source, tuple(full.scale[number] for number in kept), (0.0,) * len(kept))
+        named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
+    return replace(image, labels=named)
+
+
+def _as_labels(image: NewImage) -> NewImage:
+    dtype = image.levels[0].source.dtype
+    if dtype.kind not in _LABEL_KINDS:
+        raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them, as with astype.")
+    return replace(image, label=LabelDisplay({}, {}), channels=())

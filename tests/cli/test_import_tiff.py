@@ -1,0 +1,169 @@
+"""`ozx import` as a user meets it: arguments, words, exit codes."""
+
+import json
+import os
+
+import jsonschema
+import numpy as np
+import pytest
+from hierarchies import FIXTURES
+from tiffs import damage_segment, ome_image, ome_xml, pixels, write, write_ome
+
+import ozx as library
+from ozx.cli.app import run
+
+
+def ozx(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def cells(here):
+    xml = ome_xml(ome_image(size=(1, 2, 1, 30, 40), attributes='PhysicalSizeX="0.5" PhysicalSizeY="0.5"'))
+    return write_ome(here / "cells.ome.tif", xml, pixels((2, 30, 40)))
+
+
+@pytest.mark.usefixtures("cells")
+def test_one_source(capsys):
+    code, out, err = ozx(capsys, "import", "cells.ome.tif", "--no-sync")
+    assert (code, err) == (0, "")
+    assert out.startswith("cells.ozx  1 image, 5 entries, ")
+    assert ozx(capsys, "import", "cells.ome.tif")[0] == 2
+    assert ozx(capsys, "import", "cells.ome.tif", "--force", "-q", "--no-sync") == (0, "", "")
+
+
+@pytest.mark.usefixtures("cells")
+def test_options_reach_the_file(capsys, here):
+    options = ["--pixel-size", "y=0.65,x=0.65", "--unit", "millimeter", "--channel-names", "DAPI,Cy5\\, far red"]
+    options += [
+        "--colors",
+        "blue,FF0000",
+        "--name",
+        "Mine",
+        "--codec",
+        "zstd:3",
+        "--chunks",
+        "y=16,x=16",
+        "--thumbnail",
+    ]
+    options += [
+        "--keep-singletons",
+        "--downsample",
+        "none",
+        "--method",
+        "nearest",
+        "--ome-xml",
+        "drop",
+        "--shards",
+        "none",
+    ]
+    assert ozx(capsys, "import", "cells.ome.tif", "out.ozx", "--no-sync", *options)[0] == 0
+    image = library.inspect(here / "out.ozx").images[0]
+    assert (image.name, [axis.name for axis in image.axes]) == ("Mine", list("tczyx"))
+    assert [(channel.label, channel.color) for channel in image.channels] == [
+        ("DAPI", "0000FF"),
+        ("Cy5, far red", "FF0000"),
+    ]
+    assert image.levels[0].scale == (1.0, 1.0, 1.0, 0.65, 0.65)
+    assert image.levels[0].chunks[-2:] == (16, 16)
+    assert image.levels[0].shards is None
+    keys = [entry.key for entry in library.list_entries(here / "out.ozx")]
+    assert "Thumbnails/thumbnail.png" in keys
+    assert "OME/METADATA.ome.xml" not in keys
+
+
+def test_labels_axes_series_and_levels(capsys, here):
+    write(here / "a.tif", pixels((4, 300, 280)), photometric="minisblack")
+    assert ozx(capsys, "import", "a.tif", "--axes", "tyx", "--labels", "--reuse-levels", "--series", "0")[0] == 0
+    group = library.open(here / "a.ozx")
+    assert "image-label" in group.attrs["ome"]
+    np.testing.assert_array_equal(group["0"][:], pixels((4, 300, 280)))
+
+
+def test_damage(capsys, here):
+    path = write(here / "a.tif", pixels((200, 200)), tile=(64, 64), compression="zlib")
+    damage_segment(path, 5)
+    code, out, err = ozx(capsys, "import", "a.tif")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert "a.tif: page 0, tile 5: " in err
+    assert "hint: --on-error fill" in err
+    assert os.listdir(here) == ["a.tif"]
+    code, _, err = ozx(capsys, "import", "a.tif", "--on-error", "fill", "--quiet", "--no-sync")
+    assert code == 3
+    assert err.startswith("warning: ")
+    assert "page 0, tile 5" in err
+
+
+@pytest.mark.usefixtures("cells")
+def test_many_sources(capsys, here):
+    write(here / "b.tif", pixels((30, 40)))
+    (here / "broken.tif").write_bytes(b"II*\0")
+    arguments = ["import", "b.tif", "broken.tif", "cells.ome.tif", "--out-dir", "out", "--jobs", "2", "--no-sync"]
+    code, out, err = ozx(capsys, *arguments)
+    assert code == 3
+    assert "2 imported, 0 skipped, 1 failed" in err
+    assert "expected a TIFF file" in err
+    assert [line.split()[0] for line in out.splitlines()] == ["out/b.ozx", "out/cells.ozx"]
+    code, out, err = ozx(capsys, *arguments, "--resume")
+    assert code == 3
+    assert "0 imported, 2 skipped, 1 failed" in err
+    assert out.count("complete already") == 2
+
+
+@pytest.mark.usefixtures("cells")
+def test_json(capsys, here):
+    (here / "broken.tif").write_bytes(b"II*\0")
+    code, out, _ = ozx(capsys, "import", "cells.ome.tif", "broken.tif", "--out-dir", "out", "--json")
+    assert code == 3
+    answer = json.loads(out)
+    schema = (FIXTURES.parent / "src" / "ozx" / "schemas" / "import.json").read_text(encoding="utf-8")
+    jsonschema.validate(answer, json.loads(schema))
+    assert [result["status"] for result in answer["results"]] == ["imported", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cells.ome.tif", "a.ozx", "--out-dir", "d"], "both an output"),
+        (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "at most one output"),
+        (["a.ozx"], "at most one output"),
+        (["cells.ome.tif", "--axes", "xyx"], "--axes"),
+        (["cells.ome.tif", "--pixel-size", "0.65"], "--pixel-size"),
+        (["cells.ome.tif", "--unit", "um"], "Did you mean micrometer"),
+        (["cells.ome.tif", "--codec", "rar"], "rar"),
+        (["cells.ome.tif", "--series", "7"], "--series"),
+        (["cells.ome.tif", "--method", "median"], "median"),
+    ],
+)
+@pytest.mark.usefixtures("cells")
+def test_wrong_arguments(capsys, here, arguments, message):
+    code, out, err = ozx(capsys, "import", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert os.listdir(here) == ["cells.ome.tif"]
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_not_there(capsys):
+    code, _, err = ozx(capsys, "import", "absent.tif")
+    assert code == 4
+    assert "absent.tif" in err
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("cells")
+def test_a_cluster_that_does_not_answer(capsys, here):
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "--dask", "tcp://127.0.0.1:1")
+    assert code == 4
+    assert "--dask: no scheduler answers at tcp://127.0.0.1:1" in err
+    assert os.listdir(here) == ["cells.ome.tif"]

@@ -1,0 +1,90 @@
+"""SIGKILL, Ctrl-C and a full disk in the middle of an import: the old or the new file, whole."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from children import in_child, shortest_duration, wait
+from tiffs import pixels, write
+
+import ozx
+from ozx import atomic
+
+pytestmark = [pytest.mark.ci, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")]
+
+KILLS = int(os.environ.get("OZX_KILLS", "60"))
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """Return a folder with two TIFF files, and what they become."""
+    folder = tmp_path_factory.mktemp("sources")
+    for name, side in (("new", 3000), ("old", 100)):
+        write(folder / f"{name}.tif", pixels((side, side)), tile=(256, 256), compression="zlib")
+        ozx.import_tiff(folder / f"{name}.tif", sync=False)
+    return folder
+
+
+def test_killed_at_random_moments(tmp_path, sources):
+    out = tmp_path / "a.ozx"
+    before, after = ((sources / name).read_bytes() for name in ("old.ozx", "new.ozx"))
+
+    def work():
+        ozx.import_tiff(sources / "new.tif", out, force=True, name="new")
+
+    usual, moments, killed = shortest_duration(work), random.Random(4), 0
+    after = out.read_bytes()
+    for _ in range(KILLS // 2):
+        out.write_bytes(before)
+        child = in_child(work)
+        time.sleep(moments.uniform(0, usual * 1.1))
+        os.kill(child, signal.SIGKILL)
+        killed += wait(child) == -signal.SIGKILL
+        atomic._swept.clear()
+        assert out.read_bytes() in (before, after)
+        left = [name for name in os.listdir(tmp_path) if name != out.name]
+        assert all(name.startswith(".") and name.endswith(".ozx-tmp") for name in left), left
+    assert killed > KILLS // 6
+    work()
+    assert os.listdir(tmp_path) == [out.name]
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
+    out = tmp_path / "a.ozx"
+    before = (sources / "old.ozx").read_bytes() if old else None
+    if before is not None:
+        out.write_bytes(before)
+    whole = (sources / "new.ozx").stat().st_size
+    for limit in (0, 1, 1_000, 1 << 20, whole // 2, whole - 1):
+
+        def work(limit=limit):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                ozx.import_tiff(sources / "new.tif", out, force=True)
+            except OSError:
+                os._exit(4)
+
+        assert wait(in_child(work)) == 4
+        assert (out.read_bytes() if out.exists() else None) == before
+        assert len(os.listdir(tmp_path)) == old
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing(tmp_path, number):
+    write(tmp_path / "a.tif", pixels((6000, 6000)), tile=(256, 256), compression="zlib", predictor=True)
+    command = [sys.executable, "-m", "ozx", "import", "a.tif", "--codec", "zstd:19"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        while not any(name.endswith(".ozx-tmp") for name in os.listdir(tmp_path)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
+    assert "Traceback" not in told
+    assert os.listdir(tmp_path) == ["a.tif"]

@@ -1,0 +1,90 @@
+"""The work of imports done by the processes of a Dask cluster, one of which is killed."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from tiffs import pixels, write, write_parts
+
+import ozx
+from ozx.cli.app import run
+from ozx.errors import FormatError
+
+pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore")]  # what distributed says of the killed worker
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "host": "127.0.0.1"}
+    with LocalCluster(dashboard_address=None, **options) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with Client(cluster) as client:
+        yield client
+
+
+class Killer:
+    """Progress that kills a process once some blocks are done."""
+
+    def __init__(self, process):
+        self.process, self.calls = process, 0
+
+    def start(self, description, total):
+        pass
+
+    def advance(self, amount):
+        self.calls += 1
+        if self.calls == 2:
+            os.kill(self.process, signal.SIGKILL)
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    path = tmp_path_factory.mktemp("source") / "a.ome.tif"
+    return write(path, pixels((3, 2200, 2300)), tile=(256, 256), compression="zlib")
+
+
+def test_workers_make_the_same_bytes(tmp_path, client, source):
+    ozx.import_tiff(source, tmp_path / "1.ozx")
+    ozx.import_tiff(source, tmp_path / "2.ozx", executor=client.get_executor())
+    assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
+
+
+def test_the_command_takes_an_address(tmp_path, cluster, source, capsys):
+    code = run(["import", str(source), str(tmp_path / "a.ozx"), "--dask", cluster.scheduler_address])
+    assert (code, capsys.readouterr().err) == (
+        0,
+        "note: the file says no pixel size: it is 1 without a unit; --pixel-size and --unit say it\n",
+    )
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
+
+
+def test_planes_in_several_files(tmp_path, client):
+    master, stack = write_parts(tmp_path)
+    ozx.import_tiff(master, tmp_path / "a.ozx", executor=client.get_executor())
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], stack)
+
+
+def test_errors_of_workers_come_back(tmp_path, client):
+    path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(128, 128), compression="zlib")
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(FormatError, match=r"page 0, tile \d+: .* the file ends at"):
+        ozx.import_tiff(path, executor=client.get_executor())
+    assert os.listdir(tmp_path) == ["a.tif"]
+
+
+def test_a_killed_worker_is_survived(tmp_path, client, source):
+    victim = next(iter(client.run(os.getpid).values()))
+    progress = Killer(victim)
+    ozx.import_tiff(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
+    assert progress.calls > 2
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
+    assert victim not in client.run(os.getpid).values()

@@ -1,0 +1,151 @@
+"""An array as an image: what is said of it, and what is refused."""
+
+import os
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from ome_zarr_models.v05 import Image, ImageLabel
+
+import ozx
+from ozx.errors import ResourceError, UnsupportedError, UsageError
+from ozx.images.new_image import NewChannel
+from ozx.operations.write_image import write_image
+
+PIXELS = np.random.default_rng(0).integers(1, 4000, (2, 300, 400)).astype("uint16")
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "made.ome.ozx"
+
+
+def ome_of(path, node=""):
+    return zarr.open_group(ozx.OzxStore(path), path=node, mode="r").attrs["ome"]
+
+
+def test_all_that_can_be_said(out):
+    channels = ["DAPI", {"label": "GFP", "color": "00ff00", "active": False, "window": (3, 99), "emission": 509.0}]
+    result = write_image(
+        out, PIXELS, axes="cyx", scale={"y": 0.5, "x": 0.25}, unit="micrometer", channels=channels, name="My cells"
+    )
+    assert result.to_dict() == {"schema": 1, "path": str(out), "entries": 7, "bytes": out.stat().st_size}
+    image = ozx.inspect(out).images[0]
+    assert image.name == "My cells"
+    assert [(axis.name, axis.type, axis.unit) for axis in image.axes] == [
+        ("c", "channel", None), ("y", "space", "micrometer"), ("x", "space", "micrometer")
+    ]  # fmt: skip
+    assert [level.scale for level in image.levels] == [(1.0, 0.5, 0.25), (1.0, 1.0, 0.5)]
+    ome = ome_of(out)
+    moved = ome["multiscales"][0]["datasets"][1]["coordinateTransformations"][1]
+    assert moved == {"type": "translation", "translation": [0.0, 0.25, 0.125]}
+    first, second = ome["omero"]["channels"]
+    assert first["window"]["max"] == 65535
+    assert first["window"]["start"] == pytest.approx(40, abs=15)
+    assert second == {
+        "active": False, "color": "00ff00", "label": "GFP", "emissionWave": 509.0,
+        "window": {"min": 0.0, "max": 65535.0, "start": 3.0, "end": 99.0},
+    }  # fmt: skip
+    assert ome["omero"]["rdefs"] == {"defaultT": 0, "defaultZ": 0, "model": "color"}
+    assert not ozx.validate(out).findings
+    Image.from_zarr(zarr.open_group(ozx.OzxStore(out), mode="r"))
+
+
+def test_what_is_taken_for_granted(out):
+    write_image(out, PIXELS)
+    image = ozx.inspect(out).images[0]
+    assert (image.name, [axis.name for axis in image.axes]) == ("made", ["z", "y", "x"])
+    assert image.levels[0].scale == (1.0, 1.0, 1.0)
+    assert ome_of(out)["omero"]["channels"][0]["label"] == "Channel 0"
+    assert ome_of(out)["omero"]["rdefs"] == {"defaultT": 0, "defaultZ": 1, "model": "greyscale"}
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
+def test_dimensions_in_another_order(out, make):
+    write_image(out, make(PIXELS.transpose(1, 2, 0)), axes="yxc", scale=(0.5, 0.25, 1))
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+    assert ozx.inspect(out).images[0].levels[0].scale == (1.0, 0.5, 0.25)
+
+
+def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
+    array = zarr.create_array(tmp_path / "z", shape=(30, 40, 2), dtype="uint8")
+    with pytest.raises(UsageError, match=r"in the order cyx; got yxc"):
+        write_image(out, array, axes="yxc")
+
+
+def test_labels(out):
+    write_image(out, PIXELS[0], labels=True)
+    ome = ome_of(out)
+    assert ome["image-label"] == {}
+    assert "omero" not in ome
+    assert ome["multiscales"][0]["type"] == "nearest"
+    np.testing.assert_array_equal(ozx.open(out)["1"][...], PIXELS[0, ::2, ::2])
+    assert ozx.inspect(out).kind == "labels"
+    assert not ozx.validate(out).findings
+
+
+def test_labels_of_an_image(out):
+    write_image(out, PIXELS, axes="cyx", labels={"cells": PIXELS[1]}, method="mean")
+    group = ozx.open(out)
+    np.testing.assert_array_equal(group["labels/cells/1"][...], PIXELS[1, ::2, ::2])
+    ImageLabel.from_zarr(zarr.open_group(ozx.OzxStore(out), path="labels/cells", mode="r"))
+    assert not ozx.validate(out).findings
+
+
+def test_layout_and_levels_that_are_asked_for(out):
+    write_image(out, PIXELS, chunks="y=64,x=64", shards="y=128", codec="zstd:3", downsample="none")
+    (level,) = ozx.inspect(out).images[0].levels
+    assert (level.chunks, level.shards) == ((1, 64, 64), (1, 128, 64))
+    assert "zstd" in level.codecs
+
+
+def test_an_existing_file_is_kept_unless_forced(out):
+    out.write_bytes(b"old")
+    with pytest.raises(UsageError, match="exists already"):
+        write_image(out, PIXELS)
+    with pytest.raises(UsageError, match="2 to 5 dimensions"):
+        write_image(out, np.zeros(9), force=True)
+    assert out.read_bytes() == b"old"
+    write_image(out, PIXELS, force=True, sync=False)
+    assert os.listdir(out.parent) == [out.name]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"axes": "yx"}, "a name of t, c, z, y, x for each dimension"),
+    ({"axes": "qyx"}, "a name of t, c, z, y, x"),
+    ({"axes": "yyx"}, "a name of t, c, z, y, x"),
+    ({"axes": "tcx"}, "y and x among them"),
+    ({"scale": (1, 2)}, "a distance for each of the axes z, y, x; got 2"),
+    ({"scale": {"c": 1}}, "axes that there are, z, y, x; got 'c'"),
+    ({"scale": (1, 0, 1)}, "distances of pixels above 0"),
+    ({"scale": {"x": float("nan")}}, "distances of pixels above 0"),
+    ({"unit": "furlong"}, "furlong"),
+    ({"unit": {"t": "second"}}, "axes that there are"),
+    ({"unit": {"x": "second"}}, "a unit of space for the axis x; got 'second'"),
+    ({"channels": ["a", "b"]}, "at most 1 channels"),
+    ({"channels": [{"colour": "FF0000"}]}, "label, color, active, window"),
+        ({"channels": [{"window": 9}]}, "label, color, active, window"),
+    ({"channels": [{"color": "red"}]}, "six hexadecimal digits"),
+    ({"channels": [NewChannel(color="12345G")]}, "six hexadecimal digits"),
+    ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
+    ({"method": "median"}, "mean, nearest, mode"),
+    ({"downsample": "q"}, "no axis 'q'"),
+    ({"codec": "jpeg"}, "expected one of the codecs"),
+    ({"shards": "y=100"}, "a multiple of the chunk's length"),
+])  # fmt: skip
+def test_what_does_not_fit(out, options, message):
+    with pytest.raises(UsageError, match=message):
+        write_image(out, PIXELS, **options)
+    assert not os.listdir(out.parent)
+
+
+def test_arrays_that_are_no_images(out):
+    with pytest.raises(UsageError, match="has none"):
+        write_image(out, PIXELS[:, :0])
+    with pytest.raises(UsageError, match="labels that are integers; found float64"):
+        write_image(out, np.zeros((9, 9)), labels=True)
+    with pytest.raises(UnsupportedError, match="at most 64 bits"):
+        write_image(out, np.zeros((9, 9), "longdouble"))
+    with pytest.raises(ResourceError, match="does not exist"):
+        write_image(out.parent / "nowhere" / "a.ozx", PIXELS)

@@ -1,0 +1,147 @@
+"""TIFF files of every kind, made in code; and the real ones of the folder that OZX_SAMPLES names."""
+
+from __future__ import annotations
+
+import os
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+SAMPLES = os.environ.get("OZX_SAMPLES")
+needs_samples = pytest.mark.skipif(SAMPLES is None, reason="OZX_SAMPLES names no folder with real files")
+
+
+def sample(name):
+    """Return the path of a real file."""
+    return Path(SAMPLES) / "tiff" / name
+
+
+def pixels(shape, dtype="uint16", seed=0):
+    """Return pixels in which no two parts are alike, and which can be compressed."""
+    dtype = np.dtype(dtype)
+    noise = np.random.default_rng(seed).integers(0, 100, shape)
+    if dtype.kind == "b":
+        return noise > 50
+    if dtype.kind == "f":
+        return (noise / 7 - 5).astype(dtype)
+    low = np.iinfo(dtype).min
+    return (noise + (min(0, low))).astype(dtype)
+
+
+def write(path, *arrays, options=None, **common):
+    """Write arrays as the series of one file: options of the file first, those of every series by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with tifffile.TiffWriter(path, **(options or {})) as file:
+            for array in arrays:
+                file.write(array, **common)
+    return path
+
+
+def write_pyramid(path, array, *, levels=2, **common):
+    """Write an array with SubIFDs that have every second, fourth, … pixel."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with tifffile.TiffWriter(path) as file:
+            file.write(array, subifds=levels, **common)
+            for level in range(1, levels + 1):
+                step = 2**level
+                file.write(array[..., ::step, ::step], subfiletype=1, **{**common, "metadata": None})
+    return path
+
+
+def write_ome(path, xml, array):
+    """Write planes with OME-XML of one's own; Z, C and T are those of the XML."""
+    planes = array.reshape(-1, *array.shape[-2:])
+    with tifffile.TiffWriter(path) as file:
+        for number, plane in enumerate(planes):
+            file.write(plane, description=xml.encode() if number == 0 else None, metadata=None, contiguous=False)
+    return path
+
+
+def ome_xml(images="", plate="", *, head=""):
+    """Return an OME-XML document."""
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>{head}'
+        f'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">{plate}{images}</OME>'
+    )
+
+
+def ome_image(number=0, *, name="Cells", size=(1, 1, 1, 30, 40), inside=None, attributes="", planes="<TiffData/>"):
+    """Return an ``Image`` of 16 bits of t, c, z, y and x, with `inside` the pixels before its planes."""
+    t, c, z, y, x = size
+    channels = "".join(f'<Channel ID="Channel:{number}:{n}" SamplesPerPixel="1"/>' for n in range(c))
+    return (
+        f'<Image ID="Image:{number}" Name="{name}"><AcquisitionDate>2026-01-02T03:04:05</AcquisitionDate>'
+        f'<Pixels ID="Pixels:{number}" DimensionOrder="XYZCT" Type="uint16" SizeT="{t}" SizeC="{c}" SizeZ="{z}" '
+        f'SizeY="{y}" SizeX="{x}" {attributes}>{channels if inside is None else inside}{planes}</Pixels></Image>'
+    )
+
+
+def file_data(name, *, z=0, uuid=None):
+    """Return the ``TiffData`` of one plane in another file."""
+    uuid = uuid or f"urn:uuid:{name}"
+    return f'<TiffData FirstZ="{z}" IFD="0" PlaneCount="1"><UUID FileName="{name}">{uuid}</UUID></TiffData>'
+
+
+def write_parts(folder, count=3, *, companion=True):
+    """Write a stack of planes in a file each, and the file with their OME-XML; return that and the pixels."""
+    stack = pixels((count, 30, 40))
+    names = [f"part-{number}.ome.tif" for number in range(count)]
+    data = "".join(file_data(name, z=number) for number, name in enumerate(names))
+    xml = ome_xml(ome_image(size=(1, 1, count, 30, 40), planes=data))
+    master = folder / "parts.companion.ome"
+    if companion:
+        master.write_text(xml, encoding="utf-8")
+    for name, plane in zip(names, stack, strict=True):
+        only = f'<BinaryOnly MetadataFile="{master.name}" UUID="urn:uuid:master"/>'
+        described = ome_xml(only) if companion else xml
+        write_ome(folder / name, described.replace("<OME ", f'<OME UUID="urn:uuid:{name}" '), plane[None])
+    return master, stack
+
+
+def overwrite(path, offset, data):
+    """Damage a file."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def damage_segment(path, number, page=0):
+    """Damage one strip or tile of a file, in the middle."""
+    with tifffile.TiffFile(path) as file:
+        found = file.pages[page]
+        offset, count = found.dataoffsets[number], found.databytecounts[number]
+    overwrite(path, offset + count // 2, bytes(byte ^ 0xFF for byte in range(8)))
+    overwrite(path, offset, b"\xff\xff")
+
+
+def set_tag(path, code, value, page=0):
+    """Change the value of a tag of type SHORT that stands in the directory of a page itself."""
+    with tifffile.TiffFile(path) as file:
+        tag = file.pages[page].tags[code]
+        offset, order = tag.valueoffset, file.byteorder
+    overwrite(path, offset, struct.pack(f"{order}H", value))
+
+
+def expected(path, *, series=0, level=0):
+    """Return what tifffile reads, with its letters for the dimensions."""
+    with tifffile.TiffFile(path) as file:
+        found = file.series[series].levels[level]
+        return found.asarray().reshape(found.get_shape(squeeze=True)), found.get_axes(squeeze=True)
+
+
+def in_ome_order(array, letters):
+    """Return an array as t, c, z, y, x; samples are the fastest part of the channels."""
+    order = sorted(range(array.ndim), key=lambda place: "TCSIQZYX".index(letters[place]))
+    turned = array.transpose(order)
+    sorted_letters = [letters[place] for place in order]
+    if "C" in sorted_letters and "S" in sorted_letters:
+        place = sorted_letters.index("C")
+        shape = turned.shape
+        turned = turned.reshape(*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
+    return turned
