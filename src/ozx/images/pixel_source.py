@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.images.scratch import scratch
+from ozx.images.writing.scratch import scratch
 
 __all__ = ["ArrayLike", "ArraySource", "Part", "PixelSource", "part_of"]
 

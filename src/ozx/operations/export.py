@@ -13,7 +13,7 @@ from ozx.hierarchy.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
-    from ozx.images.exported_hierarchy import ExportedHierarchy
+    from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy
 
 __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
@@ -159,8 +159,8 @@ def export(
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
     # They load zarr and tifffile, which takes half a second, and only this needs it.
-    from ozx.images.exported_hierarchy import take_hierarchy  # noqa: PLC0415
-    from ozx.images.tile_encoding import parse_compression  # noqa: PLC0415
+    from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
+    from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     parse_compression(compression)
@@ -201,9 +201,9 @@ def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
     """Write the file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
-    from ozx.images.ome_tiff_tiles import LevelWork, write_tiles  # noqa: PLC0415
-    from ozx.images.tile_encoding import TileEncoding  # noqa: PLC0415
+    from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
+    from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
+    from ozx.images.ome_tiff.tiles import LevelWork, write_tiles  # noqa: PLC0415
 
     encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
     is_big = needs_big(taken.images, encodings, len(taken.ome_xml))

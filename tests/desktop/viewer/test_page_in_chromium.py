@@ -23,8 +23,8 @@ import ozx
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.hierarchy.rendering import LabelDisplay
-from ozx.images.render import render_labels
-from ozx.images.thumbnail import draw_thumbnail
+from ozx.images.pictures.render import render_labels
+from ozx.images.pictures.thumbnail import draw_thumbnail
 
 pytestmark = pytest.mark.browser
 

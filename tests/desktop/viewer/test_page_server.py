@@ -13,8 +13,8 @@ from packed import pack_tree
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.images.raster import encode_png
-from ozx.images.thumbnail import draw_thumbnail
+from ozx.images.pictures.raster import encode_png
+from ozx.images.pictures.thumbnail import draw_thumbnail
 
 
 class Page:

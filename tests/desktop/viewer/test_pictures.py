@@ -9,7 +9,7 @@ from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.images.channels import percentile_window
+from ozx.images.pictures.channels import percentile_window
 from ozx.store.lazy_views import LevelSlice
 
 

@@ -16,8 +16,8 @@ from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import UsageError
-from ozx.images.raster import encode_png
-from ozx.images.thumbnail import draw_thumbnail
+from ozx.images.pictures.raster import encode_png
+from ozx.images.pictures.thumbnail import draw_thumbnail
 
 __all__ = ["PageServer"]
 

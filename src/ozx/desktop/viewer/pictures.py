@@ -16,8 +16,8 @@ from ozx.desktop.viewer.samples import image_samples, label_samples
 from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import Window
-from ozx.images.channels import percentile_window
-from ozx.images.planes import choose_level, plane_axes, scale_index
+from ozx.images.pictures.channels import percentile_window
+from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
 

@@ -1,0 +1,241 @@
+"""The strips and tiles of TIFF pages: where their bytes are, and the pixels they become."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import imagecodecs
+import numpy as np
+from numpy.typing import NDArray
+from tifffile import TIFF, TiffFrame, TiffPage
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import FormatError, UnsupportedError
+from ozx.images.writing.scratch import scratch_bytes
+
+__all__ = ["FileSet", "SegmentReader", "check_decodable"]
+
+_JPEG = (6, 7, 34892, 33007)
+_COMPLEX_INTEGER = 5
+_DECOMPRESSORS: dict[int, Callable[..., Any]] = {
+    5: imagecodecs.lzw_decode,
+    8: imagecodecs.deflate_decode,
+    32946: imagecodecs.deflate_decode,
+    50000: imagecodecs.zstd_decode,
+}
+# Decoded: nobody has the memory for what a damaged tag may claim.
+_LARGEST_SEGMENT = 8 << 30
+# Systems allow a process 256 open files, or 1,024.
+_MOST_OPEN = 64
+
+
+class FileSet:
+    """The files that an image is in, read from any number of threads; of many only some are open at a time.
+
+    What a file was when it was first asked for is what it has to be to the end, in other processes too.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, FileSource] = {}
+        self._open: OrderedDict[str, FileSource] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, FileSource]:
+        return self._files
+
+    def __setstate__(self, files: dict[str, FileSource]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._files = files
+
+    def __getitem__(self, path: str) -> FileSource:
+        with self._lock:
+            source = self._files.get(path)
+            if source is None:
+                source = self._files[path] = FileSource(path)
+                source.size()
+            self._open[path] = source
+            self._open.move_to_end(path)
+            if len(self._open) > _MOST_OPEN:
+                # Reads of it that are under way end as they should: closing waits for them.
+                self._open.popitem(last=False)[1].close()
+        return source
+
+    def remember(self, path: str) -> None:
+        """Have a file stay as it is from now on."""
+        self[path].size()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._files))
+
+    def count_bytes(self) -> int:
+        """Return how long the files are together."""
+        return sum(source.size() for source in list(self._files.values()))
+
+    def check_unchanged(self) -> None:
+        """Raise `FormatError` where a file was written to or replaced since it was first asked for."""
+        for source in list(self._files.values()):
+            try:
+                source.check_unchanged()
+            except FormatError as error:
+                # Rule and hint are those of archives.
+                hint = "Import it again when the program that writes it is done."
+                raise FormatError(error.message, path=source.name, hint=hint) from None
+
+    def close(self) -> None:
+        """Close all files; a later read opens them again."""
+        with self._lock:
+            for source in self._open.values():
+                source.close()
+            self._open.clear()
+
+
+def check_decodable(keyframe: TiffPage) -> None:
+    """Raise `UnsupportedError` where pixels are of a kind that no image has, or compressed as nobody here knows."""
+    dtype = keyframe.dtype
+    if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
+        kind = getattr(keyframe.sampleformat, "name", str(keyframe.sampleformat)).lower()
+        raise UnsupportedError(
+            "expected pixels that are integers or floating-point numbers of up to 64 bits, or a mask; "
+            f"page {keyframe.index} has {kind} samples of {keyframe.bitspersample} bits"
+        )
+    problem = _decoding_problem(keyframe)
+    if problem is not None:
+        name = getattr(keyframe.compression, "name", None) or f"number {int(keyframe.compression)}"
+        raise UnsupportedError(
+            f"page {keyframe.index}: expected a compression that imagecodecs decodes; found {name} ({problem})",
+            hint="Save the image with another one, such as Deflate, LZW or Zstandard.",
+        )
+
+
+def _decoding_problem(keyframe: TiffPage) -> str | None:
+    compression, predictor = int(keyframe.compression), int(keyframe.predictor)
+    try:
+        if compression != 1 and TIFF.DECOMPRESSORS[compression] is None:
+            return "no decoder is installed"
+        if predictor != 1 and compression not in TIFF.IMAGE_COMPRESSIONS:
+            TIFF.UNPREDICTORS[predictor]
+        # Makes the decoder here, in one thread.
+        keyframe.init_decode()
+    except (KeyError, ValueError, NotImplementedError) as error:
+        return str(error).strip("'\"")
+    return None
+
+
+def _plain_decompressor(keyframe: TiffPage) -> Callable[..., Any] | None:
+    """Return what decompresses to the very bytes of the pixels; None where more is to be done, or another way."""
+    is_plain = int(keyframe.predictor) == 1 and int(keyframe.fillorder) == 1 and keyframe.dtype is not None
+    if not is_plain or np.dtype(keyframe.dtype).itemsize * 8 != keyframe.bitspersample:
+        return None
+    return _DECOMPRESSORS.get(int(keyframe.compression))
+
+
+class SegmentReader:
+    """Reads and decodes the strips and tiles of pages that are all like one of them.
+
+    The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
+
+    Parameters
+    ----------
+    keyframe
+        The page that they are like.
+    files
+        The files they are in.
+
+    Attributes
+    ----------
+    lengths
+        Those of a strip or tile.
+    grid
+        How many there are in a page along each dimension.
+    """
+
+    def __init__(self, keyframe: TiffPage, files: FileSet) -> None:
+        check_decodable(keyframe)
+        self._keyframe = keyframe
+        self._files = files
+        self._decode = keyframe.decode
+        self._is_jpeg = int(keyframe.compression) in _JPEG
+        self._decompress = _plain_decompressor(keyframe)
+        separate, depth, height, width, samples = keyframe.shaped
+        if keyframe.is_tiled:
+            self._word = "tile"
+            block = (keyframe.tiledepth, keyframe.tilelength, keyframe.tilewidth)
+        else:
+            self._word = "strip"
+            block = (1, min(keyframe.rowsperstrip, height), width)
+        self.lengths = (1, *block, samples)
+        size = prod(self.lengths) * np.dtype(keyframe.dtype).itemsize
+        if not 0 < size <= _LARGEST_SEGMENT or 0 in keyframe.shaped:
+            found = f"{'×'.join(map(str, block))} pixels in one of {'×'.join(map(str, keyframe.shaped))}"
+            raise FormatError(f"page {keyframe.index}: expected {self._word}s of at most 8 GiB; found {found}")
+        self.grid = (separate, -(-depth // block[0]), -(-height // block[1]), -(-width // block[2]), 1)
+        if len(keyframe.dataoffsets) < prod(self.grid):
+            raise FormatError(
+                f"page {keyframe.index}: expected {prod(self.grid):,} {self._word}s for "
+                f"{'×'.join(map(str, keyframe.shaped))} pixels; it has {len(keyframe.dataoffsets):,}"
+            )
+
+    def read(self, page: TiffPage | TiffFrame, number: int, *, is_passing: bool = False) -> NDArray[Any]:
+        """Return the pixels of a strip or tile, as far as they lie in the page at least.
+
+        Parameters
+        ----------
+        page
+            The page.
+        number
+            The number of the strip or tile.
+        is_passing
+            Whether the pixels are only needed until the same thread reads the next ones.
+
+        Raises
+        ------
+        FormatError
+            It is cut off, damaged or missing.
+        """
+        if number >= min(len(page.dataoffsets), len(page.databytecounts)):
+            raise self._error(page, number, f"the page has {len(page.dataoffsets):,} {self._word}s only")
+        offset, count = page.dataoffsets[number], page.databytecounts[number]
+        if offset == 0 or count == 0:  # sparse files leave out what is empty
+            return np.full(self.lengths, self._keyframe.nodata, self._keyframe.dtype)
+        source = self._files[page.parent.filehandle.path]
+        if offset + count > source.size():
+            cut = f"bytes {offset:,} to {offset + count:,} are needed, and the file ends at {source.size():,}"
+            raise self._error(page, number, cut, "The file is incomplete: copy or download it again.")
+        options = {}
+        if self._is_jpeg:
+            options = {"jpegtables": page.jpegtables, "jpegheader": self._keyframe.jpegheader}
+        data = source.read_at(offset, count)
+        if is_passing and (whole := self._decode_whole(data)) is not None:
+            return whole
+        try:
+            pixels = self._decode(data, number, **options)[0]
+        except Exception as error:  # noqa: BLE001 (every codec has errors of its own)
+            raise self._error(page, number, f"{type(error).__name__}: {error}") from None
+        return np.asarray(pixels)[None]
+
+    def _decode_whole(self, data: bytes) -> NDArray[Any] | None:
+        """Return all pixels of a strip or tile in memory that is used again, or None where that is no way to do it.
+
+        It is twice as fast as `TiffPage.decode`, of whose steps most tiles need only this one.
+        """
+        if self._decompress is None:
+            return None
+        dtype = np.dtype(self._keyframe.dtype).newbyteorder(self._keyframe.parent.byteorder)
+        size = prod(self.lengths) * dtype.itemsize
+        into = memoryview(scratch_bytes("segment", size))[:size]
+        try:
+            found = self._decompress(data, out=into)
+        except Exception:  # noqa: BLE001 (`TiffPage.decode` says what is wrong, or knows better)
+            return None
+        return np.frombuffer(into, dtype).reshape(self.lengths) if len(found) == size else None
+
+    def _error(self, page: TiffPage | TiffFrame, number: int, problem: str, hint: str | None = None) -> FormatError:
+        return FormatError(
+            f"page {page.index}, {self._word} {number}: {problem}",
+            path=page.parent.filehandle.path,
+            hint=hint or "--on-error fill (on_error='fill') puts zeros in the place of what is damaged.",
+        )
