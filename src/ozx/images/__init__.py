@@ -30,6 +30,17 @@ From TIFF files to images; only the modules called ``tiff…`` know tifffile:
 ``tiff_hierarchy``, ``tiff_import``
     What becomes of the images: one, a series, a plate; written into one file.
 
+And back, from images to an OME-TIFF file:
+
+``exported_hierarchy``, ``exported_image``
+    What a hierarchy has to be written: images with five axes, their levels, their plate, their OME-XML.
+``ome_xml_writing``, ``ome_xml_update``, ``xml_writing``
+    OME-XML that is made, and OME-XML that images came with, brought up to date.
+``tile_cutting``, ``tile_encoding``
+    Chunks to tiles, each read once; tiles as they are stored.
+``tiff_writing``, ``tiff_tiles``
+    The file: directories by tifffile, then tiles in the order in which they come.
+
 The first two are plain NumPy on arrays. The room stands above ``store``: a picture is one of an image in a store, and
 more than one verb makes pictures.
 """

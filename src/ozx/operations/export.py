@@ -201,8 +201,8 @@ def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
     """Write the file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
-    from ozx.images.ome_tiff_tiles import LevelWork, write_tiles  # noqa: PLC0415
+    from ozx.images.tiff_tiles import LevelWork, write_tiles  # noqa: PLC0415
+    from ozx.images.tiff_writing import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
     from ozx.images.tile_encoding import TileEncoding  # noqa: PLC0415
 
     encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.images.exported_image import ExportedLevel, Region
-from ozx.images.ome_tiff import OmeTiff, TileTable
+from ozx.images.tiff_writing import OmeTiff, TileTable
 from ozx.images.tile_cutting import Mosaic, Piece, TileId, cut_block, plan_blocks
 from ozx.images.tile_encoding import TileEncoding
 from ozx.progress import Progress
