@@ -7,8 +7,8 @@ import ome_types
 import pytest
 import tifffile
 import zarr
-from hierarchies import FIXTURES
-from packed import pack_tree
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, zip_values
 from pictures import add_image, new_group, omero
 from range_server import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, write, write_ome
@@ -252,6 +252,17 @@ def test_labels_are_left_out_and_exported_by_name(tmp_path):
     )
     assert_same(source, tmp_path / "b.tif", "labels/cells")
     assert ozx.export(source, tmp_path / "c.tif", node="labels").images[0].path == "labels/cells"
+
+
+def test_the_way_to_labels_begins_where_the_file_was_opened(tmp_path):
+    values = tree(FIXTURES / "image.ome.zarr")
+    group = b'{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'
+    source = zip_values(
+        tmp_path / "a.ozx", {"zarr.json": group} | {f"in/{key}": value for key, value in values.items()}
+    )
+    (note,) = ozx.export(f"{source}|zip:in/", tmp_path / "a.tif").notes
+    assert note == "labels are left out, in/labels/cells: --path labels/cells writes one by itself"
+    ozx.export(f"{source}|zip:in/", tmp_path / "b.tif", node="labels/cells")
 
 
 @pytest.mark.parametrize("form", ["node", "uri", "both"])
