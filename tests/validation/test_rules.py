@@ -12,7 +12,7 @@ from ozx.validation.rules import RULES, each, find_rule, finding_from_error, mak
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "ozx"
-TABLES = ("zip_table.py", "rfc9_table.py")
+TABLES = ("zip_table.py", "rfc9_table.py", "zarr_table.py")
 
 
 def sources():
@@ -51,7 +51,7 @@ def test_every_error_about_a_file_that_archive_and_flow_make_names_its_rule():
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_rows_are_well_formed(rule):
-    assert re.fullmatch(r"(zip|rfc9|zarr)/[a-z][a-z0-9-]*", rule.id)
+    assert re.fullmatch(r"(zip|rfc9|zarr|ome|conventions)/[a-z][a-z0-9-]*", rule.id)
     assert rule.severity in SEVERITIES
     assert not rule.title.endswith(".")
     for text in (rule.clause, rule.meaning, rule.mend):

@@ -9,7 +9,7 @@ import click
 from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
 from ozx.cli.output import one_line, print_json, printable, report_error, say
 from ozx.errors import ResourceError
-from ozx.validation.findings import SEVERITIES, Finding, Report
+from ozx.validation.findings import LEVELS, SEVERITIES, Finding, Level, Report
 from ozx.validation.validate import PROFILES, validate
 
 __all__ = ["command"]
@@ -20,6 +20,13 @@ _MOST_OF_A_KIND = 5
 
 @click.command("validate")
 @click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="hierarchy",
+    show_default=True,
+    help="How far to look: the ZIP file and RFC-9; every metadata document, too; every chunk, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 when there are warnings.")
 @click.option(
@@ -29,7 +36,7 @@ _MOST_OF_A_KIND = 5
     show_default=True,
     help="strict also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.",
 )
-def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str) -> int:
+def command(*, paths: tuple[str, ...], level: Level, as_json: bool, strict: bool, profile: str) -> int:
     """Check .ozx files and OME-Zarr directories against RFC-9.
 
     A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
@@ -48,7 +55,7 @@ def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str
     reports, codes = [], {DONE}
     for path in paths:
         try:
-            report = validate(path, profile=profile)
+            report = validate(path, level=level, profile=profile)
         except (OSError, ResourceError) as error:
             # One file that cannot be read does not keep the others from being checked.
             report_error(error)

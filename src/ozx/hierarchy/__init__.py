@@ -5,7 +5,9 @@
 ``entry_order``
     A million keys: whether they are in these orders, and the way into them.
 ``documents``
-    JSON bytes to a metadata document, strictly, and back.
+    JSON bytes to a metadata document, and back.
+``strict_json``
+    The same, noticing what other programs refuse or read differently.
 ``comment``
     The archive comment of RFC-9.
 ``json_values``

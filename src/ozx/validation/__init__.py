@@ -6,9 +6,15 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     One finding, and the report on one file or directory.
 ``rules``
     The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it. Its rows
-    stand in ``zip_table`` and ``rfc9_table``, what a row is in ``rule``.
-``node_facts``
-    What the rules need to know of each node, from the ``zarr.json`` documents.
+    stand in ``zip_table``, ``rfc9_table`` and ``zarr_table``, what a row is in ``rule``.
+``node_document``, ``node_facts``
+    One node while its documents are looked at, and what is kept of it for the rules about the hierarchy.
+``hierarchy``
+    The rules about metadata documents: which there are, and all of them at work.
+``zarr_rules``
+    Zarr: what every metadata document has to be.
+``wording``
+    Values from documents in messages.
 ``zip_rules``
     The ZIP file: APPNOTE, and what every reader has to be safe from.
 ``rfc9_rules``

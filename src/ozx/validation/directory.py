@@ -13,8 +13,9 @@ from ozx.flow.entry import status_of
 from ozx.flow.listing import Folder, Listing, list_directory
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.validation.container_rules import check_surroundings
-from ozx.validation.findings import Finding
-from ozx.validation.node_facts import read_nodes
+from ozx.validation.findings import Finding, Level
+from ozx.validation.hierarchy import Hierarchy, NodeRules
+from ozx.validation.node_facts import read_legacy_nodes, read_nodes
 from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
 from ozx.validation.rules import each, finding_from_error, make_finding
 
@@ -23,8 +24,8 @@ __all__ = ["check_directory"]
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
 
-def check_directory(path: str) -> Iterator[Finding]:
-    """Yield what keeps the hierarchy at `path` from being packed, and what RFC-9 recommends otherwise.
+def check_directory(path: str, level: Level = "hierarchy") -> Iterator[Finding]:
+    """Yield what is wrong with the hierarchy at `path`, and what keeps it from being packed.
 
     Raises
     ------
@@ -47,10 +48,19 @@ def check_directory(path: str) -> Iterator[Finding]:
         lambda key: make_finding("rfc9/not-embedded", f"{key} is an archive by its name", entry=key),
     )
     yield from _check_contents(listing, set(archives))
-    nodes, faults = read_nodes(MetadataFiles(listing))
+    rules = None if level == "archive" else NodeRules()
+    nodes, faults = read_nodes(MetadataFiles(listing), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
     yield from check_nodes(nodes, listing.legacy_keys)
     yield from check_sharding(nodes, listing.iter_keys())
+    if rules is None:
+        return
+    hierarchy = Hierarchy(nodes)
+    if not nodes and listing.legacy_keys:
+        nodes, faults = read_legacy_nodes(MetadataFiles(listing, listing.legacy_keys), (), rules.look)
+        yield from check_read_faults(faults)
+        hierarchy = Hierarchy(nodes, is_v3=False)
+    yield from rules.findings(hierarchy)
 
 
 def _list_everything(path: str) -> Listing:

@@ -1,4 +1,4 @@
-"""The rows of the table for OME-Zarr in a ZIP file (RFC-9), and for the documents of Zarr."""
+"""The rows of the table for OME-Zarr in a ZIP file (RFC-9)."""
 
 from __future__ import annotations
 
@@ -168,15 +168,5 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Readers that rely on it do not see the nodes whose `zarr.json` come later.",
         mend=_REPACK,
-    ),
-    Rule(
-        id="zarr/json",
-        severity="error",
-        title="A zarr.json cannot be read as a JSON object",
-        clause="Metadata documents: the `zarr.json` of a node is a JSON object in UTF-8.",
-        document="Zarr core",
-        revision="3.1 (2026-07-23)",
-        meaning="The node, and all below it, cannot be opened.",
-        mend="Mend the document in the hierarchy that was packed, and pack that anew.",
     ),
 )

@@ -10,6 +10,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.validation.findings import Finding, Severity, Where
 from ozx.validation.rfc9_table import RFC9_RULES
 from ozx.validation.rule import Rule
+from ozx.validation.zarr_table import ZARR_RULES
 from ozx.validation.zip_table import ZIP_RULES
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 #: Every rule by its id, in the order of the documentation.
-RULES: dict[str, Rule] = {rule.id: rule for rule in (*ZIP_RULES, *RFC9_RULES)}
+RULES: dict[str, Rule] = {rule.id: rule for rule in (*ZIP_RULES, *RFC9_RULES, *ZARR_RULES)}
 
 #: So many findings of one kind are listed one by one; one more says how many follow.
 MOST_OF_A_KIND = 20

@@ -24,8 +24,9 @@ from ozx.validation.container_rules import (
     read_comment,
 )
 from ozx.validation.directory import check_directory
-from ozx.validation.findings import Finding, Report
-from ozx.validation.node_facts import read_nodes
+from ozx.validation.findings import LEVELS, Finding, Level, Report
+from ozx.validation.hierarchy import Hierarchy, NodeRules
+from ozx.validation.node_facts import read_legacy_nodes, read_nodes
 from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
 from ozx.validation.rules import finding_from_error
 from ozx.validation.zip_rules import check_zip
@@ -39,8 +40,8 @@ PROFILES = ("rfc9", "strict")
 _LONGEST_DOCUMENT = 64 << 20
 
 
-def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
-    """Return everything that is wrong with an OME-Zarr zip file, or with an OME-Zarr directory as one to be packed.
+def validate(path: str | os.PathLike[str], *, level: Level = "hierarchy", profile: str = "rfc9") -> Report:
+    """Return everything that is wrong with an OME-Zarr zip file or an OME-Zarr directory.
 
     Every fault of format becomes a finding; none is raised.
 
@@ -50,6 +51,9 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
         A file or a directory. Of a directory only what can apply is checked. Of a node URI such as
         ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked, as a node is only as good as the file it is
         in; findings about entries that are not below the node are left out, those about the file as a whole stay.
+    level
+        How far to look: ``archive``, the container and what RFC-9 asks of it; ``hierarchy``, every metadata document,
+        too; ``data``, every chunk, too.
     profile
         ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
         comments other than RFC-9's.
@@ -59,7 +63,7 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     OSError
         It does not exist or cannot be read.
     UsageError
-        There is no such profile, or no such node; or it is a URL.
+        There is no such level or profile, or no such node; or it is a URL.
 
     Examples
     --------
@@ -68,29 +72,33 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     """
     if profile not in PROFILES:
         raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
+    if level not in LEVELS:
+        raise UsageError(f"expected a level of {', '.join(LEVELS)}; got {level!r}")
     given, location = os.fspath(path), parse_local(path)
     where, node = location.path, location.node
     if os.path.isdir(where):
-        return Report.of(given, "directory", check_directory(where))
+        return Report.of(given, level, check_directory(where, level), "directory")
     if node:
         with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
             open_view(path)
     source = FileSource(where)
     try:
         findings = [*check_file_name(where), *check_surroundings(where)]
-        findings += check_archive(ArchiveReader(source), strict=profile == "strict")
+        findings += check_archive(ArchiveReader(source), level, strict=profile == "strict")
     finally:
         source.close()
-    return Report.of(given, "archive", [finding for finding in findings if _concerns(finding, node)])
+    return Report.of(given, level, [finding for finding in findings if _concerns(finding, node)])
 
 
-def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Finding]:
+def check_archive(reader: ArchiveReader, level: Level = "hierarchy", *, strict: bool = False) -> Iterator[Finding]:
     """Yield everything that is wrong with an archive, its name and its place apart.
 
     Parameters
     ----------
     reader
         The archive.
+    level
+        How far to look.
     strict
         Whether the profile is ``strict``.
     """
@@ -102,7 +110,7 @@ def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Fi
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)
-        yield from _check_hierarchy(reader, facts, strict=strict)
+        yield from _check_hierarchy(reader, facts, level, strict=strict)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -114,17 +122,27 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:
+def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, level: Level, *, strict: bool) -> Iterator[Finding]:
     roles, comment = EntryRoles.of(facts), read_comment(facts)
     yield from check_order(facts, roles, comment)
-    values = _MetadataEntries(reader, facts, roles)
-    nodes, faults = read_nodes(values, values.damaged())
+    rules = None if level == "archive" else NodeRules()
+    values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
+    nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
     yield from check_nodes(nodes, roles.legacy)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
     yield from check_comment(facts.end.comment, comment, version, strict=strict)
+    if rules is None:
+        return
+    hierarchy = Hierarchy(nodes)
+    if not nodes and roles.legacy:
+        values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
+        nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
+        yield from check_read_faults(faults)
+        hierarchy = Hierarchy(nodes, is_v3=False)
+    yield from rules.findings(hierarchy)
 
 
 def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
@@ -132,14 +150,14 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
 
 
 class _MetadataEntries(Mapping[str, bytes]):
-    """The ``zarr.json`` of an archive by key, read when asked for; of entries with the same name the last counts."""
+    """Metadata documents of an archive by key, read when asked for; of entries with the same name the last counts."""
 
-    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, roles: EntryRoles) -> None:
+    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
         self._facts = facts
         self._end = reader.end
         # Metadata that are read one after the other mostly stand one behind the other.
         self._source = ReadAhead(reader.source)
-        self._indices = dict(zip(roles.metadata, roles.indices, strict=True))
+        self._indices = dict(zip(keys, indices, strict=True))
 
     def __getitem__(self, key: str) -> bytes:
         columns, index = self._facts.columns, self._indices[key]

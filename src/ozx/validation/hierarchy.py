@@ -1,0 +1,147 @@
+"""The rules about metadata documents: what there is to check of each node, and of all of them together.
+
+Nothing here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the hierarchy
+one from all `NodeFacts`; whoever adds one puts it into the table below.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ozx.errors import FormatError
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.validation.findings import Finding, Severity
+from ozx.validation.node_document import NodeDocument
+from ozx.validation.node_facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
+from ozx.validation.zarr_rules import check_json
+
+__all__ = [
+    "HIERARCHY_CHECKS",
+    "NODE_CHECKS",
+    "Hierarchy",
+    "HierarchyCheck",
+    "NodeCheck",
+    "NodeRules",
+    "check_documents",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """All nodes of a hierarchy.
+
+    Attributes
+    ----------
+    nodes
+        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
+        False.
+    is_v3
+        Whether it is Zarr v3.
+    """
+
+    nodes: Mapping[str, NodeFacts]
+    is_v3: bool = True
+
+
+NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
+HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
+
+#: Run for each node when it has been read.
+NODE_CHECKS: tuple[NodeCheck, ...] = (check_json,)
+
+#: Run once, when all nodes are known.
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = ()
+
+
+class NodeRules:
+    """Collects what is wrong with nodes, one after the other as they are read.
+
+    Of each rule only the first `MOST_OF_A_KIND` findings are kept, the others counted: documents come from anywhere.
+
+    Parameters
+    ----------
+    node_checks, hierarchy_checks
+        The checks.
+
+    Examples
+    --------
+    >>> rules = NodeRules()
+    >>> nodes, faults = read_nodes({"zarr.json": b'{"zarr_format": 3, "zarr_format": 3}'}, look=rules.look)
+    >>> [finding.id for finding in rules.findings(Hierarchy(nodes))][0]
+    'zarr/json-names'
+    """
+
+    def __init__(
+        self,
+        node_checks: Iterable[NodeCheck] = NODE_CHECKS,
+        hierarchy_checks: Iterable[HierarchyCheck] = HIERARCHY_CHECKS,
+    ) -> None:
+        self._node_checks = tuple(node_checks)
+        self._hierarchy_checks = tuple(hierarchy_checks)
+        self._found = _Found()
+
+    def look(self, node: NodeDocument) -> None:
+        """Check one node."""
+        try:
+            for check in self._node_checks:
+                self._found.add(check(node))
+        except RecursionError:
+            error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
+            self._found.add([finding_from_error(error, entry=node.key)])
+
+    def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
+        """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
+        for check in self._hierarchy_checks:
+            self._found.add(check(hierarchy))
+        yield from self._found
+
+
+class _Found:
+    """The first findings of each rule and severity, and the number of the others."""
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._counts: Counter[tuple[str, Severity]] = Counter()
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            kind = finding.id, finding.severity
+            self._counts[kind] += 1
+            if self._counts[kind] <= MOST_OF_A_KIND:
+                self._findings.append(finding)
+
+    def __iter__(self) -> Iterator[Finding]:
+        yield from self._findings
+        for (rule, severity), count in self._counts.items():
+            if count > MOST_OF_A_KIND:
+                yield make_finding(rule, f"and {count - MOST_OF_A_KIND:,} more of the same", severity=severity)
+
+
+def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
+    """Yield what is wrong with the metadata documents of a hierarchy.
+
+    That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.rfc9_rules` to say.
+
+    Parameters
+    ----------
+    metadata
+        Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
+        of Zarr v2. May read them when asked: each is asked for once, in its order, and what it raises as `FormatError`
+        or `UnsupportedError` becomes a finding.
+
+    Examples
+    --------
+    >>> document = b'{"zarr_format": 3, "node_type": "group", "attributes": {"scale": NaN}}'
+    >>> [finding.id for finding in check_documents({"zarr.json": document})]
+    ['zarr/json-numbers']
+    """
+    rules = NodeRules()
+    is_v3 = any(map(is_metadata_key, metadata))
+    faults: list[ReadFault]
+    nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
+    for fault in faults:
+        yield finding_from_error(fault.error, entry=fault.key)
+    yield from rules.findings(Hierarchy(nodes, is_v3))
