@@ -22,7 +22,7 @@ CASES = [
 ]
 
 # Their cases need more than documents: they stand in test_rule_cases.py and test_data_cases.py.
-ELSEWHERE = {"zarr/json"}
+ELSEWHERE = {"zarr/json", "ome/ome-xml", "conventions/schema"}
 
 
 def to_bytes(document):

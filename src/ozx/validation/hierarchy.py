@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.findings import Finding, Severity
+from ozx.validation.name_rules import check_names
 from ozx.validation.node_document import NodeDocument
-from ozx.validation.node_facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.hierarchy import check_ome_hierarchy
+from ozx.validation.ome.second_opinion import check_ome_twice
 from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
+from ozx.validation.schemas import Schemas
 from ozx.validation.zarr_rules import check_json
 
 __all__ = [
@@ -25,35 +32,42 @@ __all__ = [
     "HierarchyCheck",
     "NodeCheck",
     "NodeRules",
+    "Options",
     "check_documents",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """All nodes of a hierarchy.
-
-    Attributes
-    ----------
-    nodes
-        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
-        False.
-    is_v3
-        Whether it is Zarr v3.
-    """
-
-    nodes: Mapping[str, NodeFacts]
-    is_v3: bool = True
 
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Run for each node when it has been read.
-NODE_CHECKS: tuple[NodeCheck, ...] = (check_json,)
+NODE_CHECKS: tuple[NodeCheck, ...] = (check_json, check_names, check_conventions)
 
 #: Run once, when all nodes are known.
-HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = ()
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_ome_hierarchy,)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is looked at besides the rules that hold for everybody.
+
+    Attributes
+    ----------
+    second_opinion
+        Whether ome-zarr-models is asked, too.
+    schemas
+        The schemas of conventions that are given.
+    """
+
+    second_opinion: bool = True
+    schemas: Schemas = field(default_factory=Schemas)
+
+    def node_checks(self) -> Iterator[NodeCheck]:
+        """Yield the checks of a node."""
+        yield from NODE_CHECKS
+        yield check_ome_twice if self.second_opinion else check_ome
+        if self.schemas:
+            yield partial(check_schemas, schemas=self.schemas)
 
 
 class NodeRules:
@@ -63,8 +77,8 @@ class NodeRules:
 
     Parameters
     ----------
-    node_checks, hierarchy_checks
-        The checks.
+    options
+        What is looked at.
 
     Examples
     --------
@@ -74,13 +88,8 @@ class NodeRules:
     'zarr/json-names'
     """
 
-    def __init__(
-        self,
-        node_checks: Iterable[NodeCheck] = NODE_CHECKS,
-        hierarchy_checks: Iterable[HierarchyCheck] = HIERARCHY_CHECKS,
-    ) -> None:
-        self._node_checks = tuple(node_checks)
-        self._hierarchy_checks = tuple(hierarchy_checks)
+    def __init__(self, options: Options | None = None) -> None:
+        self._node_checks = tuple((options or Options()).node_checks())
         self._found = _Found()
 
     def look(self, node: NodeDocument) -> None:
@@ -94,7 +103,7 @@ class NodeRules:
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
-        for check in self._hierarchy_checks:
+        for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
         yield from self._found
 
@@ -120,7 +129,7 @@ class _Found:
                 yield make_finding(rule, f"and {count - MOST_OF_A_KIND:,} more of the same", severity=severity)
 
 
-def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
+def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
     """Yield what is wrong with the metadata documents of a hierarchy.
 
     That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.rfc9_rules` to say.
@@ -131,6 +140,8 @@ def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
         Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
         of Zarr v2. May read them when asked: each is asked for once, in its order, and what it raises as `FormatError`
         or `UnsupportedError` becomes a finding.
+    options
+        What is looked at besides.
 
     Examples
     --------
@@ -138,7 +149,7 @@ def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
     >>> [finding.id for finding in check_documents({"zarr.json": document})]
     ['zarr/json-numbers']
     """
-    rules = NodeRules()
+    rules = NodeRules(options)
     is_v3 = any(map(is_metadata_key, metadata))
     faults: list[ReadFault]
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)

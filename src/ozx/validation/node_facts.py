@@ -16,7 +16,7 @@ from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument, merge_legacy
 from ozx.validation.rules import make_finding
 
-__all__ = ["Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
+__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
 
 #: Is shown every node that could be read, once, and keeps what it likes.
 Look = Callable[[NodeDocument], object]
@@ -78,6 +78,26 @@ class NodeFacts:
         """Return a finding about the node's OME-Zarr metadata; `pointer` is one into these."""
         where = self.ome_pointer + pointer
         return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """All nodes of a hierarchy.
+
+    Attributes
+    ----------
+    nodes
+        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
+        False.
+    is_v3
+        Whether it is Zarr v3.
+    has_file
+        Tells whether there is a plain file of this key; everything is there where nothing is known of files.
+    """
+
+    nodes: Mapping[str, NodeFacts]
+    is_v3: bool = True
+    has_file: Callable[[str], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
