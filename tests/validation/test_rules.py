@@ -12,7 +12,7 @@ from ozx.validation.rules import RULES, each, find_rule, finding_from_error, mak
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "ozx"
-TABLES = ("zip_table.py", "rfc9_table.py", "zarr_table.py")
+TABLES = ("zip_table.py", "rfc9_table.py", "zarr_table.py", "extension_table.py")
 
 
 def sources():

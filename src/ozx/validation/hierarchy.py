@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.validation.array_rules import check_array
+from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument
-from ozx.validation.node_facts import NodeFacts, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
-from ozx.validation.zarr_rules import check_json
+from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
 
 __all__ = [
     "HIERARCHY_CHECKS",
@@ -29,31 +30,21 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """All nodes of a hierarchy.
-
-    Attributes
-    ----------
-    nodes
-        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
-        False.
-    is_v3
-        Whether it is Zarr v3.
-    """
-
-    nodes: Mapping[str, NodeFacts]
-    is_v3: bool = True
-
-
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Run for each node when it has been read.
-NODE_CHECKS: tuple[NodeCheck, ...] = (check_json,)
+NODE_CHECKS: tuple[NodeCheck, ...] = (
+    check_json,
+    check_name,
+    check_fields,
+    check_array,
+    check_extensions,
+    check_legacy,
+)
 
 #: Run once, when all nodes are known.
-HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = ()
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references,)
 
 
 class NodeRules:

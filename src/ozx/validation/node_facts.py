@@ -11,12 +11,13 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.codecs import SHARDING
 from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.strict_json import parse_strictly
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument, merge_legacy
 from ozx.validation.rules import make_finding
 
-__all__ = ["Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
+__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
 
 #: Is shown every node that could be read, once, and keeps what it likes.
 Look = Callable[[NodeDocument], object]
@@ -47,6 +48,8 @@ class NodeFacts:
         The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
     ome_key, ome_pointer
         Where these stand.
+    references
+        Names of the extensions that refer to another node, and their references; kept likewise.
     """
 
     key: str
@@ -60,6 +63,7 @@ class NodeFacts:
     ome: dict[str, Any] | None = None
     ome_key: str = ""
     ome_pointer: str = ""
+    references: tuple[tuple[str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -78,6 +82,23 @@ class NodeFacts:
         """Return a finding about the node's OME-Zarr metadata; `pointer` is one into these."""
         where = self.ome_pointer + pointer
         return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """All nodes of a hierarchy.
+
+    Attributes
+    ----------
+    nodes
+        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
+        False.
+    is_v3
+        Whether it is Zarr v3.
+    """
+
+    nodes: Mapping[str, NodeFacts]
+    is_v3: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +200,7 @@ def _facts_of(node: NodeDocument, *, keep: bool) -> NodeFacts:
         ome=None if is_array else node.ome,
         ome_key=node.attributes_key,
         ome_pointer=node.ome_pointer,
+        references=tuple(iter_references(node.document)) if node.is_v3 else (),
     )
 
 

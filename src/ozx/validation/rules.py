@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.extension_table import EXTENSION_RULES
 from ozx.validation.findings import Finding, Severity, Where
 from ozx.validation.rfc9_table import RFC9_RULES
 from ozx.validation.rule import Rule
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 #: Every rule by its id, in the order of the documentation.
-RULES: dict[str, Rule] = {rule.id: rule for rule in (*ZIP_RULES, *RFC9_RULES, *ZARR_RULES)}
+RULES: dict[str, Rule] = {rule.id: rule for rule in (*ZIP_RULES, *RFC9_RULES, *ZARR_RULES, *EXTENSION_RULES)}
 
 #: So many findings of one kind are listed one by one; one more says how many follow.
 MOST_OF_A_KIND = 20
