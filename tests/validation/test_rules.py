@@ -12,7 +12,7 @@ from ozx.validation.rules import RULES, each, find_rule, finding_from_error, mak
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "ozx"
-TABLES = ("zip_table.py", "rfc9_table.py", "name_table.py", "convention_table.py", "zarr_table.py")
+TABLES = {path.name for path in (SOURCE / "validation").rglob("*_table.py")}
 
 
 def sources():

@@ -33,6 +33,10 @@
     What nodes say about other nodes, and whether those are still there.
 ``understanding``
     Whether chunks may be moved at all.
+``fill_values``
+    Which JSON values a fill value may be.
+``extension_names``
+    What extensions are called, and which names are registered.
 ``extensions``
     What a Zarr v3 ``zarr.json`` asks its reader to understand beyond the core.
 ``normalisation``

@@ -6,13 +6,18 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     One finding, and the report on one file or directory.
 ``rules``
     The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it. Its rows
-    stand in ``zip_table``, ``rfc9_table`` and ``zarr_table``, what a row is in ``rule``.
+    stand in ``zip_table``, ``rfc9_table``, ``zarr_table`` and ``extension_table``, what a row is in ``rule``.
 ``node_document``, ``node_facts``
     One node while its documents are looked at, and what is kept of it for the rules about the hierarchy.
 ``hierarchy``
     The rules about metadata documents: which there are, and all of them at work.
-``zarr_rules``
-    Zarr: what every metadata document has to be.
+``zarr_rules``, ``array_rules``, ``codec_rules``
+    Zarr core 3.1: what every metadata document, arrays and chains of codecs have to be; what codecs there are stands in
+    ``codec_settings``.
+``extension_rules``
+    Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names, and who understands them.
+``readers``
+    The programs that warnings name.
 ``wording``
     Values from documents in messages.
 ``zip_rules``

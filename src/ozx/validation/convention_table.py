@@ -32,7 +32,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
     _V1(
         id="conventions/fields",
         severity="error",
-        title="A convention is declared with fields that are unknown or of the wrong type",
+        title="A convention has unknown fields, or fields of the wrong type",
         clause="A Convention Metadata Object must not contain fields other than `uuid`, `schema_url`, `spec_url`, "
         "`name` and `description`. All are strings.",
         meaning="Strict readers refuse the declaration.",
@@ -104,7 +104,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
     _SEED(
         id="conventions/seed-object",
         severity="error",
-        title="A convention lacks version or configuration, or has unknown fields",
+        title="A convention of the old form lacks a field, or has unknown ones",
         clause="Each convention metadata object must contain `version`, a semver-compatible string, and "
         "`configuration`, an object; it may contain `name`, `schema`, `spec` and `description`, and must not contain "
         "additional fields.",

@@ -13,7 +13,9 @@ from functools import partial
 
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.validation.array_rules import check_array
 from ozx.validation.convention_rules import check_conventions, check_schemas
+from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.name_rules import check_names
 from ozx.validation.node_document import NodeDocument
@@ -23,7 +25,7 @@ from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice
 from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
 from ozx.validation.schemas import Schemas
-from ozx.validation.zarr_rules import check_json
+from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
 
 __all__ = [
     "HIERARCHY_CHECKS",
@@ -41,10 +43,19 @@ NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Run for each node when it has been read.
-NODE_CHECKS: tuple[NodeCheck, ...] = (check_json, check_names, check_conventions)
+NODE_CHECKS: tuple[NodeCheck, ...] = (
+    check_json,
+    check_name,
+    check_names,
+    check_fields,
+    check_array,
+    check_extensions,
+    check_legacy,
+    check_conventions,
+)
 
 #: Run once, when all nodes are known.
-HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_ome_hierarchy,)
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hierarchy)
 
 
 @dataclass(frozen=True, slots=True)

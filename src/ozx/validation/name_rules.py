@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
+from ozx.validation.readers import TENSORSTORE
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_names"]
@@ -26,7 +27,7 @@ def check_names(node: NodeDocument) -> Iterator[Finding]:
     names = [] if node.array is None else [name for name in node.array.dimension_names or () if name]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        message = f"dimension_names has {listed(repeated)} more than once"
+        message = f"dimension_names has {listed(repeated)} more than once, which {TENSORSTORE} refuses"
         yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
 
 

@@ -11,6 +11,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.codecs import SHARDING
 from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.strict_json import parse_strictly
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument, merge_legacy
@@ -47,6 +48,8 @@ class NodeFacts:
         The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
     ome_key, ome_pointer
         Where these stand.
+    references
+        Names of the extensions that refer to another node, and their references; kept likewise.
     """
 
     key: str
@@ -60,6 +63,7 @@ class NodeFacts:
     ome: dict[str, Any] | None = None
     ome_key: str = ""
     ome_pointer: str = ""
+    references: tuple[tuple[str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -199,6 +203,7 @@ def _facts_of(node: NodeDocument, *, keep: bool) -> NodeFacts:
         ome=None if is_array else node.ome,
         ome_key=node.attributes_key,
         ome_pointer=node.ome_pointer,
+        references=tuple(iter_references(node.document)) if node.is_v3 else (),
     )
 
 

@@ -23,7 +23,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
     _OME(
         id="ome/namespace",
         severity="warning",
-        title="OME-Zarr metadata in the place of another version",
+        title="OME-Zarr metadata stand in the place of another version",
         clause="In Zarr v3 the metadata stand under the key `ome` in `attributes`; in Zarr v2 (OME-Zarr 0.4) beside "
         "each other in `.zattrs`.",
         meaning="Readers look in the place of the Zarr version, and find nothing.",
@@ -78,7 +78,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="It is not said how the smaller levels were made",
         clause="Each `multiscales` dictionary should contain the field `type`, which gives the type of downscaling "
         "method used to generate the pyramid, and `metadata`, a dictionary with more about it. An image of one level "
-        "was not downscaled and needs neither.",
+        "was not downscaled and needs neither. Where `type` is there, missing `metadata` are not reported.",
         meaning="Nobody can tell means from samples in the smaller levels.",
         mend="Write `type` and `metadata` where the program that made the levels is known.",
     ),
@@ -252,7 +252,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
     _OME(
         id="ome/translation",
         severity="error",
-        title="More than one translation, one before the scale, or one without a number for each axis",
+        title="Several translations, one before the scale, or one of a wrong length",
         clause="The transformations may contain exactly one `translation`, which must be listed after `scale`; its "
         "length must be the same as that of `axes`.",
         meaning="Readers place the image differently.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ozx.validation.findings import Finding, Severity
+from ozx.validation.findings import Finding
 from ozx.validation.ome.axes import check_axes, check_axis_order
 from ozx.validation.ome.datasets import check_datasets
 from ozx.validation.ome.expecting import MISSING, expect_objects, find
@@ -67,11 +67,10 @@ def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]
         yield place.finding("ome/image-name", f"expected a name, a string; {found}")
     # "Each "multiscales" dictionary SHOULD contain the field "type", which gives the type of downscaling method used to
     # generate the multiscale image pyramid. It SHOULD contain the field "metadata", which contains a dictionary with
-    # additional information about the downscaling method." An image of one level was not downscaled.
+    # additional information about the downscaling method." An image of one level was not downscaled, and where the type
+    # is there, more about it is not missed.
     levels = item.get("datasets")
-    if isinstance(levels, list) and len(levels) > 1:
-        missing = [key for key in ("type", "metadata") if key not in item]
-        if missing:
-            message = f"expected {' and '.join(missing)}, to tell how the smaller levels were made; missing"
-            severity: Severity = "warning" if "type" in missing else "note"
-            yield place.finding("ome/downscaling", message, severity=severity)
+    if isinstance(levels, list) and len(levels) > 1 and "type" not in item:
+        missing = "type" if "metadata" in item else "type and metadata"
+        message = f"expected {missing}, to tell how the smaller levels were made; missing"
+        yield place.finding("ome/downscaling", message)
