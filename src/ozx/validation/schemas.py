@@ -44,7 +44,11 @@ class Schemas:
     """
 
     def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
-        self._documents = dict(documents or {})
+        # References in a schema without a name of its own are relative to where it comes from.
+        self._documents = {
+            url: {"$id": url, **schema} if isinstance(schema, dict) else schema
+            for url, schema in (documents or {}).items()
+        }
         self._validators: dict[str, Validator] = {}
         if self._documents:
             registry = _registry_of(self._documents)

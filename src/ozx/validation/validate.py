@@ -25,10 +25,11 @@ from ozx.validation.container_rules import (
 )
 from ozx.validation.directory import check_directory
 from ozx.validation.findings import LEVELS, Finding, Level, Report
-from ozx.validation.hierarchy import Hierarchy, NodeRules
-from ozx.validation.node_facts import read_legacy_nodes, read_nodes
+from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
 from ozx.validation.rules import finding_from_error
+from ozx.validation.schemas import Schemas
 from ozx.validation.zip_rules import check_zip
 
 __all__ = ["PROFILES", "check_archive", "validate"]
@@ -40,7 +41,14 @@ PROFILES = ("rfc9", "strict")
 _LONGEST_DOCUMENT = 64 << 20
 
 
-def validate(path: str | os.PathLike[str], *, level: Level = "hierarchy", profile: str = "rfc9") -> Report:
+def validate(
+    path: str | os.PathLike[str],
+    *,
+    level: Level = "hierarchy",
+    profile: str = "rfc9",
+    second_opinion: bool = True,
+    schemas: Mapping[str, str] | None = None,
+) -> Report:
     """Return everything that is wrong with an OME-Zarr zip file or an OME-Zarr directory.
 
     Every fault of format becomes a finding; none is raised.
@@ -57,13 +65,18 @@ def validate(path: str | os.PathLike[str], *, level: Level = "hierarchy", profil
     profile
         ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
         comments other than RFC-9's.
+    second_opinion
+        Whether ome-zarr-models is asked about OME-Zarr metadata, too.
+    schemas
+        JSON schemas of conventions: the URL that documents know each by, and the file it is in. No URL is resolved.
 
     Raises
     ------
     OSError
-        It does not exist or cannot be read.
+        It does not exist or cannot be read, or a schema.
     UsageError
-        There is no such level or profile, or no such node; or it is a URL.
+        There is no such level or profile, or no such node; it is a URL; or a schema is none, or refers to another that
+        is not given.
 
     Examples
     --------
@@ -74,23 +87,26 @@ def validate(path: str | os.PathLike[str], *, level: Level = "hierarchy", profil
         raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
     if level not in LEVELS:
         raise UsageError(f"expected a level of {', '.join(LEVELS)}; got {level!r}")
+    options = Options(second_opinion, Schemas.read(schemas or {}))
     given, location = os.fspath(path), parse_local(path)
     where, node = location.path, location.node
     if os.path.isdir(where):
-        return Report.of(given, level, check_directory(where, level), "directory")
+        return Report.of(given, level, check_directory(where, level, options), "directory")
     if node:
         with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
             open_view(path)
     source = FileSource(where)
     try:
         findings = [*check_file_name(where), *check_surroundings(where)]
-        findings += check_archive(ArchiveReader(source), level, strict=profile == "strict")
+        findings += check_archive(ArchiveReader(source), level, options, strict=profile == "strict")
     finally:
         source.close()
     return Report.of(given, level, [finding for finding in findings if _concerns(finding, node)])
 
 
-def check_archive(reader: ArchiveReader, level: Level = "hierarchy", *, strict: bool = False) -> Iterator[Finding]:
+def check_archive(
+    reader: ArchiveReader, level: Level = "hierarchy", options: Options | None = None, *, strict: bool = False
+) -> Iterator[Finding]:
     """Yield everything that is wrong with an archive, its name and its place apart.
 
     Parameters
@@ -99,6 +115,8 @@ def check_archive(reader: ArchiveReader, level: Level = "hierarchy", *, strict: 
         The archive.
     level
         How far to look.
+    options
+        What is looked at besides.
     strict
         Whether the profile is ``strict``.
     """
@@ -110,7 +128,7 @@ def check_archive(reader: ArchiveReader, level: Level = "hierarchy", *, strict: 
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)
-        yield from _check_hierarchy(reader, facts, level, strict=strict)
+        yield from _check_hierarchy(reader, facts, level, options, strict=strict)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -122,10 +140,12 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, level: Level, *, strict: bool) -> Iterator[Finding]:
+def _check_hierarchy(
+    reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
+) -> Iterator[Finding]:
     roles, comment = EntryRoles.of(facts), read_comment(facts)
     yield from check_order(facts, roles, comment)
-    rules = None if level == "archive" else NodeRules()
+    rules = None if level == "archive" else NodeRules(options)
     values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
     nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
@@ -136,13 +156,13 @@ def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, level: Level, *
     yield from check_comment(facts.end.comment, comment, version, strict=strict)
     if rules is None:
         return
-    hierarchy = Hierarchy(nodes)
+    is_v3 = True
     if not nodes and roles.legacy:
         values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
         nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
         yield from check_read_faults(faults)
-        hierarchy = Hierarchy(nodes, is_v3=False)
-    yield from rules.findings(hierarchy)
+        is_v3 = False
+    yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: reader.find(key) is not None))
 
 
 def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:

@@ -84,9 +84,9 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     if is_understood(version, is_v3=node.is_v3):
         yield from _check_keys(ome, place, is_v2=not node.is_v3)
     elif version is not None:
-        yield place.finding(
-            "ome/unknown-version", f"the rules of OME-Zarr {shown(version)} are not known to this program"
-        )
+        known = "0.5 and 0.6" if node.is_v3 else "0.4"
+        message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
+        yield place.finding("ome/unknown-version", message)
         if node.is_v3:  # what was before 0.4 had other forms
             for finding in _check_keys(ome, place, is_v2=False):
                 yield replace(finding, severity="warning") if finding.severity == "error" else finding
