@@ -31,7 +31,16 @@ from typing import Any, Literal, TypeVar
 
 from ozx.errors import UsageError
 
-__all__ = ["POINTS", "ExtensionNode", "Fault", "find_handler", "has_method", "register", "unregister"]
+__all__ = [
+    "POINTS",
+    "ExtensionNode",
+    "Fault",
+    "find_handler",
+    "has_method",
+    "iter_registered",
+    "register",
+    "unregister",
+]
 
 #: The extension points of Zarr core 3.1, and that of ZEP 10.
 POINTS = ("data_type", "chunk_grid", "chunk_key_encoding", "codecs", "storage_transformers", "extensions")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ozx.errors import FormatError
+from ozx.extensions import iter_registered
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.array_rules import check_array
 from ozx.validation.extension_rules import check_extensions, check_references
@@ -30,13 +31,17 @@ __all__ = [
 ]
 
 
+# Documents that were found to be right and may be met again: at most some megabytes.
+_LONGEST_REMEMBERED = 16 << 10
+_MOST_REMEMBERED = 512
+
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
-#: Run for each node when it has been read.
+#: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
+#: are right only the first is checked.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
-    check_name,
     check_fields,
     check_array,
     check_extensions,
@@ -73,15 +78,25 @@ class NodeRules:
         self._node_checks = tuple(node_checks)
         self._hierarchy_checks = tuple(hierarchy_checks)
         self._found = _Found()
+        # Handlers of extensions are shown the node's path and may judge by it.
+        self._right: set[bytes] = set()
+        self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node."""
+        """Check one node; what was found to be right in a document need not be looked for in an equal one."""
+        self._found.add(check_name(node))
+        if node.source in self._right:
+            return
+        before = self._found.count
         try:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
+        if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
+            self._right.add(node.source)
+            self._may_remember = len(self._right) < _MOST_REMEMBERED
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
@@ -96,6 +111,10 @@ class _Found:
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._counts: Counter[tuple[str, Severity]] = Counter()
+
+    @property
+    def count(self) -> int:
+        return self._counts.total()
 
     def add(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
