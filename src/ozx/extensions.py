@@ -26,12 +26,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ozx.errors import UsageError
 
-__all__ = ["POINTS", "ExtensionNode", "Fault", "find_handler", "has_method", "register", "unregister"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "POINTS",
+    "ExtensionNode",
+    "Fault",
+    "find_handler",
+    "has_method",
+    "iter_registered",
+    "register",
+    "unregister",
+]
 
 #: The extension points of Zarr core 3.1, and that of ZEP 10.
 POINTS = ("data_type", "chunk_grid", "chunk_key_encoding", "codecs", "storage_transformers", "extensions")
@@ -167,6 +178,8 @@ def _load(name: str) -> Any:
 
 @functools.cache
 def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and only metadata of extensions need it)
+
     return {found.name: found for found in entry_points(group=_GROUP)}
 
 

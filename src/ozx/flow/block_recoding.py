@@ -22,7 +22,8 @@ from ozx.hierarchy.codecs import parse_codecs
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.layout import relayout_document
-from ozx.hierarchy.normalisation import normalise_document
+from ozx.hierarchy.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.relaid_extensions import understands_relayout
 from ozx.hierarchy.understanding import is_registered
 from ozx.hierarchy.v2_layouts import parse_v2_layout
 
@@ -111,7 +112,13 @@ def readable_document(document: Document, path: str) -> Document:
 
     plain = {**document, "attributes": {}}
     plain.pop("dimension_names", None)
-    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, zarr_understands))
+
+    def understands(point: str, value: Any) -> bool:
+        # Who may move chunks may decode them; how, zarr-python has to know.
+        is_handled = point not in DECODING_POINTS and understands_relayout(point, value)
+        return is_handled or zarr_understands(point, value)
+
+    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, understands))
     return readable
 
 

@@ -49,6 +49,8 @@
     A group of OME-Zarr 0.4 as one of 0.5, and the documents of a whole hierarchy.
 ``ome``, ``transformations``
     What the ``ome`` attributes say: version, images, labels, plates, series; scales and translations.
+``conventions``
+    Which conventions the attributes of a node declare.
 ``notes``
     What is good to know about many nodes, told once.
 ``chunk_grid``, ``skeleton``

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
-from importlib import resources
 from typing import Any, Literal
 
 __all__ = ["NameKind", "is_listed", "name_kind", "registry_date"]
@@ -67,6 +67,7 @@ def _names(point: str) -> frozenset[str]:
 
 @functools.cache
 def _registry() -> dict[str, Any]:
-    text = resources.files("ozx.hierarchy").joinpath("registered_names.json").read_text(encoding="utf-8")
-    registry: dict[str, Any] = json.loads(text)
+    # importlib.resources would load zipfile, which costs as much as all else of `ozx info`.
+    with open(os.path.join(os.path.dirname(__file__), "registered_names.json"), encoding="utf-8") as file:
+        registry: dict[str, Any] = json.load(file)
     return registry

@@ -6,9 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.hierarchy.codecs import SHARDING, parse_named
+from ozx.hierarchy.extension_names import is_listed
 from ozx.hierarchy.json_values import as_list, as_object
 
-__all__ = ["CORE_FIELDS", "EXTENSIONS", "Extension", "array_extensions", "parse_extensions", "unknown_fields"]
+__all__ = [
+    "CORE_FIELDS",
+    "EXTENSIONS",
+    "Extension",
+    "array_extensions",
+    "declared_extensions",
+    "parse_extensions",
+    "unknown_fields",
+]
 
 #: The field of ZEP 10 (draft of 2025-05-12) that lists extensions of a node.
 EXTENSIONS = "extensions"
@@ -108,6 +117,21 @@ def array_extensions(document: dict[str, Any]) -> list[Extension]:
             (extension,) = parse_extensions([document[point]], point)
             found.append(replace(extension, pointer=f"/{point}"))
     return found + _codecs(document.get("codecs"), "/codecs")
+
+
+def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of what a ``zarr.json`` asks to be understood beyond registered codecs, data types and the like.
+
+    Examples
+    --------
+    >>> declared_extensions({"node_type": "array", "codecs": ["bytes", "a.b"], "extensions": ["example.offset"]})
+    ('a.b', 'example.offset')
+    """
+    found = array_extensions(document) if document.get("node_type") == "array" else []
+    if EXTENSIONS in document:
+        found += parse_extensions(document[EXTENSIONS])
+    names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:

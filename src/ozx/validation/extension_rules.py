@@ -71,6 +71,10 @@ def _extensions_of(node: NodeDocument) -> list[Extension]:
     return found
 
 
+def _called(extension: Extension) -> str:
+    return f"the {_WHAT[extension.point]} {shown(extension.name)}"
+
+
 def _definition_fault(value: Any) -> str | None:
     # Core 3.1, "Extension definition": "the member name MUST be a plain string …. Optionally, the member configuration
     # MAY be present but if so MUST be an object." "Instead of extension objects, short-hand names MAY be used".
@@ -89,19 +93,25 @@ def _definition_fault(value: Any) -> str | None:
 
 def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
     # Core 3.1, "Extension naming": "Accepted regex: ^[a-z][a-z0-9-_.]+$".
-    kind, what = name_kind(extension.name), f"the {_WHAT[extension.point]} {shown(extension.name)}"
+    kind = name_kind(extension.name)
     if kind == "none":
-        message = f"{what} has no name that an extension may have: lower-case letters, digits, '-', '_' and '.'"
+        message = (
+            f"{_called(extension)} has no name that an extension may have: lower-case letters, digits, '-', '_' and '.'"
+        )
         yield node.finding("zarr/extension-name", message, extension.pointer)
     elif kind == "uri":
-        message = f"{what} is named by a URI, as ZEP 9 and older texts have it; no reader here looks it up"
+        message = (
+            f"{_called(extension)} is named by a URI, as ZEP 9 and older texts have it; no reader here looks it up"
+        )
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     elif kind == "loose":
-        message = f"{what} has a name of ZEP 9's looser form; core 3.1 wants two characters, the first a letter"
+        message = (
+            f"{_called(extension)} has a name of ZEP 9's looser form; core 3.1 wants two characters, the first a letter"
+        )
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     # "an identifier that has been registered prior to release in any implementation".
     elif not is_listed(extension.point, extension.name) and find_handler(extension.point, extension.name) is None:
-        message = f"{what} is not registered (registry as of {registry_date()})"
+        message = f"{_called(extension)} is not registered (registry as of {registry_date()})"
         # ZEP 10's point is in no released text, so that nothing can be registered for it.
         severity: Severity | None = "note" if extension.point == EXTENSIONS else None
         yield node.finding("zarr/extension-unregistered", message, extension.pointer, severity=severity)
@@ -109,27 +119,25 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
 
 def _check_form(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
     point, value = extension.point, extension.value
-    what = f"the {_WHAT[point]} {shown(extension.name)}"
     if point in _ALWAYS_UNDERSTOOD and not extension.must_understand:
-        message = f'{what} says "must_understand": false, which is not allowed here'
+        message = f'{_called(extension)} says "must_understand": false, which is not allowed here'
         yield node.finding("zarr/must-understand", message, extension.pointer)
     if point == EXTENSIONS:
         return
     if isinstance(value, str) and point in ("codecs", "chunk_key_encoding"):
-        message = f"{_BOTH} refuse short-hand names; write {what} as an object"
+        message = f"{_BOTH} refuse short-hand names; write {_called(extension)} as an object"
         yield node.finding("zarr/reader-refuses", message, extension.pointer)
     if isinstance(value, dict) and point != "storage_transformers":
         if "must_understand" in value and extension.must_understand:
-            message = f"{TENSORSTORE} refuses must_understand; it is true where it is left out of {what}"
+            message = f"{TENSORSTORE} refuses must_understand; it is true where it is left out of {_called(extension)}"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
         others = sorted(value.keys() - _MEMBERS)
         if others:
-            message = f"{TENSORSTORE} refuses members it does not know; found {shown(others)} in {what}"
+            message = f"{TENSORSTORE} refuses members it does not know; found {shown(others)} in {_called(extension)}"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
 
 
 def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
-    what = f"the {_WHAT[extension.point]} {shown(extension.name)}"
     handler = find_handler(extension.point, extension.name)
     if handler is not None:
         yield from _check_by(handler, node, extension)
@@ -137,14 +145,14 @@ def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Find
         # ZEP 10, "Processing": "If an extension includes "must_understand": true (the default) and the implementation
         # does not support it, the node must not be loaded".
         if extension.must_understand:
-            message = f"{what} must be understood, and is not"
+            message = f"{_called(extension)} must be understood, and is not"
             yield node.finding("zarr/extension-not-understood", message, extension.pointer)
         else:
-            message = f"{_BOTH} refuse such nodes, though {what} may be ignored"
+            message = f"{_BOTH} refuse such nodes, though {_called(extension)} may be ignored"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
     elif extension.point == "codecs" and not extension.must_understand:
         who = f"{TENSORSTORE} refuses" if extension.name in CODECS else f"{_BOTH} refuse"
-        message = f'{who} {what}, as it says "must_understand": false'
+        message = f'{who} {_called(extension)}, as it says "must_understand": false'
         yield node.finding("zarr/reader-refuses", message, extension.pointer)
 
 
@@ -152,7 +160,7 @@ def _check_by(handler: Any, node: NodeDocument, extension: Extension) -> Iterato
     check = getattr(handler, "check", None)
     if check is None:
         return
-    what = f"the {_WHAT[extension.point]} {shown(extension.name)}"
+    what = _called(extension)
     where = extension.pointer + ("/configuration" if isinstance(extension.value, dict) else "")
     try:
         faults = list(check(extension.configuration, ExtensionNode(node.path, node.document)))

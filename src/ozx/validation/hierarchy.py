@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ozx.errors import FormatError
+from ozx.extensions import iter_registered
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.array_rules import check_array
 from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding, Severity
-from ozx.validation.name_rules import check_names
+from ozx.validation.name_rules import check_dimension_names, check_node_name
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
@@ -39,19 +40,23 @@ __all__ = [
 ]
 
 
+# Documents that were found to be right and may be met again: at most some megabytes.
+_LONGEST_REMEMBERED = 16 << 10
+_MOST_REMEMBERED = 512
+
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
-#: Run for each node when it has been read.
+#: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
+#: are right only the first is checked.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
-    check_name,
-    check_names,
     check_fields,
     check_array,
     check_extensions,
     check_legacy,
     check_conventions,
+    check_dimension_names,
 )
 
 #: Run once, when all nodes are known.
@@ -102,15 +107,26 @@ class NodeRules:
     def __init__(self, options: Options | None = None) -> None:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = _Found()
+        # Handlers of extensions are shown the node's path and may judge by it.
+        self._right: set[bytes] = set()
+        self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node."""
+        """Check one node; what was found to be right in a document need not be looked for in an equal one."""
+        self._found.add(check_name(node))
+        self._found.add(check_node_name(node))
+        if node.source in self._right:
+            return
+        before = self._found.count
         try:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
+        if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
+            self._right.add(node.source)
+            self._may_remember = len(self._right) < _MOST_REMEMBERED
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
@@ -125,6 +141,10 @@ class _Found:
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._counts: Counter[tuple[str, Severity]] = Counter()
+
+    @property
+    def count(self) -> int:
+        return self._counts.total()
 
     def add(self, findings: Iterable[Finding]) -> None:
         for finding in findings:

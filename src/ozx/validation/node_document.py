@@ -11,7 +11,7 @@ from ozx.hierarchy.documents import Document
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.keys import node_of
 from ozx.hierarchy.ome import OME_KEYS
-from ozx.hierarchy.strict_json import JsonFaults
+from ozx.hierarchy.strict_json import JsonFaults, parse_strictly
 from ozx.hierarchy.zarr_v2 import parse_v2_array
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.rules import make_finding
@@ -40,6 +40,8 @@ class NodeDocument:
         The metadata of an array, as far as they could be read.
     faults
         What is doubtful about the JSON.
+    source
+        The bytes of a ``zarr.json``; many nodes of a plate have the same.
     """
 
     key: str
@@ -50,28 +52,46 @@ class NodeDocument:
     attributes_pointer: str = ""
     array: ArrayMetadata | None = None
     faults: Mapping[str, JsonFaults] = field(default_factory=dict)
+    source: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def of_v3(cls, key: str, document: Document, faults: JsonFaults) -> NodeDocument:
+    def of_v3(cls, key: str, data: bytes) -> NodeDocument:
         """Return the node of a ``zarr.json``.
+
+        Raises
+        ------
+        FormatError
+            It is no JSON object (``zarr/json``).
 
         Examples
         --------
-        >>> from ozx.hierarchy.strict_json import parse_strictly
-        >>> node = NodeDocument.of_v3("0/zarr.json", *parse_strictly(b'{"node_type": "group"}', "0/zarr.json"))
+        >>> node = NodeDocument.of_v3("0/zarr.json", b'{"node_type": "group"}')
         >>> node.path, node.node_type, node.ome
         ('0', 'group', None)
         """
-        array = parse_array(document) if document.get("node_type") == "array" else None
-        attributes = document.get("attributes", {})
+        document, faults = parse_strictly(data, key)
         return cls(
             key,
             document,
-            attributes=attributes,
+            attributes=document.get("attributes", {}),
             attributes_key=key,
             attributes_pointer="/attributes",
-            array=array,
+            array=parse_array(document) if document.get("node_type") == "array" else None,
             faults={key: faults} if faults else {},
+            source=data,
+        )
+
+    def at(self, key: str) -> NodeDocument:
+        """Return the node of a ``zarr.json`` of the same bytes, whose key is `key`."""
+        return NodeDocument(
+            key,
+            self.document,
+            attributes=self.attributes,
+            attributes_key=key,
+            attributes_pointer=self.attributes_pointer,
+            array=self.array,
+            faults={key: next(iter(self.faults.values()))} if self.faults else {},
+            source=self.source,
         )
 
     @property

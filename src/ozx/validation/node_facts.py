@@ -19,6 +19,10 @@ from ozx.validation.rules import make_finding
 
 __all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
 
+# What is kept of documents, that equal ones need not be parsed: at most some megabytes.
+_LONGEST_REMEMBERED = 16 << 10
+_MOST_REMEMBERED = 512
+
 #: Is shown every node that could be read, once, and keeps what it likes.
 Look = Callable[[NodeDocument], object]
 
@@ -69,6 +73,10 @@ class NodeFacts:
     def path(self) -> str:
         """Path of the node; the root's is empty."""
         return node_of(self.key)
+
+    def at(self, key: str) -> NodeFacts:
+        """Return what a ``zarr.json`` of the same bytes says, whose key is `key`."""
+        return replace(self, key=key, ome_key=key)
 
     def finding(
         self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
@@ -126,21 +134,40 @@ def read_nodes(
     look
         Is shown the documents. Without it less is kept of them: no `NodeFacts.array` and no `NodeFacts.ome`.
     """
-    nodes, faults = {}, []
+    nodes, faults, memory = {}, [], _Memory(keep=look is not None)
     for key in metadata:
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
         if key in unread:
             continue
         try:
-            document = NodeDocument.of_v3(key, *parse_strictly(metadata[key], key))
+            document, nodes[path] = memory.recall(key, metadata[key])
         except (FormatError, UnsupportedError) as error:
             faults.append(ReadFault(key, error))
             continue
-        nodes[path] = _facts_of(document, keep=look is not None)
         if look is not None:
             look(document)
     return nodes, faults
+
+
+class _Memory:
+    """Documents that were met already: in a plate thousands of nodes have the same bytes."""
+
+    def __init__(self, *, keep: bool) -> None:
+        self._keep = keep
+        self._met: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
+
+    def recall(self, key: str, data: bytes) -> tuple[NodeDocument, NodeFacts]:
+        """Return document and facts of the node with this ``zarr.json``."""
+        met = self._met.get(data)
+        if met is not None:
+            document, facts = met
+            return document.at(key), facts.at(key)
+        document = NodeDocument.of_v3(key, data)
+        facts = _facts_of(document, keep=self._keep)
+        if len(data) <= _LONGEST_REMEMBERED and len(self._met) < _MOST_REMEMBERED:
+            self._met[data] = document, facts
+        return document, facts
 
 
 def read_legacy_nodes(

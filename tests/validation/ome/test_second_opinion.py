@@ -6,7 +6,6 @@ import sys
 
 from hierarchy_cases import FILES, documents_of
 
-from ozx.hierarchy.strict_json import parse_strictly
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import read_legacy_nodes
@@ -44,7 +43,7 @@ def nodes_of(case):
         found = []
         read_legacy_nodes(documents, (), found.append)
         return found
-    return [NodeDocument.of_v3(key, *parse_strictly(value, key)) for key, value in documents.items()]
+    return [NodeDocument.of_v3(key, value) for key, value in documents.items()]
 
 
 def opinions(case):
@@ -80,7 +79,7 @@ def test_a_disagreement_is_reported_where_it_is():
 
 
 def test_what_ours_say_is_not_said_again():
-    node = NodeDocument.of_v3("zarr.json", *parse_strictly(json.dumps(group(labels=7)).encode(), "zarr.json"))
+    node = NodeDocument.of_v3("zarr.json", json.dumps(group(labels=7)).encode())
     ours = list(check_ome(node))
     assert [finding.id for finding in ours] == ["ome/labels"]
     assert list(check_second_opinion(node, ours)) == []
