@@ -108,7 +108,7 @@ class NodeRules:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = _Found()
         # Handlers of extensions are shown the node's path and may judge by it.
-        self._right: set[bytes] = set()
+        self._right: dict[bytes, None] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
@@ -125,8 +125,9 @@ class NodeRules:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
         if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            self._right.add(node.source)
-            self._may_remember = len(self._right) < _MOST_REMEMBERED
+            if len(self._right) >= _MOST_REMEMBERED:
+                del self._right[next(iter(self._right))]
+            self._right[node.source] = None
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
