@@ -6,7 +6,7 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     One finding, and the report on one file or directory.
 ``rules``
     The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it. Its rows
-    stand in ``zip_table``, ``rfc9_table``, ``zarr_table`` and ``extension_table``, what a row is in ``rule``.
+    stand in the modules whose names end in ``_table``, what a row is in ``rule``.
 ``node_document``, ``node_facts``
     One node while its documents are looked at, and what is kept of it for the rules about the hierarchy.
 ``hierarchy``
@@ -16,6 +16,12 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     ``codec_settings``.
 ``extension_rules``
     Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names, and who understands them.
+``name_rules``
+    Zarr core 3.1: advice about names.
+``convention_rules``
+    Zarr conventions, in both forms; ``schemas`` holds the JSON schemas that are given for them.
+``ome``
+    OME-Zarr, a package of its own.
 ``readers``
     The programs that warnings name.
 ``wording``
@@ -28,6 +34,6 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     OME-Zarr in a ZIP file: ZIP64, order of the entries, comment, file name.
 ``directory``
     What of this applies to a hierarchy in a directory.
-``validate``
-    All of it, for one file or directory.
+``validate``, ``many``
+    All of it, for one file or directory, or for many.
 """

@@ -21,7 +21,8 @@ from ozx.hierarchy.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.v2_layouts import parse_v2_layout
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 from ozx.validation.findings import Finding
-from ozx.validation.rules import each, finding_from_error, make_finding
+from ozx.validation.limits import LimitedFindings
+from ozx.validation.rules import finding_from_error, make_finding
 from ozx.validation.wording import listed
 
 __all__ = ["check_data"]
@@ -49,10 +50,17 @@ def check_data(
     progress
         Is told of every byte that was checked.
     """
-    arrays, findings = _read_arrays(source)
+    arrays, found = _read_arrays(source)
+    findings = LimitedFindings()
+    findings.add(found)
+    total = None if progress is NO_PROGRESS else sum(map(source.size, source.iter_keys()))
+    progress.start(f"checking {source.name}", total)
+    try:
+        check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
+        findings.add(check.run(jobs or os.cpu_count() or 1))
+    finally:
+        progress.stop()
     yield from findings
-    check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
-    yield from check.run(jobs or os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +182,8 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
     # Core 3.1, "Resizing" (not normative): chunks outside of the grid may be kept where an array has shrunk. Where none
     # of them belongs, nobody finds the array's pixels.
     if len(group.numbers):
-        yield from each(
-            "zarr/chunk-key",
-            strays,
-            lambda key: make_finding("zarr/chunk-key", f"{key} is no chunk of its array's grid", entry=key),
-        )
+        for key in strays:
+            yield make_finding("zarr/chunk-key", f"{key} is no chunk of its array's grid", entry=key)
     else:
         message = f"none of the {len(strays):,} chunks of the array belongs to its grid: {listed(strays)}"
         yield make_finding("zarr/chunk-key", message, entry=strays[0], severity="error")

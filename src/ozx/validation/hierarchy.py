@@ -6,27 +6,37 @@ one from all `NodeFacts`; whoever adds one puts it into the table below.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.array_rules import check_array
+from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
-from ozx.validation.findings import Finding, Severity
+from ozx.validation.findings import Finding
+from ozx.validation.limits import LimitedFindings
+from ozx.validation.name_rules import check_names
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
-from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
+from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.hierarchy import check_ome_hierarchy
+from ozx.validation.ome.second_opinion import check_ome_twice
+from ozx.validation.rules import finding_from_error
+from ozx.validation.schemas import Schemas
 from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
 
 __all__ = [
     "HIERARCHY_CHECKS",
     "NODE_CHECKS",
+    "PLACE_CHECKS",
     "Hierarchy",
     "HierarchyCheck",
     "NodeCheck",
     "NodeRules",
+    "Options",
     "check_documents",
 ]
 
@@ -38,6 +48,9 @@ _MOST_REMEMBERED = 512
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
+#: Run for each node, as they go by where it stands.
+PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_names)
+
 #: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
 #: are right only the first is checked.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
@@ -46,21 +59,45 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_array,
     check_extensions,
     check_legacy,
+    check_conventions,
 )
 
 #: Run once, when all nodes are known.
-HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references,)
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hierarchy)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is looked at besides the rules that hold for everybody.
+
+    Attributes
+    ----------
+    second_opinion
+        Whether ome-zarr-models is asked, too.
+    schemas
+        The schemas of conventions that are given.
+    """
+
+    second_opinion: bool = True
+    schemas: Schemas = field(default_factory=Schemas)
+
+    def node_checks(self) -> Iterator[NodeCheck]:
+        """Yield the checks of a node."""
+        yield from NODE_CHECKS
+        yield check_ome_twice if self.second_opinion else check_ome
+        if self.schemas:
+            yield partial(check_schemas, schemas=self.schemas)
 
 
 class NodeRules:
     """Collects what is wrong with nodes, one after the other as they are read.
 
-    Of each rule only the first `MOST_OF_A_KIND` findings are kept, the others counted: documents come from anywhere.
+    Of each rule only the first findings are kept, the others counted: documents come from anywhere.
 
     Parameters
     ----------
-    node_checks, hierarchy_checks
-        The checks.
+    options
+        What is looked at.
 
     Examples
     --------
@@ -70,21 +107,17 @@ class NodeRules:
     'zarr/json-names'
     """
 
-    def __init__(
-        self,
-        node_checks: Iterable[NodeCheck] = NODE_CHECKS,
-        hierarchy_checks: Iterable[HierarchyCheck] = HIERARCHY_CHECKS,
-    ) -> None:
-        self._node_checks = tuple(node_checks)
-        self._hierarchy_checks = tuple(hierarchy_checks)
-        self._found = _Found()
+    def __init__(self, options: Options | None = None) -> None:
+        self._node_checks = tuple((options or Options()).node_checks())
+        self._found = LimitedFindings()
         # Handlers of extensions are shown the node's path and may judge by it.
         self._right: set[bytes] = set()
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
         """Check one node; what was found to be right in a document need not be looked for in an equal one."""
-        self._found.add(check_name(node))
+        for check in PLACE_CHECKS:
+            self._found.add(check(node))
         if node.source in self._right:
             return
         before = self._found.count
@@ -100,37 +133,12 @@ class NodeRules:
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
-        for check in self._hierarchy_checks:
+        for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
         yield from self._found
 
 
-class _Found:
-    """The first findings of each rule and severity, and the number of the others."""
-
-    def __init__(self) -> None:
-        self._findings: list[Finding] = []
-        self._counts: Counter[tuple[str, Severity]] = Counter()
-
-    @property
-    def count(self) -> int:
-        return self._counts.total()
-
-    def add(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            kind = finding.id, finding.severity
-            self._counts[kind] += 1
-            if self._counts[kind] <= MOST_OF_A_KIND:
-                self._findings.append(finding)
-
-    def __iter__(self) -> Iterator[Finding]:
-        yield from self._findings
-        for (rule, severity), count in self._counts.items():
-            if count > MOST_OF_A_KIND:
-                yield make_finding(rule, f"and {count - MOST_OF_A_KIND:,} more of the same", severity=severity)
-
-
-def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
+def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
     """Yield what is wrong with the metadata documents of a hierarchy.
 
     That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.rfc9_rules` to say.
@@ -141,6 +149,8 @@ def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
         Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
         of Zarr v2. May read them when asked: each is asked for once, in its order, and what it raises as `FormatError`
         or `UnsupportedError` becomes a finding.
+    options
+        What is looked at besides.
 
     Examples
     --------
@@ -148,7 +158,7 @@ def check_documents(metadata: Mapping[str, bytes]) -> Iterator[Finding]:
     >>> [finding.id for finding in check_documents({"zarr.json": document})]
     ['zarr/json-numbers']
     """
-    rules = NodeRules()
+    rules = NodeRules(options)
     is_v3 = any(map(is_metadata_key, metadata))
     faults: list[ReadFault]
     nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)

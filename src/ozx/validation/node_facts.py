@@ -103,10 +103,13 @@ class Hierarchy:
         False.
     is_v3
         Whether it is Zarr v3.
+    has_file
+        Tells whether there is a plain file of this key; everything is there where nothing is known of files.
     """
 
     nodes: Mapping[str, NodeFacts]
     is_v3: bool = True
+    has_file: Callable[[str], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
