@@ -18,11 +18,17 @@ from pathlib import Path
 import containers
 import resharding
 import stores
+import validating
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
 
-GROUPS: dict[str, Callable[..., Iterable[Table]]] = {**containers.GROUPS, **stores.GROUPS, **resharding.GROUPS}
+GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
+    **containers.GROUPS,
+    **stores.GROUPS,
+    **resharding.GROUPS,
+    **validating.GROUPS,
+}
 
 
 def write_section(group: str, body: str) -> None:

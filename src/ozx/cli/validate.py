@@ -36,10 +36,9 @@ __all__ = ["command"]
     help="strict also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.",
 )
 @click.option(
-    "--second-opinion/--no-second-opinion",
-    default=True,
-    show_default=True,
-    help="Ask ome-zarr-models about OME-Zarr metadata, too, and report where it says something else.",
+    "--no-second-opinion",
+    is_flag=True,
+    help="Do not ask ome-zarr-models about OME-Zarr metadata; by default it is, and what it alone refuses is reported.",
 )
 @click.option(
     "--schema",
@@ -56,7 +55,7 @@ def command(
     as_json: bool,
     strict: bool,
     profile: str,
-    second_opinion: bool,
+    no_second_opinion: bool,
     schemas: tuple[str, ...],
     jobs: int,
 ) -> int:
@@ -78,7 +77,7 @@ def command(
       ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
     reports, codes = [], {DONE}
-    options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": second_opinion}
+    options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": not no_second_opinion}
     # Only chunks take long enough to be watched.
     with progress_bar(quiet=as_json or level != "data") as progress:
         for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):

@@ -18,7 +18,7 @@ from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding
 from ozx.validation.limits import LimitedFindings
-from ozx.validation.name_rules import check_names
+from ozx.validation.name_rules import check_dimension_names, check_node_name
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
@@ -49,7 +49,7 @@ NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
 #: Run for each node, as they go by where it stands.
-PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_names)
+PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
 
 #: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
 #: are right only the first is checked.
@@ -60,6 +60,7 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_extensions,
     check_legacy,
     check_conventions,
+    check_dimension_names,
 )
 
 #: Run once, when all nodes are known.
@@ -111,7 +112,7 @@ class NodeRules:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = LimitedFindings()
         # Handlers of extensions are shown the node's path and may judge by it.
-        self._right: set[bytes] = set()
+        self._right: dict[bytes, None] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
@@ -128,8 +129,9 @@ class NodeRules:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
         if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            self._right.add(node.source)
-            self._may_remember = len(self._right) < _MOST_REMEMBERED
+            if len(self._right) >= _MOST_REMEMBERED:
+                del self._right[next(iter(self._right))]
+            self._right[node.source] = None
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""

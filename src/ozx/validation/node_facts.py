@@ -165,7 +165,9 @@ class _Memory:
             return document.at(key), facts.at(key)
         document = NodeDocument.of_v3(key, data)
         facts = _facts_of(document, keep=self._keep)
-        if len(data) <= _LONGEST_REMEMBERED and len(self._met) < _MOST_REMEMBERED:
+        if len(data) <= _LONGEST_REMEMBERED:
+            if len(self._met) >= _MOST_REMEMBERED:
+                del self._met[next(iter(self._met))]  # the oldest: fields of a plate that are all different come first
             self._met[data] = document, facts
         return document, facts
 

@@ -10,7 +10,6 @@ from ozx.hierarchy.json_values import as_list, as_object, as_text
 from ozx.hierarchy.ome import OME_KEYS
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
-from ozx.validation.ome.expecting import MISSING, find
 from ozx.validation.ome.image_labels import check_image_label, check_labels
 from ozx.validation.ome.multiscales import check_multiscales
 from ozx.validation.ome.omero import check_omero
@@ -77,7 +76,7 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     place = Place(node.attributes_key, node.ome_pointer)
     if node.is_v3:
         version = as_text(ome.get("version"))
-        yield from _check_version(node, ome, place)
+        yield from _check_inner_versions(ome, place)
     else:
         version = next((value for _, value in inner_versions(ome) if isinstance(value, str)), None)
         yield from _check_versions_of_v2(ome, place)
@@ -129,13 +128,8 @@ def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator
         yield (where / "ome").finding("ome/namespace", message)
 
 
-def _check_version(node: NodeDocument, ome: dict[str, Any], place: Place) -> Iterator[Finding]:
-    # "The version of the OME-Zarr Metadata is denoted as a string in the `version` attribute within the `ome`
-    # namespace." Of the root `rfc9/one-hierarchy` says so.
-    version = find(ome, "version")
-    if node.path and not isinstance(version, str):
-        found = "it is missing" if version is MISSING else f"found {shown(version)}"
-        yield place.finding("ome/version", f"expected a version, a string; {found}")
+def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+    version = ome.get("version")
     # "The OME-Zarr Metadata version MUST be consistent within a hierarchy."
     for path, inner in inner_versions(ome):
         if isinstance(version, str) and inner != version:

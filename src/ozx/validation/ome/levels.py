@@ -89,16 +89,17 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
     for finer, coarser in pairwise(levels):
         if len(finer.shape) != len(coarser.shape):
             continue
-        shapes = f"{shown(list(finer.shape))} and {shown(list(coarser.shape))}"
         # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest."
         if any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True)):
-            message = f"expected levels from the largest to the smallest; this one and the one before are {shapes}"
+            shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
+            message = f"expected levels from the largest to the smallest; found the shape {shapes}"
             yield coarser.place.finding("ome/level-order", message)
         # What a scale says of a level is what its shape says, too: where pixels are twice as large, there are half as
         # many. No clause says so, but a reader that goes by one of them shows another place than by the other.
         elif finer.scale is not None and coarser.scale is not None and not _agree(finer, coarser):
-            scales = f"{shown(list(finer.scale))} and {shown(list(coarser.scale))}"
-            message = f"expected shapes that shrink as scales grow; the shapes are {shapes}, the scales {scales}"
+            shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
+            scales = f"{shown(list(coarser.scale))} after {shown(list(finer.scale))}"
+            message = f"expected shapes that shrink as scales grow; found the shape {shapes}, the scale {scales}"
             yield coarser.place.finding("ome/level-shape", message)
 
 

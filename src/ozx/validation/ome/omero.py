@@ -56,8 +56,8 @@ def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
 
 def _check_window(window: dict[str, Any], place: Place) -> Iterator[Finding]:
     values = [find(window, key) for key in _WINDOW]
-    wrong = [key for key, value in zip(_WINDOW, values, strict=True) if as_numbers([value]) is None]
-    if wrong:
+    if as_numbers(values) is None:
+        wrong = [key for key, value in zip(_WINDOW, values, strict=True) if as_numbers([value]) is None]
         found = ", ".join("missing" if key not in window else shown(window[key]) for key in wrong)
         yield place.finding("ome/channel-window", f"expected numbers in {', '.join(wrong)}; found {found}")
     else:
