@@ -6,6 +6,7 @@ one from all `NodeFacts`; whoever adds one puts it into the table below.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from ozx.validation.array_rules import check_array
 from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding
-from ozx.validation.limits import LimitedFindings
+from ozx.validation.limits import Kind, LimitedFindings
 from ozx.validation.name_rules import check_dimension_names, check_node_name
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-# Documents that were found to be right and may be met again: at most some megabytes.
+# Documents that may be met again: at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
@@ -51,8 +52,8 @@ HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 #: Run for each node, as they go by where it stands.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
 
-#: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
-#: are right only the first is checked.
+#: Run for each node when it has been read. They go by its documents, not by where it stands: a document that was met
+#: already is not checked again where nothing would be said of it, or nothing but one more of many.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
     check_fields,
@@ -112,26 +113,27 @@ class NodeRules:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = LimitedFindings()
         # Handlers of extensions are shown the node's path and may judge by it.
-        self._right: dict[bytes, None] = {}
+        self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node; what was found to be right in a document need not be looked for in an equal one."""
+        """Check one node; what is only counted by now need not be looked for in a document that was met already."""
         for check in PLACE_CHECKS:
             self._found.add(check(node))
-        if node.source in self._right:
+        kinds = self._met.get(node.source)
+        if kinds is not None and self._found.count_again(kinds):
             return
-        before = self._found.count
+        before = self._found.counts()
         try:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
-        if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            if len(self._right) >= _MOST_REMEMBERED:
-                del self._right[next(iter(self._right))]
-            self._right[node.source] = None
+        if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
+            if len(self._met) >= _MOST_REMEMBERED:
+                del self._met[next(iter(self._met))]
+            self._met[node.source] = self._found.counts() - before
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Iterator
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.rules import MOST_OF_A_KIND, make_finding
 
-__all__ = ["LimitedFindings"]
+__all__ = ["Kind", "LimitedFindings"]
+
+
+#: The rule and the severity of a finding.
+Kind = tuple[str, Severity]
 
 
 class LimitedFindings:
@@ -18,18 +22,24 @@ class LimitedFindings:
     --------
     >>> findings = LimitedFindings()
     >>> findings.add(make_finding("zarr/shape", str(number)) for number in range(100))
-    >>> findings.count, [finding.message for finding in findings][-2:]
-    (100, ['19', 'and 80 more of the same'])
+    >>> [finding.message for finding in findings][-2:]
+    ['19', 'and 80 more of the same']
     """
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
-        self._counts: Counter[tuple[str, Severity]] = Counter()
+        self._counts: Counter[Kind] = Counter()
 
-    @property
-    def count(self) -> int:
-        """How many there are, counted ones included."""
-        return self._counts.total()
+    def counts(self) -> Counter[Kind]:
+        """Return how many there are of each kind, counted ones included."""
+        return self._counts.copy()
+
+    def count_again(self, kinds: Counter[Kind]) -> bool:
+        """Count findings of which none would be kept; return False, and do nothing, where one would."""
+        if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
+            return False
+        self._counts.update(kinds)
+        return True
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Take findings."""
