@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from hierarchy_cases import FILES, documents_of
 
+from ozx.validation.data_table import DATA_RULES
 from ozx.validation.hierarchy import check_documents
 from ozx.validation.rules import RULES
 
 CASES = [(rule, kind, case) for rule, file in FILES.items() for kind in ("fails", "passes") for case in file[kind]]
 
 # Their cases need more than documents: test_rule_cases.py, and tests of the modules in tests/validation.
-ELSEWHERE = {"zarr/json", "zarr/extension-configuration", "ome/ome-xml", "conventions/schema"}
+ELSEWHERE = {"zarr/json", "zarr/extension-configuration", "ome/ome-xml", "conventions/schema"} | {
+    rule.id for rule in DATA_RULES
+}
 
 
 @pytest.mark.parametrize(("rule", "kind", "case"), CASES, ids=[f"{rule}: {case['name']}" for rule, _, case in CASES])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
-from ozx.cli.output import print_json, printable, report_error, say
+from ozx.cli.output import print_json, printable, progress_bar, report_error, say
 from ozx.cli.report import report_lines
 from ozx.errors import UsageError
 from ozx.validation.findings import LEVELS, Level, Report
@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command("validate")
-@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -63,8 +63,8 @@ def command(
 
     A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
     what can apply is checked. Of a node (ozx:///data/cells.ozx/labels/nuclei) the whole file is checked; findings about
-    what is beside the node are left out. The bytes of metadata are checked, those of chunks are not: ozx unpack checks
-    them all. ome-zarr-models is asked, too, and where it refuses what our own rules allow, that is a finding.
+    what is beside the node are left out. The bytes of metadata are checked, those of chunks only by --level data, which
+    decodes each. ome-zarr-models is asked, too, and where it refuses what our own rules allow, that is a finding.
 
     The exit code is 0 when all are valid, 1 when one is not, 3 when there are warnings and --strict is given, 4 when
     one cannot be read.
@@ -73,22 +73,25 @@ def command(
     Examples:
       ozx validate cells.ozx
       ozx validate *.ozx --json --jobs 4
+      ozx validate https://example.org/cells.ozx --level data
       ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
     reports, codes = [], {DONE}
     options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": not no_second_opinion}
-    for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), **options):
-        if not isinstance(outcome, Report):
-            report_error(outcome)
-            codes.add(WRONG_WORLD)
-            continue
-        reports.append(outcome)
-        if not outcome.valid:
-            codes.add(WRONG_FILE)
-        elif strict and outcome.count("warning"):
-            codes.add(WITH_LOSS)
-        if not as_json:
-            click.echo(printable("\n".join(report_lines(outcome))))
+    # Only chunks take long enough to be watched.
+    with progress_bar(quiet=as_json or level != "data") as progress:
+        for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):
+            if not isinstance(outcome, Report):
+                report_error(outcome)
+                codes.add(WRONG_WORLD)
+                continue
+            reports.append(outcome)
+            if not outcome.valid:
+                codes.add(WRONG_FILE)
+            elif strict and outcome.count("warning"):
+                codes.add(WITH_LOSS)
+            if not as_json:
+                click.echo(printable("\n".join(report_lines(outcome))))
     if as_json:
         print_json({"schema": 1, "files": [report.to_dict() for report in reports]})
     else:

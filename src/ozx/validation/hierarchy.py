@@ -17,20 +17,22 @@ from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.array_rules import check_array
 from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
-from ozx.validation.findings import Finding, Severity
+from ozx.validation.findings import Finding
+from ozx.validation.limits import Kind, LimitedFindings
 from ozx.validation.name_rules import check_dimension_names, check_node_name
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice
-from ozx.validation.rules import MOST_OF_A_KIND, finding_from_error, make_finding
+from ozx.validation.rules import finding_from_error
 from ozx.validation.schemas import Schemas
 from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
 
 __all__ = [
     "HIERARCHY_CHECKS",
     "NODE_CHECKS",
+    "PLACE_CHECKS",
     "Hierarchy",
     "HierarchyCheck",
     "NodeCheck",
@@ -40,15 +42,18 @@ __all__ = [
 ]
 
 
-# Documents that were found to be right and may be met again: at most some megabytes.
+# Documents that may be met again: at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
-#: Run for each node when it has been read. They go by its documents, not by where it stands: of equal documents that
-#: are right only the first is checked.
+#: Run for each node, as they go by where it stands.
+PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
+
+#: Run for each node when it has been read. They go by its documents, not by where it stands: a document that was met
+#: already is not checked again where nothing would be said of it, or nothing but one more of many.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
     check_fields,
@@ -89,7 +94,7 @@ class Options:
 class NodeRules:
     """Collects what is wrong with nodes, one after the other as they are read.
 
-    Of each rule only the first `MOST_OF_A_KIND` findings are kept, the others counted: documents come from anywhere.
+    Of each rule only the first findings are kept, the others counted: documents come from anywhere.
 
     Parameters
     ----------
@@ -106,59 +111,35 @@ class NodeRules:
 
     def __init__(self, options: Options | None = None) -> None:
         self._node_checks = tuple((options or Options()).node_checks())
-        self._found = _Found()
+        self._found = LimitedFindings()
         # Handlers of extensions are shown the node's path and may judge by it.
-        self._right: dict[bytes, None] = {}
+        self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node; what was found to be right in a document need not be looked for in an equal one."""
-        self._found.add(check_name(node))
-        self._found.add(check_node_name(node))
-        if node.source in self._right:
+        """Check one node; what is only counted by now need not be looked for in a document that was met already."""
+        for check in PLACE_CHECKS:
+            self._found.add(check(node))
+        kinds = self._met.get(node.source)
+        if kinds is not None and self._found.count_again(kinds):
             return
-        before = self._found.count
+        before = self._found.counts()
         try:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
             error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
-        if self._found.count == before and 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
-            if len(self._right) >= _MOST_REMEMBERED:
-                del self._right[next(iter(self._right))]
-            self._right[node.source] = None
+        if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
+            if len(self._met) >= _MOST_REMEMBERED:
+                del self._met[next(iter(self._met))]
+            self._met[node.source] = self._found.counts() - before
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
         for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
         yield from self._found
-
-
-class _Found:
-    """The first findings of each rule and severity, and the number of the others."""
-
-    def __init__(self) -> None:
-        self._findings: list[Finding] = []
-        self._counts: Counter[tuple[str, Severity]] = Counter()
-
-    @property
-    def count(self) -> int:
-        return self._counts.total()
-
-    def add(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            kind = finding.id, finding.severity
-            self._counts[kind] += 1
-            if self._counts[kind] <= MOST_OF_A_KIND:
-                self._findings.append(finding)
-
-    def __iter__(self) -> Iterator[Finding]:
-        yield from self._findings
-        for (rule, severity), count in self._counts.items():
-            if count > MOST_OF_A_KIND:
-                yield make_finding(rule, f"and {count - MOST_OF_A_KIND:,} more of the same", severity=severity)
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.validation.convention_table import CONVENTION_RULES
+from ozx.validation.data_table import DATA_RULES
 from ozx.validation.extension_table import EXTENSION_RULES
 from ozx.validation.findings import Finding, Severity, Where
 from ozx.validation.name_table import NAME_RULES
@@ -37,7 +38,7 @@ RULES: dict[str, Rule] = {
     rule.id: rule
     for table in (
         *(ZIP_RULES, RFC9_RULES, ZARR_RULES, EXTENSION_RULES, NAME_RULES),
-        *(CONVENTION_RULES, IMAGE_RULES, LABEL_RULES, PLATE_RULES),
+        *(CONVENTION_RULES, IMAGE_RULES, LABEL_RULES, PLATE_RULES, DATA_RULES),
     )
     for rule in table
 }

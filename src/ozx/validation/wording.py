@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["listed", "pointer", "shown"]
+__all__ = ["brief", "listed", "pointer", "shown"]
 
 _LONGEST = 80
 _MOST = 3
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = _LONGEST
+
+
+def brief(value: Any) -> str:
+    """Return a value as Python writes it, the middle left out where it is long.
+
+    Examples
+    --------
+    >>> brief("group"), len(brief("x" * 10_000_000))
+    ("'group'", 80)
+    """
+    return _BRIEF.repr(value)
 
 
 def shown(value: Any) -> str:
