@@ -20,6 +20,7 @@ import importing
 import resharding
 import stores
 import viewer
+import validating
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
@@ -30,6 +31,7 @@ GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
     **resharding.GROUPS,
     **viewer.GROUPS,
     **importing.GROUPS,
+    **validating.GROUPS,
 }
 
 
