@@ -19,8 +19,8 @@ import containers
 import importing
 import resharding
 import stores
-import viewer
 import validating
+import viewer
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
