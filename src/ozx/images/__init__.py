@@ -15,6 +15,25 @@
 ``thumbnail_cache``
     Where desktops look for pictures of files.
 
+From pixels to files with all resolution levels:
+
+``pixel_source``
+    Where pixels come from, in blocks; arrays that answer.
+``new_image``
+    What is to be written: images, a series, a plate.
+``pyramid``, ``downsampling``
+    Which levels there are and where their pixels lie; blocks to half as many pixels.
+``array_layout``, ``image_documents``
+    Chunks and shards of new arrays; what the metadata says.
+``cascade_plan``, ``cascade``
+    In which blocks and in which order levels are made; one pass over the source.
+``chunk_encoding``, ``shard_assembly``, ``new_archive``
+    Chunks to bytes, bytes to shards, shards to a file whose metadata is known last.
+``hierarchy_writing``
+    All of it, by threads or a cluster.
+``scratch``
+    Memory that a thread uses again.
+
 From TIFF files to images; only the modules called ``tiff…`` know tifffile:
 
 ``tiff``
