@@ -31,8 +31,6 @@ From pixels to files with all resolution levels:
     Chunks to bytes, bytes to shards, shards to a file whose metadata is known last.
 ``hierarchy_writing``
     All of it, by threads or a cluster.
-``scratch``
-    Memory that a thread uses again.
 
 From TIFF files to images; only the modules called ``tiff…`` know tifffile:
 
