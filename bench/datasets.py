@@ -161,6 +161,66 @@ def make_chunked_image(folder: Path, *, quick: bool) -> tuple[Path, Path]:
     return root, old
 
 
+def make_wide_image(folder: Path, *, quick: bool) -> Path:
+    """Return an .ozx file with one image of 20,480 × 20,480 pixels (uint16) that look like cells, and its levels.
+
+    Chunks of 512 × 512 (zstd) in shards of 4096 × 4096. A field of cells is repeated, brighter here and darker there.
+    """
+    import zarr
+    from zarr.codecs import ZstdCodec
+
+    import ozx
+
+    field, repeats = (512, 4) if quick else (4096, 5)
+    path = folder / f"wide-{field * repeats}.ozx"
+    if path.is_file():
+        return path
+    cells = make_cells(field, np.random.default_rng(4))
+    brightness = np.random.default_rng(5).uniform(0.6, 1.0, (repeats, repeats))
+    levels = 3 if quick else 6
+    datasets = [
+        {
+            "path": str(number),
+            "coordinateTransformations": [{"type": "scale", "scale": [0.5 * 2**number] * 2}],
+        }
+        for number in range(levels)
+    ]
+    axes = [{"name": axis, "type": "space", "unit": "micrometer"} for axis in "yx"]
+    window = {"min": 0, "start": 0, "end": 6000, "max": 65535}
+    channels = [{"label": "Cells", "color": "FFFFFF", "active": True, "window": window}]
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}], "omero": {"channels": channels}}
+    with ozx.OzxStore(path, "w", sync=False) as store:
+        group = zarr.create_group(store, attributes={"ome": ome})
+        for number in range(levels):
+            side = cells.shape[0]
+            array = group.create_array(
+                str(number),
+                shape=(side * repeats, side * repeats),
+                chunks=(min(512, side),) * 2,
+                shards=(side, side),
+                dtype="uint16",
+                compressors=ZstdCodec(level=1),
+                dimension_names=list("yx"),
+            )
+            for y, x in np.ndindex(repeats, repeats):
+                block = (cells * brightness[y, x]).astype("uint16")
+                array[y * side : (y + 1) * side, x * side : (x + 1) * side] = block
+            cells = cells.reshape(side // 2, 2, side // 2, 2).mean(axis=(1, 3))
+    return path
+
+
+def make_cells(side: int, noise: np.random.Generator) -> np.ndarray:
+    """Return a square field of round cells on an even ground, with the noise of a camera."""
+    field = np.full((side, side), 1000.0, np.float32)
+    for _ in range(side * side // 5000):
+        radius = int(noise.uniform(12, 28))
+        y, x = noise.integers(0, side - 4 * radius, 2)
+        down, right = np.mgrid[-2 * radius : 2 * radius, -2 * radius : 2 * radius]
+        spot = np.exp(-(((down**2 + right**2) / radius**2) ** 2))
+        field[y : y + 4 * radius, x : x + 4 * radius] += (noise.uniform(1000, 5000) * spot).astype(np.float32)
+    return np.minimum(noise.normal(field, np.sqrt(field)), 9000).astype(np.float32)
+
+
 def make_plane_tiff(folder: Path, side: int) -> Path:
     """Return a BigTIFF with one square plane of blurred spots and noise (uint16), in zlib-compressed tiles."""
     import tifffile

@@ -19,6 +19,7 @@ import containers
 import importing
 import resharding
 import stores
+import viewer
 from measuring import HERE, Table
 
 DOCUMENT = HERE.parent / "docs" / "benchmarks.md"
@@ -27,6 +28,7 @@ GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
     **containers.GROUPS,
     **stores.GROUPS,
     **resharding.GROUPS,
+    **viewer.GROUPS,
     **importing.GROUPS,
 }
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from ozx.operations.detect import is_ozx
     from ozx.operations.edit import edit
+    from ozx.operations.export import export
     from ozx.operations.extract import extract
     from ozx.operations.import_tiff import import_tiff, import_tiffs
     from ozx.operations.inspect import inspect
@@ -59,6 +60,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "edit",
+    "export",
     "extract",
     "import_tiff",
     "import_tiffs",
@@ -91,6 +93,7 @@ _HOMES = {
     "UnsupportedError": "ozx.errors:UnsupportedError",
     "UsageError": "ozx.errors:UsageError",
     "edit": "ozx.operations.edit:edit",
+    "export": "ozx.operations.export:export",
     "extract": "ozx.operations.extract:extract",
     "import_tiff": "ozx.operations.import_tiff:import_tiff",
     "import_tiffs": "ozx.operations.import_tiff:import_tiffs",

@@ -26,7 +26,7 @@ from tiffs import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.images import tiff_segments
+from ozx.images.tiff import segments as tiff_segments
 
 
 def imported(path, out=None, **options):

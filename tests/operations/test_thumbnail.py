@@ -15,8 +15,8 @@ from range_server import serving
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.images.raster import encode_png
-from ozx.images.thumbnail import draw_thumbnail
+from ozx.images.pictures.raster import encode_png
+from ozx.images.pictures.thumbnail import draw_thumbnail
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.store.opening import opened_hierarchy
 

@@ -10,7 +10,7 @@ from ome_zarr_models.v05 import Image, ImageLabel
 
 import ozx
 from ozx.errors import ResourceError, UnsupportedError, UsageError
-from ozx.images.new_image import NewChannel
+from ozx.images.writing.new_image import NewChannel
 from ozx.operations.write_image import write_image
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (2, 300, 400)).astype("uint16")

@@ -24,6 +24,7 @@ COMMANDS = {
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
     "repack": "Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
+    "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
@@ -32,6 +33,8 @@ COMMANDS = {
     "recover": "Save what is left of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "associate": "Have a double-click on an .ozx file open it.",
+    "view": "Show an .ozx file or an OME-Zarr directory in a window.",
+    "serve": "Serve .ozx files to programs on this computer that read URLs.",
     "rules": "Explain what a finding means and how to mend it.",
 }
 

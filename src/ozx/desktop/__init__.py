@@ -17,4 +17,6 @@
     The program behind it where no terminal shows what went wrong: Windows and macOS.
 ``media_type``, ``icons``
     What a file is called, and how it looks.
+``viewer``
+    What opens: a page and its server, other programs' windows, files for programs that read by URL.
 """

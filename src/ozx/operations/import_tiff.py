@@ -13,11 +13,11 @@ from ozx.errors import OzxError, UsageError
 from ozx.flow.location import given_path
 from ozx.hierarchy.edits import parse_edits
 from ozx.hierarchy.layout_choice import LayoutChoice
-from ozx.images.pyramid import PyramidChoice
-from ozx.images.tiff import TiffOptions
-from ozx.images.tiff_axes import parse_axes
-from ozx.images.tiff_hierarchy import TiffWish
-from ozx.images.tiff_import import Claims, ImportOrder, ImportResult, default_output, import_file
+from ozx.images.tiff.axes import parse_axes
+from ozx.images.tiff.hierarchy import TiffWish
+from ozx.images.tiff.importing import Claims, ImportOrder, ImportResult, default_output, import_file
+from ozx.images.tiff.opening import TiffOptions
+from ozx.images.writing.pyramid import PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
 __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]

@@ -328,7 +328,7 @@ def _pack_content(result: PackResult, content: _Content, options: _Options, prog
 
 def _add_thumbnail(root: str, content: _Content) -> tuple[str, ...]:
     """Have a picture of the hierarchy written with it; returns what is to be said where none can be made."""
-    from ozx.images.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
+    from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     try:

@@ -215,7 +215,7 @@ def repack(
 
 def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:
     """Have a picture of the source written with it; returns what is to be said where none can be made."""
-    from ozx.images.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (Pillow, slow to import)
+    from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.source_store import open_source_group  # noqa: PLC0415
 
     try:

@@ -9,7 +9,7 @@ from typing import Any
 from ozx.atomic import check_target, replacing_file
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.location import given_path, parse_location, printable_location
-from ozx.images.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
+from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
 __all__ = ["ThumbnailResult", "thumbnail"]
 
@@ -91,8 +91,8 @@ def thumbnail(
     (100, 100, '1')
     """
     # They load zarr and Pillow, which takes half a second, and only this needs it.
-    from ozx.images.raster import encode_jpeg, encode_png  # noqa: PLC0415
-    from ozx.images.thumbnail import draw_thumbnail  # noqa: PLC0415
+    from ozx.images.pictures.raster import encode_jpeg, encode_png  # noqa: PLC0415
+    from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
     given = given_path(path)

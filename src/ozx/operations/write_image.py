@@ -16,10 +16,10 @@ from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import LabelDisplay, Window
 from ozx.hierarchy.units import axis_type_of, check_unit
-from ozx.images.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
 from ozx.images.pixel_source import ArrayLike, ArraySource
-from ozx.images.pyramid import PyramidChoice
+from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
+from ozx.images.writing.pyramid import PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["WriteImageResult", "write_image"]

@@ -19,7 +19,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 
-__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate"]
+__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate", "met_tiles"]
 
 # What zarr and its codecs raise for chunks that do not decode. OSError, which is about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
@@ -183,8 +183,8 @@ class PlatePicture:
         out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
         height, width = self._tile.shape[-2:]
         for place, number in enumerate(numbers):
-            for row, inside_y, target_y in _tiles(ranges[-2], height):
-                for column, inside_x, target_x in _tiles(ranges[-1], width):
+            for row, inside_y, target_y in met_tiles(ranges[-2], height):
+                for column, inside_x, target_x in met_tiles(ranges[-1], width):
                     view = self.fields.view(row, column, number)
                     if view is not None:
                         data = self._slice(view)[(*key[len(self._lead) : -2], inside_y, inside_x)]
@@ -242,12 +242,12 @@ def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
     return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
 
 
-def _tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
+def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
     """Return which tiles of `length` pixels a range meets: their number, the part inside, and its place in the range.
 
     Examples
     --------
-    >>> _tiles(range(3, 7), 4)
+    >>> met_tiles(range(3, 7), 4)
     [(0, slice(3, 4, 1), slice(0, 1, None)), (1, slice(0, 3, 1), slice(1, 4, None))]
     """
     found = []

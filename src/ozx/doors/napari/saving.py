@@ -17,10 +17,10 @@ from ozx.doors.napari.reading import LayerData, with_way_out
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import ShownChannel
-from ozx.images.hierarchy_writing import write_hierarchy
-from ozx.images.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
 from ozx.images.pixel_source import ArrayLike, ArraySource
-from ozx.images.pyramid import PyramidChoice
+from ozx.images.writing.hierarchy_writing import write_hierarchy
+from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
+from ozx.images.writing.pyramid import PyramidChoice
 
 __all__ = ["write_layers"]
 

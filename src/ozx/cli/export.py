@@ -1,0 +1,96 @@
+"""``ozx export``."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from ozx.cli.app import DONE
+from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.operations.export import ExportedImageResult, ExportResult, export
+
+__all__ = ["command"]
+
+
+@click.command("export")
+@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--path", "node", metavar="NODE", default="", help="An image, label image, well, … instead of all.")
+@click.option("--levels", metavar="A:B", help="Resolution levels, as Python slices have them; 0 is the finest.")
+@click.option(
+    "--compression",
+    type=click.Choice(["zlib", "zstd", "lzw", "none"]),
+    default="zlib",
+    show_default=True,
+    help="zlib is what every reader knows.",
+)
+@click.option("--tile", metavar="N", type=int, help="Height and width of tiles, a multiple of 16.  [default: 512]")
+@click.option("--jobs", metavar="N", type=int, help="Threads.  [default: one per processor, at most 8]")
+@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *,
+    path: str,
+    out: str,
+    node: str,
+    levels: str | None,
+    compression: str,
+    tile: int | None,
+    jobs: int | None,
+    force: bool,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Write images as a pyramidal OME-TIFF file.
+
+    An image becomes tiles with its levels as SubIFDs; a series or a plate becomes a file with all of its images.
+    OME/METADATA.ome.xml, where the images came with one, is brought up to date; else OME-XML is made from the metadata.
+
+    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0.
+
+    \b
+    Examples:
+      ozx export cells.ozx cells.ome.tif
+      ozx export plate.ozx field.ome.tif --path A/1/0
+      ozx export cells.ozx nuclei.ome.tif --path labels/nuclei
+      ozx export slide.ozx preview.ome.tif --levels 2:
+    """
+    # zarr reads chunks at once and tells of the first that is damaged; asyncio would print the others at the exit.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    with progress_bar(quiet=quiet or as_json) as progress:
+        result = export(
+            path,
+            out,
+            node=node,
+            levels=levels,
+            compression=compression,
+            tile=tile,
+            jobs=jobs,
+            force=force,
+            sync=not no_sync,
+            progress=progress,
+        )
+    for note in result.notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(printable(_summary(result)))
+    return DONE
+
+
+def _summary(result: ExportResult) -> str:
+    parts = [format_bytes(result.bytes), _describe(result.images[0])]
+    if result.image_count > 1:
+        parts[1] = f"{result.image_count:,} images, the first: {parts[1]}"
+    return f"{one_line(result.path)}  {', '.join(parts)}"
+
+
+def _describe(image: ExportedImageResult) -> str:
+    lengths = " × ".join(f"{length:,}" for axis, length in image.axes.items() if length > 1 or axis in "yx")
+    axes = "".join(axis for axis, length in image.axes.items() if length > 1 or axis in "yx")
+    return f"{axes} {lengths} {image.dtype}, {len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"

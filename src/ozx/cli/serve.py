@@ -1,0 +1,34 @@
+"""``ozx serve``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.output import say
+
+__all__ = ["command"]
+
+
+@click.command("serve")
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
+@click.option("--cors", metavar="ORIGIN", help="Let pages of this origin read the files: https://example.org, or '*'.")
+def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
+    """Serve .ozx files to programs on this computer that read URLs.
+
+    Prints one URL per file and serves until an interrupt (Ctrl-C). The URL itself is the file, whole or by ranges;
+    below it, the archive looks like a directory: URL/zarr.json, URL/0/zarr.json, and so on, so that any viewer of
+    OME-Zarr by URL can show it. Only this computer can reach it, every program on it without a password. Web pages can
+    read it only with --cors.
+
+    \b
+    Examples:
+      ozx serve cells.ozx plate.ozx
+      ozx serve cells.ozx --port 8000 --cors https://ome.github.io
+    """
+    from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
+
+    try:
+        serve_files(paths, port=port, cors=cors, tell=click.echo)
+    except KeyboardInterrupt:
+        say("closed")

@@ -1,0 +1,68 @@
+"""``ozx view``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.output import say
+from ozx.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command("view")
+@click.argument("path", metavar="FILE|DIR|URL", type=click.Path())
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one."
+)
+@click.option("--no-browser", is_flag=True, help="Print the page's URL and serve it until an interrupt (Ctrl-C).")
+@click.option(
+    "--with",
+    "viewer",
+    type=click.Choice(["page", "neuroglancer", "napari"]),
+    default="page",
+    show_default=True,
+    help="What shows it: our page, that of the extra neuroglancer, or napari.",
+)
+def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
+    """Show an .ozx file or an OME-Zarr directory in a window.
+
+    The page is served on this computer only, at an address nobody can guess, and can read nothing but FILE. It needs a
+    browser with WebGL 2, and opens as a window of its own where that is Chromium or one of its family. The command
+    ends when the window is closed.
+
+    FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
+
+    \b
+    Examples:
+      ozx view cells.ozx
+      ozx view https://example.org/cells.ozx
+      ozx view cells.ozx --no-browser --port 8000
+      ozx view plate.ozx --with napari
+    """
+    # Each loads zarr, which takes half a second; a mistyped command line need not wait for it.
+    if viewer == "napari":
+        from ozx.desktop.viewer.napari_window import show_in_napari  # noqa: PLC0415
+
+        if no_browser or port:
+            raise UsageError("--with napari opens a window of its own: neither --port nor --no-browser belongs to it")
+        show_in_napari(path)
+        return
+    from ozx.desktop.viewer.viewing import show_page  # noqa: PLC0415
+    from ozx.desktop.viewer.windows import open_window  # noqa: PLC0415
+
+    try:
+        tell = _tell if no_browser else _tell_unopened
+        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, tell=tell)
+    except KeyboardInterrupt:
+        say("closed")
+
+
+def _tell(url: str) -> None:
+    click.echo(url)  # click flushes: whoever waits for the line gets it
+    say("Open this address in a browser on this computer; Ctrl-C ends.")
+
+
+def _tell_unopened(url: str) -> None:
+    say("There is no screen here, or no browser that could be started.")
+    _tell(url)

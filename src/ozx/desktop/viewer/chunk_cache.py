@@ -1,0 +1,87 @@
+"""Decoded chunks, kept while memory allows: neighbouring tiles are mostly cut from the same ones."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.store.lazy_views import LevelSlice, met_tiles
+
+__all__ = ["ChunkCache"]
+
+
+class ChunkCache:
+    """The chunks that were decoded last.
+
+    Parameters
+    ----------
+    capacity
+        How many bytes of chunks are kept; the last one is, however large it is.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> array = zarr.create_array({}, shape=(4, 6), chunks=(2, 4), dtype="uint8", fill_value=7)
+    >>> cache = ChunkCache(1 << 20)
+    >>> cache.read(LevelSlice(array, "0"), [range(1, 3), range(0, 6, 2)]).tolist(), cache.decoded
+    ([[7, 7, 7], [7, 7, 7]], 4)
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._chunks: OrderedDict[tuple[str, tuple[int, ...]], NDArray[Any]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+        self._being_decoded: dict[tuple[str, tuple[int, ...]], threading.Lock] = {}
+        #: How many chunks were decoded so far.
+        self.decoded = 0
+
+    def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
+        """Return what `source` has at `index`, one range per dimension, ascending.
+
+        Raises
+        ------
+        FormatError
+            A chunk does not decode.
+        """
+        out = np.empty([len(part) for part in index], source.dtype)
+        met = [met_tiles(part, length) for part, length in zip(index, source.chunks, strict=True)]
+        for pieces in itertools.product(*met):
+            chunk = self._chunk(source, tuple(number for number, _, _ in pieces))
+            out[tuple(target for _, _, target in pieces)] = chunk[tuple(inside for _, inside, _ in pieces)]
+        return out
+
+    def _chunk(self, source: LevelSlice, numbers: tuple[int, ...]) -> NDArray[Any]:
+        key = (source.path, numbers)
+        with self._lock:
+            if key in self._chunks:
+                self._chunks.move_to_end(key)
+                return self._chunks[key]
+            turn = self._being_decoded.setdefault(key, threading.Lock())
+        with turn:  # whoever wants the same chunk meanwhile waits for it
+            with self._lock:
+                if key in self._chunks:
+                    return self._chunks[key]
+            try:
+                chunk = source[
+                    tuple(slice(n * length, (n + 1) * length) for n, length in zip(numbers, source.chunks, strict=True))
+                ]
+                self._keep(key, chunk)
+            finally:
+                with self._lock:
+                    self._being_decoded.pop(key, None)
+        return chunk
+
+    def _keep(self, key: tuple[str, tuple[int, ...]], chunk: NDArray[Any]) -> None:
+        with self._lock:
+            self.decoded += 1
+            self._chunks[key] = chunk
+            self._size += chunk.nbytes
+            while self._size > self._capacity and len(self._chunks) > 1:
+                self._size -= self._chunks.popitem(last=False)[1].nbytes

@@ -1,0 +1,169 @@
+"""What the page is told, as JSON: what is in the file, and how each picture is to be shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ozx.desktop.viewer.pictures import TILE, Picture, Pictures
+from ozx.desktop.viewer.samples import sample_type
+from ozx.errors import FormatError
+from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.rendering import ShownChannel
+from ozx.images.pictures.channels import complete_channels, is_telling
+from ozx.images.pictures.planes import first_index
+from ozx.store.image_view import GroupNodes
+
+__all__ = ["describe_file", "describe_picture"]
+
+# A list for people to choose from; `ozx info` counts the rest.
+_MOST_IMAGES = 10_000
+_MOST_COLORS = 100_000
+
+
+def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
+    """Return what is in the file: its images, or the wells of its plate with the fields of each.
+
+    Raises
+    ------
+    FormatError
+        There is no image in it.
+    """
+    nodes = GroupNodes(pictures.group)
+    ome = nodes[""].ome
+    fields = pictures.fields
+    answer: dict[str, Any] = {
+        "schema": 1,
+        "name": os.path.basename(name.rstrip("/")) or name,
+        "path": name,
+        "kind": "other" if ome is None else ome.kind,
+        "version": None if ome is None else ome.version,
+        "tile": TILE,
+        "images": [],
+        "plate": None,
+        "notes": [],
+    }
+    if fields is not None and ome is not None and ome.plate is not None:
+        wells = [
+            {"row": row, "column": column, "fields": list(paths)}
+            for (row, column), paths in sorted(fields.paths.items())
+        ]
+        answer["plate"] = {"name": ome.plate.name, "rows": fields.rows, "columns": fields.columns, "wells": wells}
+        answer["notes"] = list(fields.notes)
+        return answer
+    answer["images"] = [{"path": path, "name": name} for path, name in _images(nodes)]
+    if not answer["images"]:
+        raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
+    return answer
+
+
+def describe_picture(picture: Picture) -> dict[str, Any]:
+    """Return what a picture is made of and how its metadata wants it shown.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> told = describe_picture(Pictures(ozx.open("cells.ozx")).image(""))
+    >>> told["samples"], told["channels"][0]["color"], told["pixel"]
+    ('uint16', '3A7BFF', {'x': 0.325, 'y': 0.325, 'unit': 'micrometer', 'origin': [0.0, 0.0]})
+    """
+    view, full = picture.view, picture.sources[0]
+    channel = picture.channel_dimension
+    count = 1 if channel is None else full.shape[channel]
+    channels = complete_channels(view.channels, count, full.dtype, is_gray=view.plane.is_gray)
+    display = view.display
+    return {
+        "schema": 1,
+        "path": picture.path,
+        "name": view.name,
+        "kind": "labels" if view.is_label else "image",
+        "dtype": str(full.dtype),
+        "samples": sample_type(full.dtype, is_label=view.is_label),
+        "width": picture.levels[0].width,
+        "height": picture.levels[0].height,
+        "levels": [
+            {"width": level.width, "height": level.height, "factor": list(level.factor)} for level in picture.levels
+        ],
+        "axes": [
+            {"name": axis.name, "type": axis.type, "unit": axis.unit, "length": length}
+            for axis, length in zip(picture.axes, full.shape, strict=True)
+        ],
+        "channels": [_channel(known, number, full.dtype) for number, known in enumerate(channels)],
+        "sliders": [_slider(picture, dimension) for dimension in picture.slider_dimensions],
+        "pixel": _pixel(picture),
+        "labels": [path[len(view.path) + 1 :] if view.path else path for path in view.labels],
+        "colors": {str(value): rgba for value, rgba in islice(display.colors.items(), _MOST_COLORS)},
+        "storage": [_storage(picture, number) for number in range(len(picture.sources))],
+        "notes": list(picture.notes),
+    }
+
+
+def _images(nodes: GroupNodes) -> Iterator[tuple[str, str]]:
+    for path in islice(image_paths(nodes), _MOST_IMAGES):
+        node = nodes.get(path)
+        names = [] if node is None or node.ome is None else [item.name for item in node.ome.multiscales]
+        yield path, next(filter(None, names), path or "image")
+
+
+def _channel(known: ShownChannel, number: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+    window = known.window if is_telling(known.window, dtype) else None
+    reach = _reach(dtype)
+    if reach is None and window is not None and window.min is not None and window.max is not None:
+        reach = window.min, window.max
+    return {
+        "label": known.label or f"Channel {number}",
+        "color": known.color,
+        "active": known.active,
+        "window": None if window is None else {"start": window.start, "end": window.end},
+        "reach": reach,
+    }
+
+
+def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
+    """Return the least and the largest value that pixels can have; None where that says nothing."""
+    if dtype.kind == "b":
+        return 0, 1
+    if dtype.kind not in "iu":
+        return None
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def _slider(picture: Picture, dimension: int) -> dict[str, Any]:
+    axis, length = picture.axes[dimension], picture.sources[0].shape[dimension]
+    return {
+        "name": axis.name or f"axis {dimension}",
+        "length": length,
+        "start": first_index(picture.view.plane, axis, length),
+        "unit": axis.unit,
+        "scale": _placed(picture.view.levels[0].scale, dimension, picture),
+        "origin": _placed(picture.view.levels[0].translation, dimension, picture),
+    }
+
+
+def _pixel(picture: Picture) -> dict[str, Any]:
+    level = picture.view.levels[0]
+    down, right = picture.dimensions
+    size = [_placed(level.scale, dimension, picture) for dimension in (down, right)]
+    origin = [_placed(level.translation, dimension, picture) or 0.0 for dimension in (down, right)]
+    units = {picture.axes[down].unit, picture.axes[right].unit}
+    return {"x": size[1], "y": size[0], "unit": units.pop() if len(units) == 1 else None, "origin": origin}
+
+
+def _placed(numbers: tuple[float, ...] | None, dimension: int, picture: Picture) -> float | None:
+    lead = len(picture.axes) - len(picture.view.axes)
+    return None if numbers is None or dimension < lead else numbers[dimension - lead]
+
+
+def _storage(picture: Picture, number: int) -> dict[str, Any]:
+    array = picture.view.levels[number].array
+    return {
+        "path": picture.view.levels[number].path,
+        "shape": list(picture.sources[number].shape),
+        "chunks": list(array.chunks),
+        "shards": None if array.shards is None else list(array.shards),
+        "scale": picture.view.levels[number].scale,
+    }

@@ -1,0 +1,181 @@
+"""Files for programs that read by URL: each as it is, by ranges, and as the directory that is packed in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from urllib.parse import quote
+
+from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, refusal, serving
+from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.ranges import answer_range, value_type
+from ozx.errors import UsageError
+from ozx.flow.browsing import DirectoryView, open_view
+from ozx.flow.location import parse_local
+from ozx.store.reading import ArchiveSession
+
+__all__ = ["FileServer", "ServedArchive", "serve_files"]
+
+_BLOCK = 1 << 20
+_EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
+
+
+class ServedArchive:
+    """One archive, of which ranges and values are asked for.
+
+    Parameters
+    ----------
+    path
+        A local file.
+
+    Examples
+    --------
+    >>> served = ServedArchive("cells.ozx")
+    >>> served.answer_value("zarr.json", Request("GET", "", headers={"range": "bytes=0-0"})).headers["Content-Range"]
+    'bytes 0-0/2880'
+    """
+
+    def __init__(self, path: str) -> None:
+        self.source: ByteSource = FileSource(path)
+        self._session = ArchiveSession(self.source)
+        self._session.reader  # noqa: B018 (a file that cannot be read is an error now, not at the first request)
+        status = os.stat(path)
+        self._etag = f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
+
+    def answer_file(self, request: Request) -> Answer:
+        """Return the file, or the range of it that is asked for."""
+        return answer_range(request, self._etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
+
+    def answer_value(self, key: str, request: Request) -> Answer:
+        """Return the value of `key`, or the range of it that is asked for; 404 where there is none."""
+        index = self._session.find(key)
+        if index is None:
+            return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
+        reader, size = self._session.reader, int(self._session.reader.columns.uncompressed_sizes[index])
+
+        def iter_value(offset: int, length: int) -> Iterator[bytes]:
+            is_whole = (offset, length) == (0, size)  # then the CRC-32 is compared at its end
+            for block in reader.iter_blocks(index) if is_whole else [reader.read(index, offset, length)]:
+                self.source.check_unchanged()
+                yield block
+
+        return answer_range(request, self._etag, size, iter_value, value_type(key))
+
+    def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
+        for start in range(offset, offset + length, _BLOCK):
+            block = read_exactly(self.source, start, min(_BLOCK, offset + length - start), "the file")
+            self.source.check_unchanged()
+            yield block
+
+
+@dataclass(frozen=True)
+class _Shelf:
+    archive: ServedArchive
+    node: str
+
+
+class FileServer:
+    """Answers for several files: ``/cells.ozx`` is the file, ``/cells.ozx/zarr.json`` a value in it.
+
+    Parameters
+    ----------
+    paths
+        Files, or node URIs.
+    cors
+        The origin whose pages may read them, such as ``https://example.org``, or ``*``; None: no other page.
+
+    Raises
+    ------
+    UsageError
+        There is no such node, or it is a directory or a URL.
+    FormatError, UnsupportedError
+        It is no archive that can be read.
+
+    Examples
+    --------
+    >>> FileServer(["cells.ozx"]).locations
+    ['cells.ozx']
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, cors: str | None = None) -> None:
+        self._cors = cors
+        self._shelves: dict[str, _Shelf] = {}
+        for path in paths:
+            location = parse_local(path)
+            if isinstance(open_view(path), DirectoryView):
+                raise UsageError(
+                    "expected an .ozx file; found a directory",
+                    path=location.path,
+                    hint="Pack it, or serve it as it is: python -m http.server",
+                )
+            name = _unused(os.path.basename(location.path), self._shelves)
+            self._shelves[name] = _Shelf(ServedArchive(location.path), location.node)
+
+    @property
+    def locations(self) -> list[str]:
+        """Path of each file's URL, without the slash at its beginning."""
+        return [quote(f"{name}/{shelf.node}" if shelf.node else name) for name, shelf in self._shelves.items()]
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request."""
+        allowed = self._allowed(request)
+        if request.method == "OPTIONS":
+            return Answer(HTTPStatus.NO_CONTENT, headers=allowed and {**allowed, **_PREFLIGHT})
+        name, slash, key = request.path.removeprefix("/").partition("/")
+        shelf = self._shelves.get(name)
+        if shelf is None:
+            answer = refusal(HTTPStatus.NOT_FOUND, "there is no such file")
+        else:
+            archive = shelf.archive
+            answer = archive.answer_value(key, request) if slash else archive.answer_file(request)
+        return replace(answer, headers={**answer.headers, **allowed})
+
+    def _allowed(self, request: Request) -> dict[str, str]:
+        """Return the headers by which the page that asks may read the answer."""
+        origin = request.headers.get("origin")
+        if self._cors is None or origin is None or self._cors not in ("*", origin):
+            return {}
+        return {"Access-Control-Allow-Origin": self._cors, "Access-Control-Expose-Headers": _EXPOSED, "Vary": "Origin"}
+
+
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": "Range, If-None-Match, If-Range, Cache-Control",
+    "Access-Control-Allow-Private-Network": "true",  # Chromium asks before a public page reaches this computer
+    "Access-Control-Max-Age": "600",
+}
+
+
+def serve_files(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    port: int = 0,
+    cors: str | None = None,
+    tell: Callable[[str], None],
+) -> None:
+    """Serve files on this computer until an interrupt.
+
+    Parameters
+    ----------
+    paths, cors
+        As in `FileServer`.
+    port
+        0: one that is free.
+    tell
+        Is told the URL of each file, in their order.
+    """
+    files = FileServer(paths, cors=cors)
+    with serving(LoopbackServer(files.respond, port)) as server:
+        for location in files.locations:
+            tell(f"{server.origin}/{location}")
+        Presence().wait_for_ever()
+
+
+def _unused(name: str, taken: dict[str, _Shelf]) -> str:
+    """Return `name`, with a number where another file has it already."""
+    stem, dot, ending = name.rpartition(".")
+    candidates = (f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}" for number in range(2, 1 << 20))
+    return name if name not in taken else next(candidate for candidate in candidates if candidate not in taken)

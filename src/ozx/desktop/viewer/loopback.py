@@ -1,0 +1,232 @@
+"""An HTTP server that only this computer reaches, and that answers nobody who came by another name.
+
+What it serves is a function from `Request` to `Answer`, which knows no sockets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from ozx.errors import OzxError, ResourceError, UsageError
+
+__all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusal", "serving"]
+
+#: A number, not a name: nobody's resolver is asked, and nothing but this computer reaches it.
+HOST = "127.0.0.1"
+_NAMES = (HOST, "localhost")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for.
+
+    Attributes
+    ----------
+    method
+        ``GET``, ``HEAD`` or ``OPTIONS``.
+    path
+        Percent-encoding decoded, no query.
+    query
+        Names and values; of several values the last.
+    headers
+        By their names in lower case.
+    is_gone
+        Waits up to so many seconds, and tells whether whoever asked has gone away.
+    """
+
+    method: str
+    path: str
+    query: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    is_gone: Callable[[float], bool] = lambda _: False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent back: `length` is that of `body` where the body comes in blocks, None for a stream without end."""
+
+    status: HTTPStatus
+    body: bytes | Iterator[bytes] = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    length: int | None = None
+
+
+def refusal(status: HTTPStatus, message: str) -> Answer:
+    """Return an answer that says why there is none."""
+    return Answer(status, (message + "\n").encode())
+
+
+def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Answer:
+    """Return `document` as JSON.
+
+    Examples
+    --------
+    >>> json_answer({"name": "µ"}).body.decode()
+    '{"name": "µ"}'
+    """
+    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return Answer(status, body, "application/json", headers or {})
+
+
+class LoopbackServer(ThreadingHTTPServer):
+    """Answers requests to 127.0.0.1 by `respond`, each connection in a thread of its own.
+
+    Refused are other hosts in the ``Host`` header (403), as of a foreign site whose name was made to point here, and
+    methods that would change something (405).
+
+    Parameters
+    ----------
+    respond
+        Makes an answer of a request. An `OzxError` or `OSError` it raises becomes an answer that names it.
+    port
+        0: one that is free.
+
+    Raises
+    ------
+    ResourceError
+        Another program has the port.
+    """
+
+    daemon_threads = True
+    # On Windows it would let two servers have one port.
+    allow_reuse_address = os.name != "nt"
+
+    def __init__(self, respond: Callable[[Request], Answer], port: int = 0) -> None:
+        self.respond = respond
+        try:
+            super().__init__((HOST, port), _Handler)
+        except OSError as error:
+            raise ResourceError(
+                f"cannot listen on port {port} of {HOST}: {error.strerror or error}",
+                hint="Give another --port, or none: a free one is taken then.",
+            ) from error
+
+    def server_bind(self) -> None:
+        """Bind without asking a resolver what this computer is called, as the standard library does."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, int(self.server_address[1])
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return f"http://{HOST}:{self.server_port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a ``Host`` header may say."""
+        return frozenset(f"{name}:{self.server_port}" for name in _NAMES)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that went away before they had their answer."""
+        import sys  # noqa: PLC0415 (for what does not happen)
+
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def serving(server: LoopbackServer) -> Iterator[LoopbackServer]:
+    """Have `server` answer in a thread of its own until the end of the ``with`` block."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: LoopbackServer
+    server_version, sys_version = "ozx", ""
+    # A connection on which nothing has been asked for so long is closed.
+    timeout = 300
+
+    def do_GET(self) -> None:
+        self._respond()
+
+    def do_HEAD(self) -> None:
+        self._respond()
+
+    def do_OPTIONS(self) -> None:
+        self._respond()
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        # The standard library looks for a method of this name, and has an answer of its own where there is none.
+        if not name.startswith("do_"):
+            raise AttributeError(name)
+        return self._refuse
+
+    def _refuse(self) -> None:
+        self.close_connection = True  # what was sent is not read
+        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server only reads\n", headers={"Allow": "GET, HEAD"}))
+
+    def log_message(self, *_: Any) -> None:
+        """Keep standard error for the story."""
+
+    def _respond(self) -> None:
+        if self.headers.get("Host", "") not in self.server.hosts:
+            self._send(refusal(HTTPStatus.FORBIDDEN, "this server is for this computer only"))
+            return
+        parts = urlsplit(self.path)
+        query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, unquote(parts.path), query, headers, self._is_gone)
+        try:
+            answer = self.server.respond(request)
+        except OzxError as error:
+            answer = json_answer({"error": {"message": str(error), "hint": error.hint}}, _status_of(error))
+        except ConnectionError:
+            raise
+        except OSError as error:
+            answer = json_answer({"error": {"message": str(error), "hint": None}}, HTTPStatus.INTERNAL_SERVER_ERROR)
+        self._send(answer)
+
+    def _send(self, answer: Answer) -> None:
+        length = len(answer.body) if isinstance(answer.body, bytes) else answer.length
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if length is None:
+            self.close_connection = True
+            self.send_header("Connection", "close")
+        elif answer.status != HTTPStatus.NOT_MODIFIED:
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        blocks = iter([answer.body]) if isinstance(answer.body, bytes) else answer.body
+        try:
+            if self.command != "HEAD":
+                for block in blocks:
+                    self.wfile.write(block)
+                    self.wfile.flush()
+        except OzxError:
+            self.close_connection = True  # the length was promised: only a broken connection can take it back
+        finally:
+            with suppress(AttributeError):
+                blocks.close()  # type: ignore[attr-defined]
+
+    def _is_gone(self, seconds: float) -> bool:
+        # Nobody who waits for an answer sends; what is to be read then is the end.
+        return bool(select.select([self.connection], [], [], seconds)[0])
+
+
+def _status_of(error: OzxError) -> HTTPStatus:
+    if isinstance(error, UsageError):
+        return HTTPStatus.NOT_FOUND
+    return HTTPStatus.INTERNAL_SERVER_ERROR if isinstance(error, ResourceError) else HTTPStatus.UNPROCESSABLE_ENTITY

@@ -1,0 +1,128 @@
+"""neuroglancer's own page, as its Python package ships it, with a file's values beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from dataclasses import replace
+from http import HTTPStatus
+
+import zarr
+
+from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.loopback import Answer, Request, refusal
+from ozx.desktop.viewer.neuroglancer_state import make_state
+from ozx.desktop.viewer.pictures import Pictures
+from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.ranges import StoreValues
+from ozx.errors import ResourceError
+
+__all__ = ["NeuroglancerServer", "find_client"]
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".wasm": "application/wasm",
+}
+# What the client needs: workers, decoders in WebAssembly, styles that it sets itself. Still nothing from elsewhere.
+_POLICY = (
+    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' blob:; worker-src 'self' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; connect-src 'self' blob: data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# Its workers, to which the policy of their own script applies, make functions of text.
+_WORKER_POLICY = _POLICY.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' 'unsafe-eval'")
+_SAFE = {
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+# The client looks for its server beside a folder "v", and holds a connection to it, by which we know that it is there.
+_PAGE = "v/1/"
+_EVENTS = "events/1"
+_START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
+
+
+def find_client() -> str:
+    """Return the folder of neuroglancer's page.
+
+    Raises
+    ------
+    ResourceError
+        neuroglancer is not installed.
+    """
+    # Found without being loaded: it would bring a server of its own.
+    spec = importlib.util.find_spec("neuroglancer")
+    folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
+    for folder in folders:
+        client = os.path.join(folder, "static", "client")
+        if os.path.isfile(os.path.join(client, "index.html")):
+            return client
+    raise ResourceError(
+        "expected neuroglancer; it is not installed", hint="Install it with: pip install 'ozx-toolkit[neuroglancer]'"
+    )
+
+
+class NeuroglancerServer:
+    """Answers what neuroglancer's page asks, below a path that nobody can guess.
+
+    Parameters
+    ----------
+    group
+        The hierarchy to show.
+    client
+        The folder of the page.
+    identity
+        What changes when the file does.
+    """
+
+    def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
+        self._pictures = Pictures(group)
+        self._values = StoreValues(group, f'"{identity}"')
+        self._client = client
+        self._files = frozenset(os.listdir(client))
+        self.gate = Gate()
+        self.presence = Presence()
+
+    def check(self) -> None:
+        """Raise `FormatError` or `UnsupportedError` where there is nothing to show."""
+        make_state(self._pictures, "")
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request; 404 without the token."""
+        rest = self.gate.enter(request)
+        if isinstance(rest, Answer):
+            return rest
+        answer = self._answer(rest, request)
+        policy = _WORKER_POLICY if answer.content_type == _TYPES[".js"] else _POLICY
+        return replace(answer, headers={**answer.headers, **_SAFE, "Content-Security-Policy": policy})
+
+    def _answer(self, name: str, request: Request) -> Answer:
+        if not name:
+            return Answer(HTTPStatus.FOUND, headers={"Location": self.gate.page_path + _PAGE})
+        if name.startswith("data/"):
+            return self._values.answer(name.removeprefix("data/"), request)
+        if name == _EVENTS:
+            return self.presence.answer(request)
+        if not name.startswith(_PAGE):
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return self._part(name.removeprefix(_PAGE) or "index.html", request)
+
+    def _part(self, name: str, request: Request) -> Answer:
+        if name == "start.js":
+            return Answer(HTTPStatus.OK, self._start(request), _TYPES[".js"], {"Cache-Control": "no-store"})
+        kind = _TYPES.get(os.path.splitext(name)[1])
+        if name not in self._files or kind is None:
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        with open(os.path.join(self._client, name), "rb") as file:
+            body = file.read()
+        if name == "index.html":
+            body = body.replace(b"<head>", b"<head>" + _START, 1)
+        return Answer(HTTPStatus.OK, body, kind, {"Cache-Control": "no-cache"})
+
+    def _start(self, request: Request) -> bytes:
+        """Return the script that hands the state over before neuroglancer looks for it."""
+        base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
+        state = json.dumps(make_state(self._pictures, base))
+        return f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));".encode()

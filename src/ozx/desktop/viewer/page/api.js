@@ -1,0 +1,75 @@
+// What the server is asked. Every address is relative to the page, which holds the token.
+
+const ARRAYS = {
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+  float32: Float32Array,
+};
+
+/** An answer that the server refused to give, in the words of the server. */
+export class Refused extends Error {
+  constructor(message, hint) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+async function ask(name, query, signal) {
+  const address = `api/${name}?${new URLSearchParams(query)}`;
+  const answer = await fetch(address, { signal });
+  if (!answer.ok) {
+    const told = await answer.json().catch(() => ({}));
+    throw new Refused(told.error?.message ?? `the server answered ${answer.status}`, told.error?.hint);
+  }
+  return answer;
+}
+
+function place(source) {
+  return source.plate ? { path: source.path, plate: 1 } : { path: source.path };
+}
+
+export async function askFile() {
+  return (await ask("file", {})).json();
+}
+
+/** What a picture is made of; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
+export async function askPicture(source) {
+  return (await ask("picture", place(source))).json();
+}
+
+/** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
+export async function askTile(source, tile, samples, signal) {
+  const { level, row, column, channel, planes } = tile;
+  const answer = await ask("tile", { ...place(source), level, row, column, channel, planes: planes.join(",") }, signal);
+  return new ARRAYS[samples](await answer.arrayBuffer());
+}
+
+/** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */
+export async function askContrast(source, channel, planes, { top, left, bottom, right }) {
+  const query = { ...place(source), channel, planes: planes.join(","), part: [top, left, bottom, right].join(",") };
+  return (await ask("contrast", query)).json();
+}
+
+/** The values of one pixel in several channels, exactly as they are stored. */
+export async function askValues(source, x, y, channels, planes, signal) {
+  const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };
+  return (await ask("values", query, signal)).json();
+}
+
+/** Hold a connection open, by whose end the server knows that the page is gone; tell when the server is gone. */
+export function stayAlive(onChange) {
+  let connection = null;
+  const connect = () => {
+    connection = new EventSource("api/alive");
+    connection.onopen = () => onChange(true);
+    connection.onerror = () => onChange(false);
+  };
+  connect();
+  // A browser may keep a page that was left, connections and all, for the way back.
+  window.addEventListener("pagehide", () => connection.close());
+  window.addEventListener("pageshow", (event) => event.persisted && connect());
+}

@@ -1,0 +1,94 @@
+// The panels of planes, of label images and of metadata.
+
+import { fillTerms, make } from "./elements.js";
+import { shortUnit } from "./scale_bar.js";
+
+/** The sliders for z, t and whatever else there is one plane of at a time. */
+export class PlanePanel {
+  constructor(section, viewer) {
+    Object.assign(this, { section, viewer });
+    this.rows = [];
+  }
+
+  build() {
+    const { viewer } = this;
+    const sliders = viewer.image.told.sliders;
+    this.rows = sliders.map((slider, number) => {
+      const value = make("span", { className: "value" });
+      const range = make("input", { type: "range", min: 0, max: slider.length - 1, step: 1, "aria-label": slider.name,
+        oninput: () => viewer.showPlane(number, range.valueAsNumber) });
+      const element = make("div", { className: "plane", hidden: slider.length < 2 },
+        make("div", { className: "row" }, make("span", { className: "name" }, slider.name), value), range);
+      return { element, range, value, slider };
+    });
+    const shown = sliders.some(({ length }) => length > 1);
+    this.section.replaceChildren(...(shown ? [make("h2", {}, "Planes")] : []), ...this.rows.map(({ element }) => element));
+    this.update();
+  }
+
+  update() {
+    this.rows.forEach(({ range, value, slider }, number) => {
+      const plane = this.viewer.planes[number];
+      range.value = plane;
+      const place = slider.scale && slider.unit ? plane * slider.scale + (slider.origin ?? 0) : null;
+      const told = place === null ? "" : ` · ${Number(place.toPrecision(6))} ${shortUnit(slider.unit)}`;
+      value.textContent = `${plane + 1} / ${slider.length}${told}`;
+    });
+  }
+}
+
+/** Which label images lie over the picture, and how dense. */
+export class LabelPanel {
+  constructor(section, viewer) {
+    Object.assign(this, { section, viewer });
+    this.rows = [];
+  }
+
+  build() {
+    const { viewer } = this;
+    this.rows = viewer.labels.map((label) => {
+      const change = (values) => {
+        Object.assign(label, values);
+        viewer.changed();
+      };
+      const shown = make("input", { type: "checkbox", onchange: () => change({ visible: shown.checked }) });
+      const opacity = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": `opacity of ${label.name}`,
+        oninput: () => change({ opacity: opacity.valueAsNumber }) });
+      const name = make("label", { className: "name", title: label.name }, shown, ` ${label.name || "labels"}`);
+      const element = make("div", { className: "label" }, make("div", { className: "row" }, name), opacity);
+      const update = () => {
+        shown.checked = label.visible;
+        opacity.value = label.opacity;
+      };
+      return { element, update };
+    });
+    this.section.replaceChildren(
+      ...(this.rows.length ? [make("h2", {}, "Labels")] : []), ...this.rows.map(({ element }) => element));
+    this.update();
+  }
+
+  update() {
+    for (const row of this.rows) row.update();
+  }
+}
+
+/** What is known of the file and of the picture. */
+export function showMetadata(list, file, told) {
+  const { pixel } = told;
+  const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : Number(number.toPrecision(6))));
+  const shape = (numbers) => numbers.join(" × ");
+  fillTerms(list, [
+    ["File", file.path],
+    ...(told.name ? [["Name", told.name]] : []),
+    ["OME-Zarr", file.version ?? "no version"],
+    ["Image", told.path || "the root"],
+    ["Axes", told.axes.map(({ name, length, unit }) => `${name ?? "?"} ${length}${unit ? ` (${unit})` : ""}`).join(", ")],
+    ["Pixel", `${size.join(" × ")} ${shortUnit(pixel.unit) || "(no unit)"}`],
+    ["Type", told.dtype],
+    ...told.storage.map(({ path, shape: lengths, chunks, shards }) => [
+      `Level ${path}`,
+      `${shape(lengths)}, chunks ${shape(chunks)}${shards ? `, shards ${shape(shards)}` : ""}`,
+    ]),
+    ...[...file.notes, ...told.notes].map((note) => ["Note", note]),
+  ]);
+}

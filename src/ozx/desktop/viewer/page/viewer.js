@@ -1,0 +1,223 @@
+// The viewer: what is shown, and how it gets on the screen.
+
+import { askContrast, askPicture, askTile } from "./api.js";
+import { labelTable, parseColor } from "./colors.js";
+import { fitView, shownPart } from "./geometry.js";
+import { Layer } from "./layer.js";
+import { createRenderer } from "./renderer.js";
+import { TileCache } from "./tile_cache.js";
+
+const CAPACITY = 256 * 2 ** 20;
+const ANY_WINDOW = { start: 0, end: 1 };
+
+export class Viewer {
+  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` with the error */
+  constructor(canvas, tile, onEvent) {
+    Object.assign(this, { canvas, tile, onEvent });
+    this.image = null;
+    this.labels = [];
+    this.channels = [];
+    this.planes = [];
+    this.shownPlanes = [];
+    this.screen = { width: canvas.width, height: canvas.height };
+    this.opening = 0; // counts what was asked for
+    this.opened = 0; // which of these is shown
+    this.frame = null;
+    this.#startRenderer();
+    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.#startRenderer();
+      for (const label of this.labels) label.table = this.#tableOf(label.layer.told);
+      this.changed();
+    });
+  }
+
+  /** Whether the browser can draw at all. */
+  get canDraw() {
+    return this.renderer !== null;
+  }
+
+  get aspect() {
+    const { x, y } = this.image.told.pixel;
+    return x && y ? Math.abs(y / x) : 1;
+  }
+
+  get size() {
+    return { width: this.image.told.width, height: this.image.told.height };
+  }
+
+  /** What decides which tiles are seen. */
+  get shot() {
+    return { view: this.view, screen: this.screen, aspect: this.aspect };
+  }
+
+  /**
+   * Show a picture, `{path, plate}`, and its label images.
+   *
+   * @param isAlike  whether it is like the one before, as the fields of a plate are: what was set stays
+   */
+  async open(source, isAlike = false) {
+    const number = ++this.opening;
+    setState("busy");
+    const told = await askPicture(source);
+    const join = (part) => [source.path, part].filter(Boolean).join("/");
+    const parts = await Promise.allSettled(told.labels.map((part) => askPicture({ ...source, path: join(part) })));
+    if (number !== this.opening) return; // something else was asked for meanwhile
+    this.opened = number;
+    this.#release();
+    const [channels, labels] = isAlike ? [this.channels, this.labels] : [[], []];
+    this.image = new Layer(source, told, this.tile);
+    this.isLabel = told.kind === "labels";
+    this.planes = told.sliders.map(({ start }) => start);
+    this.shownPlanes = this.planes;
+    this.channels = told.channels.map((channel, index) => makeChannel(channel, channels[index]));
+    this.labels = this.isLabel ? [this.#label(this.image, told.name ?? told.path, 1)] : [];
+    parts.forEach((part, index) => {
+      if (part.status === "rejected") {
+        this.onEvent("failed", part.reason);
+        return;
+      }
+      const name = told.labels[index].replace(/^labels\//, "");
+      const layer = new Layer({ ...source, path: join(told.labels[index]) }, part.value, this.tile, told);
+      const { visible, opacity } = labels.find((label) => label.name === name) ?? {};
+      this.labels.push(this.#label(layer, name, opacity ?? 0.5, visible));
+    });
+    this.fit();
+    this.onEvent("opened");
+  }
+
+  /** Show the whole image. */
+  fit() {
+    this.moveTo(fitView(this.size, this.screen, this.aspect));
+  }
+
+  moveTo(view) {
+    this.view = view;
+    this.changed();
+  }
+
+  resize(width, height) {
+    const isWhole = this.view && this.view.zoom === fitView(this.size, this.screen, this.aspect).zoom;
+    this.screen = { width, height };
+    Object.assign(this.canvas, { width, height });
+    if (isWhole) this.view = fitView(this.size, this.screen, this.aspect);
+    if (this.image) this.changed();
+  }
+
+  showPlane(slider, plane) {
+    const { length } = this.image.told.sliders[slider];
+    this.planes = this.planes.with(slider, Math.min(Math.max(plane, 0), length - 1));
+    this.changed();
+  }
+
+  /** Give channels the contrast window that their pixels in view ask for. */
+  async adjust(channels) {
+    const { image, planes, shot } = this;
+    const part = shownPart(shot.view, shot.screen, shot.aspect, this.size);
+    await Promise.all(channels.map(async (channel) => {
+      try {
+        channel.window = await askContrast(image.source, this.channels.indexOf(channel), planes, part);
+      } catch (error) {
+        channel.window ??= ANY_WINDOW;
+        this.onEvent("failed", error);
+      }
+    }));
+    if (this.image !== image) return;
+    this.onEvent("adjusted");
+    this.changed();
+  }
+
+  /** Something that is seen is different now. */
+  changed() {
+    setState("busy");
+    this.onEvent("changed");
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const { shot, image } = this;
+    if (!image || !this.canDraw) return;
+    const unknown = this.isLabel ? [] : this.channels.filter((channel) => channel.active && !channel.window);
+    const asked = unknown.filter((channel) => !channel.isAsked);
+    for (const channel of asked) channel.isAsked = true;
+    if (asked.length) this.adjust(asked);
+    const parts = this.#parts(this.planes);
+    this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
+    // While a plane loads, the one before stays: black frames between them would flicker.
+    const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
+    if (this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
+    this.renderer.begin(this.screen.width, this.screen.height);
+    for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
+      draw(layer.drawn(shot, channel, planes, this.cache));
+    }
+    if (this.opened === this.opening && !unknown.length && this.cache.isSettled) setState("settled");
+    this.onEvent("drawn");
+  }
+
+  /** What is drawn one upon the other: channels, then label images. */
+  #parts(planes) {
+    const { image, renderer } = this;
+    const channels = this.isLabel ? [] : this.channels.map((channel, number) => ({ channel, number }));
+    const shown = channels.filter(({ channel }) => channel.active && channel.window);
+    return [
+      ...shown.map(({ channel, number }) => ({
+        layer: image,
+        channel: number,
+        planes,
+        draw: (tiles) =>
+          renderer.addChannel(tiles, image.told.samples, { color: parseColor(channel.color), ...channel.window }),
+      })),
+      ...this.labels.filter(({ visible }) => visible).map(({ layer, table, opacity }) => ({
+        layer,
+        channel: 0,
+        planes: layer.planesLike(image.told.sliders, planes),
+        draw: (tiles) => renderer.addLabels(tiles, table, opacity),
+      })),
+    ];
+  }
+
+  #startRenderer() {
+    this.renderer = createRenderer(this.canvas);
+    this.cache = new TileCache({
+      capacity: CAPACITY,
+      load: async (tile, signal) => {
+        const { source, told } = tile.layer;
+        const samples = await askTile(source, tile, told.samples, signal);
+        const { columns, rows } = tile.rect;
+        return { texture: this.renderer.tileTexture(samples, told.samples, columns, rows), bytes: samples.byteLength };
+      },
+      free: ({ texture }) => this.renderer.freeTexture(texture),
+      onChange: (error) => {
+        if (error) this.onEvent("failed", error);
+        this.changed();
+      },
+    });
+  }
+
+  #release() {
+    for (const { table } of this.labels) if (table) this.renderer.freeTexture(table.texture);
+    this.cache.failed.clear();
+  }
+
+  #label(layer, name, opacity, visible = true) {
+    return { layer, name, opacity, visible, table: this.#tableOf(layer.told) };
+  }
+
+  #tableOf(told) {
+    const table = labelTable(told.colors);
+    return table && this.renderer.tableTexture(table);
+  }
+}
+
+function makeChannel(told, before) {
+  const { active, color, window } = before?.label === told.label ? before : told;
+  return { label: told.label, reach: told.reach, active, color, window: window && { ...window } };
+}
+
+/** Tell who steers the page from outside: all that is in view is drawn, or not yet. */
+export function setState(state) {
+  document.documentElement.dataset.state = state;
+}

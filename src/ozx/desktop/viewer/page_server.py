@@ -1,0 +1,190 @@
+"""The page, what it is told, and its tiles, to whoever knows the token."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+
+import zarr
+
+from ozx.desktop.viewer.descriptions import describe_file, describe_picture
+from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
+from ozx.desktop.viewer.pictures import Picture, Pictures
+from ozx.desktop.viewer.presence import Presence
+from ozx.errors import UsageError
+from ozx.images.pictures.raster import encode_png
+from ozx.images.pictures.thumbnail import draw_thumbnail
+
+__all__ = ["PageServer"]
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# Nothing but what this server sends is loaded, no text in a file can become code, nobody frames the page.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_SAFE = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+# Tiles decoded at once: more only make each of them later.
+_AT_ONCE = 4
+# Longest side of the picture that is sent to browsers that cannot draw.
+_STILL = 1024
+_TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "nobody waits for this any more")
+
+
+class PageServer:
+    """Answers what the page asks, below a path that nobody can guess.
+
+    Parameters
+    ----------
+    group
+        The hierarchy to show.
+    name
+        What the file is called.
+    identity
+        What changes when the file does; answers are told apart by it.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> server = PageServer(ozx.open("cells.ozx"), "cells.ozx", "1")
+    >>> [server.respond(Request("GET", path)).status.value for path in (f"{server.gate.page_path}api/file", "/")]
+    [200, 404]
+    """
+
+    def __init__(self, group: zarr.Group, name: str, identity: str) -> None:
+        self.pictures = Pictures(group)
+        self.name = name
+        self.gate = Gate()
+        self.presence = Presence()
+        self._etag = f'"{identity}"'
+        self._turns = threading.Semaphore(_AT_ONCE)
+        self._opening = threading.Lock()
+
+    def check(self) -> None:
+        """Raise `FormatError` where there is nothing to show."""
+        describe_file(self.pictures, self.name)
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request; 404 without the token."""
+        rest = self.gate.enter(request)
+        if isinstance(rest, Answer):
+            return rest
+        answer = self._api(rest.removeprefix("api/"), request) if rest.startswith("api/") else _page_file(rest)
+        return replace(answer, headers={**answer.headers, **_SAFE})
+
+    def _api(self, name: str, request: Request) -> Answer:
+        if name == "alive":
+            return self.presence.answer(request)
+        makers = {
+            "file": self._file,
+            "picture": self._description,
+            "tile": self._tile,
+            "contrast": self._contrast,
+            "values": self._values,
+            "still": self._still,
+        }
+        if name not in makers:
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+        kept = {"ETag": self._etag, "Cache-Control": "private, no-cache"}
+        if request.headers.get("if-none-match") == self._etag:
+            return Answer(HTTPStatus.NOT_MODIFIED, headers=kept)
+        answer = makers[name](request)
+        return replace(answer, headers=kept) if answer.status == HTTPStatus.OK else answer
+
+    def _file(self, _: Request) -> Answer:
+        return json_answer(describe_file(self.pictures, self.name))
+
+    def _description(self, request: Request) -> Answer:
+        return json_answer(describe_picture(self._picture(request.query)))
+
+    def _tile(self, request: Request) -> Answer:
+        query = request.query
+        picture = self._picture(query)
+        level, row, column, channel = (_number(query, key) for key in ("level", "row", "column", "channel"))
+        with self._turns:
+            if request.is_gone(0):  # out of view before its turn came
+                return _TOO_LATE
+            tile = picture.tile(level, row, column, channel, _numbers(query, "planes"))
+        return Answer(HTTPStatus.OK, tile.tobytes(), "application/octet-stream")
+
+    def _contrast(self, request: Request) -> Answer:
+        query = request.query
+        picture = self._picture(query)
+        part = _numbers(query, "part")
+        if len(part) not in (0, 4):
+            raise UsageError(f"expected the four sides of a part; got {part}")
+        with self._turns:
+            if request.is_gone(0):
+                return _TOO_LATE
+            window = picture.contrast(
+                _number(query, "channel"),
+                _numbers(query, "planes"),
+                None if not part else (part[0], part[1], part[2], part[3]),
+            )
+        return json_answer({"start": window.start, "end": window.end})
+
+    def _values(self, request: Request) -> Answer:
+        query = request.query
+        picture = self._picture(query)
+        place = _number(query, "y"), _number(query, "x")
+        with self._turns:
+            if request.is_gone(0):
+                return _TOO_LATE
+            values = picture.values(*place, _numbers(query, "channels"), _numbers(query, "planes"))
+        told: dict[str, Any] = {"values": [_plain(value) for value in values]}
+        if picture.view.is_label:
+            told["properties"] = [picture.view.display.properties.get(value) for value in values]
+        return json_answer(told)
+
+    def _still(self, _: Request) -> Answer:
+        """Return what a browser shows that cannot draw."""
+        with self._turns:
+            return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
+
+    def _picture(self, query: dict[str, str]) -> Picture:
+        path = query.get("path", "")
+        with self._opening:
+            return self.pictures.plate(path) if query.get("plate") else self.pictures.image(path)
+
+
+def _page_file(name: str) -> Answer:
+    name = name or "index.html"
+    folder = resources.files(__package__) / "page"
+    names = {item.name for item in folder.iterdir()}
+    kind = _TYPES.get(name[name.rfind(".") :])
+    if name not in names or kind is None:
+        return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
+    return Answer(HTTPStatus.OK, (folder / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as JSON has it: large integers and what is no finite number as text."""
+    if isinstance(value, int) and abs(value) < 1 << 53:
+        return value
+    return value if isinstance(value, float) and abs(value) < float("inf") else str(value)
+
+
+def _number(query: dict[str, str], name: str) -> int:
+    text = query.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise UsageError(f"expected a number for {name}; got {text!r}")
+    return int(text)
+
+
+def _numbers(query: dict[str, str], name: str) -> list[int]:
+    parts = query.get(name, "").split(",")
+    return [] if parts == [""] else [_number({name: part}, name) for part in parts]

@@ -1,0 +1,312 @@
+"""What can be shown: an image, a label image, or the fields of a plate as one picture; cut into tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import zarr
+from numpy.typing import NDArray
+
+from ozx.desktop.viewer.chunk_cache import ChunkCache
+from ozx.desktop.viewer.samples import image_samples, label_samples
+from ozx.errors import FormatError, UsageError
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import Window
+from ozx.images.pictures.channels import percentile_window
+from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
+from ozx.store.image_view import GroupNodes, ImageView, view_image
+from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
+
+__all__ = ["TILE", "Part", "Picture", "PictureLevel", "Pictures"]
+
+#: Width and height of a tile in pixels.
+TILE = 512
+# Of a picture whose lowest resolution is larger than this, still lower ones are made by leaving pixels out.
+_LARGEST_OVERVIEW = 2048
+_KEPT_CHUNKS = 256 << 20
+_FIELD = Axis("field", None, None)
+# So many pixels along the longest side tell what nearly all pixels lie in.
+_TELLING = 256
+_MOST_TELLING = 1 << 24
+
+#: A part of a picture, in pixels of its full resolution: top, left, bottom and right, the last two not included.
+Part = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLevel:
+    """One resolution: every `step`-th pixel of an image's level. `factor` is how many pixels of the first, y and x."""
+
+    number: int
+    step: int
+    height: int
+    width: int
+    factor: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image, a label image, or a plate's images side by side.
+
+    Attributes
+    ----------
+    path
+        That of the image; of a plate, the part below each field: empty, or that of a label image.
+    view
+        The image; of a plate, its first one.
+    axes
+        One per dimension of what is sliced, a plate's ``field`` first.
+    sources
+        The levels, each sliced like an array.
+    notes
+        What is missing, one sentence each.
+    """
+
+    path: str
+    view: ImageView
+    axes: tuple[Axis, ...]
+    sources: tuple[LevelSlice | PlatePicture, ...]
+    notes: tuple[str, ...]
+    cache: ChunkCache
+
+    @cached_property
+    def dimensions(self) -> tuple[int, int]:
+        """Which dimensions go down and to the right."""
+        lead = len(self.axes) - len(self.view.axes)
+        y, x = plane_axes(self.view)
+        return y + lead, x + lead
+
+    @cached_property
+    def channel_dimension(self) -> int | None:
+        """Which dimension counts the channels, if one does."""
+        found = self.view.channel_axis
+        return None if found is None else found + len(self.axes) - len(self.view.axes)
+
+    @cached_property
+    def slider_dimensions(self) -> tuple[int, ...]:
+        """The other dimensions: one plane of each is shown at a time."""
+        taken = (*self.dimensions, self.channel_dimension)
+        return tuple(number for number in range(len(self.axes)) if number not in taken)
+
+    @cached_property
+    def levels(self) -> tuple[PictureLevel, ...]:
+        """The resolutions, full one first."""
+        down, right = self.dimensions
+        full_height, full_width = (self.sources[0].shape[dimension] for dimension in (down, right))
+        found = []
+        for number, source in enumerate(self.sources):
+            height, width = source.shape[down], source.shape[right]
+            factor = _factor(full_height, height), _factor(full_width, width)
+            found.append(PictureLevel(number, 1, height, width, factor))
+        down_and_right = self.sources[-1].shape[down], self.sources[-1].shape[right]
+        while max(found[-1].height, found[-1].width) > _LARGEST_OVERVIEW:
+            last = found[-1]
+            step, factor = last.step * 2, (last.factor[0] * 2, last.factor[1] * 2)
+            height, width = (-(-length // step) for length in down_and_right)
+            found.append(PictureLevel(last.number, step, height, width, factor))
+        return tuple(found)
+
+    def tile(self, level: int, row: int, column: int, channel: int, planes: Sequence[int]) -> NDArray[Any]:
+        """Return the samples of one tile, rows from the top; smaller than others at the right and lower edges.
+
+        Parameters
+        ----------
+        level
+            Index into `levels`.
+        row, column
+            Which tile of that level.
+        channel
+            Which channel; 0 where no dimension counts them.
+        planes
+            Which plane of each of `slider_dimensions`, as the full resolution counts them.
+
+        Raises
+        ------
+        UsageError
+            There is no such tile.
+        FormatError, UnsupportedError
+            Chunks do not decode, or are no numbers.
+        """
+        if not 0 <= level < len(self.levels):
+            raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
+        wanted = self.levels[level]
+        rows, columns = _span(row, wanted.height, wanted.step), _span(column, wanted.width, wanted.step)
+        pixels = self._plane(wanted.number, rows, columns, channel, planes)
+        return label_samples(pixels) if self.view.is_label else image_samples(pixels)
+
+    def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
+        """Return what one pixel of the full resolution is in each of `channels`, as Python's numbers.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
+        height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
+        if not (0 <= row < height and 0 <= column < width):
+            raise UsageError(f"expected a pixel of {height} × {width}; got {row}, {column}")
+        place = range(row, row + 1), range(column, column + 1)
+        return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
+
+    def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
+        """Return a window that nearly all pixels of a channel lie in: all of the picture, or those in a part of it.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
+        full = self.levels[0]
+        top, left, bottom, right = part or (0, 0, full.height, full.width)
+        if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
+            raise UsageError(f"expected a part of {full.height} × {full.width} pixels; got {part}")
+        shares = [
+            (
+                _share(top, bottom, level.factor[0], level.height),
+                _share(left, right, level.factor[1], level.width),
+            )
+            for level in self.levels
+        ]
+        number = choose_level([(len(rows), len(columns)) for rows, columns in shares], (0, 1), _TELLING)
+        while number < len(shares) - 1 and len(shares[number][0]) * len(shares[number][1]) > _MOST_TELLING:
+            number += 1
+        rows, columns = (_stretch(share, self.levels[number].step) for share in shares[number])
+        return percentile_window(self._plane(self.levels[number].number, rows, columns, channel, planes))
+
+    def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
+        source, full = self.sources[number], self.sources[0].shape
+        down, right = self.dimensions
+        index = [range(1)] * len(self.axes)
+        index[down], index[right] = (
+            range(part.start, min(part.stop, source.shape[dimension]), part.step)
+            for part, dimension in ((rows, down), (columns, right))
+        )
+        if len(planes) != len(self.slider_dimensions):
+            raise UsageError(f"expected {len(self.slider_dimensions)} planes; got {len(planes)}")
+        for dimension, plane in zip(self.slider_dimensions, planes, strict=True):
+            _check_within("a plane", plane, full[dimension])
+            # Levels may have fewer planes than the full resolution.
+            index[dimension] = _single(scale_index(plane, full[dimension], source.shape[dimension]))
+        if self.channel_dimension is not None:
+            _check_within("a channel", channel, source.shape[self.channel_dimension])
+            index[self.channel_dimension] = _single(channel)
+        block = self._read(source, index)
+        order = [down, right, *(number for number in range(len(index)) if number not in (down, right))]
+        return block.transpose(order).reshape(len(index[down]), len(index[right]))
+
+    def _read(self, source: LevelSlice | PlatePicture, index: list[range]) -> NDArray[Any]:
+        if isinstance(source, LevelSlice):
+            return self.cache.read(source, index)
+        return source[tuple(slice(part.start, part.stop, part.step) for part in index)]
+
+
+class Pictures:
+    """The pictures of one file, each opened when it is first asked for.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> picture = Pictures(ozx.open("cells.ozx")).image("")
+    >>> [(level.height, level.width) for level in picture.levels], picture.tile(2, 0, 0, 0, []).shape
+    ([(256, 256), (128, 128), (64, 64)], (64, 64))
+    """
+
+    def __init__(self, group: zarr.Group) -> None:
+        self.group = group
+        self.cache = ChunkCache(_KEPT_CHUNKS)
+        self._opened: dict[tuple[str, bool], Picture] = {}
+
+    @cached_property
+    def fields(self) -> PlateFields | None:
+        """The fields of the plate, where the file is one."""
+        ome = GroupNodes(self.group)[""].ome
+        return None if ome is None or ome.plate is None else find_plate(self.group, ome.plate)
+
+    def image(self, path: str) -> Picture:
+        """Return the image or label image at `path`; `FormatError` where there is none that can be shown."""
+        return self._kept(path, is_plate=False)
+
+    def plate(self, part: str = "") -> Picture:
+        """Return all fields side by side, or the label image `part` of each of them."""
+        return self._kept(part, is_plate=True)
+
+    def _kept(self, path: str, *, is_plate: bool) -> Picture:
+        key = (path, is_plate)
+        if key not in self._opened:
+            self._opened[key] = self._open_plate(path) if is_plate else self._open_image(path)
+        return self._opened[key]
+
+    def _open_image(self, path: str) -> Picture:
+        view = view_image(self.group, path)
+        sources = tuple(LevelSlice(level.array, level.path) for level in view.levels)
+        return self._checked(Picture(path, view, view.axes, sources, view.notes, self.cache))
+
+    def _open_plate(self, part: str) -> Picture:
+        fields = self.fields
+        if fields is None:
+            raise UsageError("expected a plate; this file is none", hint="ozx info says what it is.")
+        if part:
+            fields = next((labels for labels in fields.labels() if labels.part == part), None)
+            if fields is None:
+                raise UsageError(f"the fields of the plate have no label image {part!r}")
+        view, several = fields.first, fields.count > 1
+        sources = tuple(PlatePicture(fields, number) for number in range(len(view.levels)))
+        axes = (_FIELD, *view.axes) if several else view.axes
+        return self._checked(Picture(part, view, axes, sources, fields.notes, self.cache))
+
+    def _checked(self, picture: Picture) -> Picture:
+        plane_axes(picture.view)
+        for level, source in zip(picture.view.levels, picture.sources, strict=True):
+            if 0 in source.shape:
+                raise FormatError(f"{level.path}: expected pixels, found the shape {source.shape}")
+        return picture
+
+
+def _factor(full: int, length: int) -> float:
+    """Return how many pixels became one: a whole number where one explains both lengths.
+
+    Examples
+    --------
+    >>> _factor(101, 51), _factor(100, 30)
+    (2.0, 3.3333333333333335)
+    """
+    factor = round(full / length)
+    return float(factor) if length in (full // factor, -(-full // factor)) else full / length
+
+
+def _span(number: int, length: int, step: int) -> range:
+    """Return which pixels of a source the tile `number` takes, of a level that is `length` pixels long."""
+    first = number * TILE
+    if not 0 <= first < length:
+        raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
+    return _stretch(range(first, min(first + TILE, length)), step)
+
+
+def _share(first: int, stop: int, factor: float, length: int) -> range:
+    """Return which pixels of a level that is `length` pixels long show those of the full resolution; at least one.
+
+    Examples
+    --------
+    >>> _share(10, 20, 4.0, 100), _share(399, 400, 4.0, 99)
+    (range(2, 5), range(98, 99))
+    """
+    start = min(int(first / factor), length - 1)
+    return range(start, max(start + 1, min(math.ceil(stop / factor), length)))
+
+
+def _stretch(pixels: range, step: int) -> range:
+    """Return which pixels of a source those are, where only every `step`-th is taken."""
+    return range(pixels.start * step, pixels.stop * step, step)
+
+
+def _single(number: int) -> range:
+    return range(number, number + 1)
+
+
+def _check_within(what: str, number: int, count: int) -> None:
+    if not 0 <= number < count:
+        raise UsageError(f"expected {what} from 0 to {count - 1}; got {number}")

@@ -1,0 +1,89 @@
+"""Whether anybody looks at the page: each open page holds a connection, which ends with it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+
+from ozx.desktop.viewer.loopback import Answer, Request
+
+__all__ = ["Presence"]
+
+# Windows hands an interrupt over only between two waits.
+_SLICE = 0.5
+# A connection on which nothing is ever said may be taken for a dead one.
+_PING = 15.0
+
+
+class Presence:
+    """Counts the pages that are open.
+
+    Examples
+    --------
+    >>> presence = Presence()
+    >>> with presence.page():
+    ...     presence.count
+    1
+    >>> presence.wait_until_gone(grace=0, patience=0)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._came = False
+        #: How many pages are open.
+        self.count = 0
+
+    @contextmanager
+    def page(self) -> Iterator[None]:
+        """Count one page until the end of the ``with`` block."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def answer(self, request: Request) -> Answer:
+        """Return the answer that a page holds: server-sent events without any event."""
+        return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
+
+    def wait_until_gone(self, *, grace: float, patience: float) -> bool:
+        """Wait until there was a page and none is left; False when nobody came within `patience` seconds.
+
+        A page that is loaded anew is away for a moment: `grace` seconds are left for it to come back.
+        """
+        if not self._wait_for(lambda: self._came, patience):
+            return False
+        while True:
+            self._wait_for(lambda: self.count == 0, None)
+            if not self._wait_for(lambda: self.count > 0, grace):
+                return True
+
+    def wait_for_ever(self) -> None:
+        """Wait until an interrupt."""
+        self._wait_for(lambda: False, None)
+
+    def _hold(self, request: Request) -> Iterator[bytes]:
+        with self.page():
+            yield b": here\n\n"
+            while not request.is_gone(_PING):
+                yield b": still here\n\n"
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self.count += change
+            self._came = True
+            self._changed.notify_all()
+
+    def _wait_for(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        end = None if seconds is None else time.monotonic() + seconds
+        with self._changed:
+            while not condition():
+                left = _SLICE if end is None else min(_SLICE, end - time.monotonic())
+                if left <= 0:
+                    return False
+                self._changed.wait(left)
+        return True

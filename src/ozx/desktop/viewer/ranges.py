@@ -1,0 +1,108 @@
+"""Values by HTTP, whole or by ranges: those of anything that is read by offset, and those of a zarr store.
+
+RFC 9110, 14.2: a range that makes no sense is ignored, one that lies beyond the end is answered with 416.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+
+import zarr
+from zarr.abc.store import RangeByteRequest
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+
+from ozx.archive.names import name_fault
+from ozx.desktop.viewer.loopback import Answer, Request, refusal
+
+__all__ = ["StoreValues", "answer_range", "value_type"]
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+
+
+class StoreValues:
+    """The values below a zarr group, by keys that are relative to it.
+
+    Parameters
+    ----------
+    group
+        Where the keys begin.
+    etag
+        What changes when the values do.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> values = StoreValues(ozx.open("cells.ozx"), '"1"')
+    >>> values.answer("0/zarr.json", Request("GET", "", headers={"range": "bytes=0-0"})).status.value
+    206
+    """
+
+    def __init__(self, group: zarr.Group, etag: str) -> None:
+        self._store = group.store
+        self._prefix = f"{group.path}/" if group.path else ""
+        self._etag = etag
+
+    def answer(self, key: str, request: Request) -> Answer:
+        """Return the value of `key`, or the range of it that is asked for; 404 where there is none."""
+        where = f"{self._prefix}{key}"
+        # What no entry may be called leads out of a directory.
+        if name_fault(key) or not sync(self._store.exists(where)):
+            return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
+        size = sync(self._store.getsize(where))
+
+        def iter_value(offset: int, length: int) -> Iterator[bytes]:
+            wanted = None if (offset, length) == (0, size) else RangeByteRequest(offset, offset + length)
+            value = sync(self._store.get(where, default_buffer_prototype(), wanted))
+            yield b"" if value is None else value.to_bytes()
+
+        return answer_range(request, self._etag, size, iter_value, value_type(key))
+
+
+def answer_range(
+    request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
+) -> Answer:
+    """Return `size` bytes, or the range of them that is asked for.
+
+    Parameters
+    ----------
+    request
+        Whose headers say which range is wanted, and what the client has already.
+    etag
+        What changes when the bytes do.
+    size
+        How many bytes there are.
+    iterate
+        Given an offset and a length, yields these bytes in blocks.
+    content_type
+        That of all of them.
+    """
+    headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == etag:
+        return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
+    found = None
+    if request.headers.get("if-range", etag) == etag:
+        found = _RANGE.fullmatch(request.headers.get("range", ""))
+    if found is None or found[0] == "bytes=-" or (found[1] and found[2] and int(found[2]) < int(found[1])):
+        return Answer(HTTPStatus.OK, iterate(0, size), content_type, headers, size)
+    start = int(found[1]) if found[1] else max(0, size - int(found[2]))
+    stop = min(size, int(found[2]) + 1) if found[1] and found[2] else size
+    if start >= stop:
+        headers["Content-Range"] = f"bytes */{size}"
+        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers=headers)
+    headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+    return Answer(HTTPStatus.PARTIAL_CONTENT, iterate(start, stop - start), content_type, headers, stop - start)
+
+
+def value_type(key: str) -> str:
+    """Return the media type of a value.
+
+    Examples
+    --------
+    >>> value_type("0/zarr.json"), value_type("0/c/0/0")
+    ('application/json', 'application/octet-stream')
+    """
+    is_json = key.endswith((".json", ".zattrs", ".zarray", ".zgroup"))
+    return "application/json" if is_json else "application/octet-stream"

@@ -1,0 +1,74 @@
+"""Pixels as the page's graphics card takes them: at most 32 bits, little-endian.
+
+WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are told for the
+pixel under the cursor, where they are asked for one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+
+__all__ = ["image_samples", "label_samples", "sample_type"]
+
+_PLAIN = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
+_LAST = (1 << 32) - 1
+
+
+def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
+    """Return the type that pixels of type `dtype` are sent in.
+
+    Raises
+    ------
+    UnsupportedError
+        They are no numbers, or label values that are no integers (OME-Zarr 0.5, "labels": they MUST be).
+
+    Examples
+    --------
+    >>> [sample_type(np.dtype(name), is_label=False) for name in (">u2", "bool", "float64", "uint64")]
+    ['uint16', 'uint8', 'float32', 'float32']
+    >>> [sample_type(np.dtype(name), is_label=True) for name in ("int32", "uint64")]
+    ['uint32', 'uint32']
+    """
+    if is_label and dtype.kind in "biu":
+        return f"uint{8 * min(dtype.itemsize, 4)}"
+    if is_label or dtype.kind not in "biufc":
+        wanted = "label values that are integers" if is_label else "pixels that are numbers"
+        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="ozx info says what is in the file.")
+    if dtype.kind == "b":
+        return "uint8"
+    name = dtype.newbyteorder("=").name
+    return name if name in _PLAIN else "float32"
+
+
+def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return pixels in their sample type; of complex ones the magnitude.
+
+    Examples
+    --------
+    >>> image_samples(np.array([3 + 4j])).tolist(), image_samples(np.array([True])).tolist()
+    ([5.0], [1])
+    """
+    wanted = np.dtype(sample_type(pixels.dtype, is_label=False)).newbyteorder("<")
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.abs(pixels) if pixels.dtype.kind == "c" else pixels
+        return plain.astype(wanted, copy=False)
+
+
+def label_samples(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return label values as unsigned integers: 0 stays 0 and nothing else becomes it; negative ones wrap around.
+
+    Examples
+    --------
+    >>> label_samples(np.array([0, 7, 1 << 32])).tolist()
+    [0, 7, 1]
+    """
+    wanted = np.dtype(sample_type(pixels.dtype, is_label=True)).newbyteorder("<")
+    if pixels.dtype.itemsize <= 4:
+        return pixels.astype(wanted)
+    whole = pixels.astype(np.uint64)
+    return np.where(whole == 0, 0, (whole - np.uint64(1)) % np.uint64(_LAST) + np.uint64(1)).astype(wanted)

@@ -1,0 +1,131 @@
+"""Showing a file in a window until that is closed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
+from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
+from ozx.desktop.viewer.page_server import PageServer
+from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.windows import open_window
+from ozx.errors import OzxError, ResourceError
+from ozx.flow.location import Location, parse_location, printable_location
+from ozx.store.opening import opened_hierarchy
+
+__all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
+
+#: The pages that can show a file.
+VIEWERS = ("page", "neuroglancer")
+# Chromium takes some seconds where it has to be started, on a machine that is busy a minute.
+_PATIENCE = 120.0
+# A page that is loaded anew is away for a moment.
+_GRACE = 3.0
+
+
+class ServedPage(Protocol):
+    """What answers for a window."""
+
+    gate: Gate
+    presence: Presence
+
+    def check(self) -> None:
+        """Raise what there is to say of a file that cannot be shown."""
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request."""
+
+
+@contextmanager
+def page_serving(
+    path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
+) -> Iterator[tuple[LoopbackServer, ServedPage]]:
+    """Have a page that shows `path` served until the end of the ``with`` block.
+
+    Parameters
+    ----------
+    path
+        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
+    viewer
+        Which page: one of `VIEWERS`.
+    port
+        0: one that is free.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, UsageError, OSError
+        As `ozx.store.opening.opened_hierarchy`.
+    ResourceError
+        neuroglancer is not installed, or another program has the port.
+
+    Examples
+    --------
+    >>> from urllib.request import urlopen
+    >>> with page_serving("cells.ozx") as (server, page):
+    ...     urlopen(server.origin + page.gate.page_path).status
+    200
+    """
+    client = find_client() if viewer == "neuroglancer" else None
+    identity = _identity(parse_location(path))
+    with opened_hierarchy(path) as group:
+        page: ServedPage
+        if client is None:
+            page = PageServer(group, printable_location(path), identity)
+        else:
+            page = NeuroglancerServer(group, client, identity)
+        try:
+            page.check()
+        except OzxError as error:
+            raise error.at(printable_location(path)) from None
+        with serving(LoopbackServer(page.respond, port)) as server:
+            yield server, page
+
+
+def show_page(
+    path: str | os.PathLike[str],
+    *,
+    viewer: str = "page",
+    port: int = 0,
+    browser: Callable[[str], bool] | None = open_window,
+    tell: Callable[[str], None],
+) -> None:
+    """Show `path` in a window, and return when that is closed.
+
+    Parameters
+    ----------
+    path, viewer, port
+        As in `page_serving`.
+    browser
+        Opens a window at a URL, and says whether it could. Where it is None, or could not, the page is served until
+        an interrupt.
+    tell
+        Is told the page's URL where somebody else has to open it.
+
+    Raises
+    ------
+    ResourceError
+        A window was asked for, and none came.
+    """
+    with page_serving(path, viewer=viewer, port=port) as (server, page):
+        if browser is None or not browser(server.origin + page.gate.start_path):
+            tell(server.origin + page.gate.page_path)
+            page.presence.wait_for_ever()
+        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE):
+            raise ResourceError(
+                f"expected the browser to show the page within {_PATIENCE:.0f} seconds; it did not",
+                path=printable_location(path),
+                hint="ozx view --no-browser prints its address, to be opened by hand.",
+            )
+
+
+def _identity(location: Location) -> str:
+    """Return what changes with the file; of a remote one or a directory, with every run."""
+    if location.is_remote or os.path.isdir(location.path):
+        return secrets.token_hex(8)
+    status = os.stat(location.path)
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"

@@ -1,0 +1,81 @@
+"""Finding a browser, and having it open a window: one without bars and tabs where that can be had."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
+
+__all__ = ["app_command", "open_window"]
+
+_COMMANDS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    *("microsoft-edge", "microsoft-edge-stable", "brave-browser", "vivaldi-stable"),
+)
+_MAC = tuple(
+    f"/Applications/{name}.app/Contents/MacOS/{name}"
+    for name in ("Google Chrome", "Chromium", "Microsoft Edge", "Brave Browser", "Vivaldi")
+)
+_WINDOWS = (
+    r"Google\Chrome\Application\chrome.exe",
+    r"Microsoft\Edge\Application\msedge.exe",
+    r"Chromium\Application\chrome.exe",
+    r"BraveSoftware\Brave-Browser\Application\brave.exe",
+)
+_WINDOWS_ROOTS = ("LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)")
+
+
+def app_command(
+    url: str,
+    *,
+    platform: str = sys.platform,
+    environment: Mapping[str, str] = os.environ,
+    which: Callable[[str], str | None] = shutil.which,
+    is_file: Callable[[str], bool] = os.path.isfile,
+) -> list[str] | None:
+    """Return the command that opens `url` as a window of its own; None without a browser of Chromium's family.
+
+    Who names a browser in ``BROWSER`` gets that one.
+
+    Examples
+    --------
+    >>> installed = {"chromium": "/usr/bin/chromium"}
+    >>> app_command("http://127.0.0.1:1/", platform="linux", environment={}, which=installed.get)
+    ['/usr/bin/chromium', '--app=http://127.0.0.1:1/']
+    """
+    if environment.get("BROWSER"):
+        return None
+    if platform == "win32":
+        roots = [environment[name] for name in _WINDOWS_ROOTS if environment.get(name)]
+        found = next((path for root in roots for end in _WINDOWS if is_file(path := rf"{root}\{end}")), None)
+    elif platform == "darwin":
+        found = next(filter(is_file, _MAC), None)
+    else:
+        found = next(filter(None, map(which, _COMMANDS)), None)
+    return None if found is None else [found, f"--app={url}"]
+
+
+def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
+    """Have a browser show `url`; False where there is none, or no screen to show it on."""
+    has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    if platform not in ("win32", "darwin") and not has_screen:
+        return False
+    command = app_command(url, platform=platform, environment=environment)
+    if command is not None:
+        try:
+            # Not ours to end: where the browser runs already, it takes the window over and this process ends at once.
+            subprocess.Popen(  # noqa: S603 (a browser's path, and a URL of our own)
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError:
+            pass  # the default browser, then
+        else:
+            return True
+    return webbrowser.open(url)

@@ -1,0 +1,240 @@
+"""What a hierarchy, or one of its nodes, has to be written as OME-TIFF: its images, its plate, its OME-XML."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import zarr
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.browsing import similar_nodes
+from ozx.hierarchy.json_values import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.level_choice import LevelChoice
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome import Plate
+from ozx.images.description import PlateDescription, WellDescription
+from ozx.images.ome_tiff.exported_image import ExportedImage, take_image
+from ozx.images.ome_xml.composing import make_ome
+from ozx.images.ome_xml.parsing import OmeXml
+from ozx.images.ome_xml.updating import KeptXml, read_kept_xml
+from ozx.images.ome_xml.xml_writing import render_xml
+from ozx.store.image_view import GroupNodes, list_images, view_image
+
+__all__ = ["METADATA_KEY", "ExportedHierarchy", "take_hierarchy"]
+
+#: OME-Zarr 0.5, "bioformats2raw.layout": where the OME-XML stands that images came with.
+METADATA_KEY = "OME/METADATA.ome.xml"
+
+
+@dataclass(frozen=True)
+class ExportedHierarchy:
+    """The images of an OME-TIFF file in the order of their pages, its OME-XML, and what changes, as sentences.
+
+    `kept` says whether the OME-XML is the one that the images came with, brought up to date.
+    """
+
+    images: tuple[ExportedImage, ...]
+    ome_xml: str
+    kept: bool
+    notes: tuple[str, ...] = ()
+
+
+def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
+    """Return what a group leads to as OME-TIFF can have it; no pixel is read.
+
+    Parameters
+    ----------
+    group
+        A group of a hierarchy, whose root is that of its store.
+    node
+        Path of an image, label image, plate, well or series below it.
+    choice
+        Which levels of each image.
+
+    Raises
+    ------
+    UsageError
+        There is no such node.
+    UnsupportedError
+        There is no image, or one that OME-TIFF cannot have.
+    FormatError
+        Metadata is broken.
+    """
+    start = _find_group(group, node)
+    nodes, notes = GroupNodes(start), list[str]()
+    images = list(_take_images(start, nodes, choice, notes))
+    if not images:
+        ome = nodes[""].ome
+        found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without any"
+        raise UnsupportedError(f"expected images; found {found}", hint="ozx info says what is in it.")
+    plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
+    kept = _read_kept(start, notes)
+    numbers = None if kept is None else _match(start, kept.document, images)
+    if kept is not None and numbers is not None:
+        order = sorted(range(len(images)), key=numbers.__getitem__)
+        images = [images[place] for place in order]
+        places = {old: new for new, old in enumerate(order)}
+        plate = None if plate is None else plate.renumbered(places)
+        root, more = kept.update(images, sorted(numbers), plate)
+        return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
+    if kept is not None:
+        notes.append(f"{METADATA_KEY} is left out: it does not tell which of its images these are")
+    root = make_ome(images, plate)
+    return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
+
+
+def _find_group(group: zarr.Group, node: str) -> zarr.Group:
+    nodes = GroupNodes(group)
+    path = join_path("", node)
+    found = nodes.find(path)
+    if isinstance(found, zarr.Array):
+        raise UsageError(
+            f"expected an image; {path} is an array", hint="Name the group it is a level of; --levels chooses levels."
+        )
+    if found is None:
+        raise UsageError(f"it has no node {path!r}", hint=similar_nodes(path, nodes))
+    return found
+
+
+def _take_images(
+    start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str]
+) -> Iterator[ExportedImage]:
+    labels: list[str] = []
+    for path in list_images(start):
+        full = join_path(start.path, path)
+        found = nodes.find(path)
+        if not isinstance(found, zarr.Group):
+            notes.append(f"{full}: an image is listed here, but there is nothing")
+            continue
+        view = view_image(start, path)
+        labels += [join_path(start.path, label) for label in view.labels]
+        ome = nodes[path].ome
+        if ome is not None and len(ome.multiscales) > 1:
+            notes.append(f"{full or 'the root'}: of {len(ome.multiscales)} images in one group the first is taken")
+        image = take_image(view, full, choice, _emissions(found))
+        notes += image.notes
+        yield image
+    if labels:
+        more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
+        notes.append(f"labels are left out, {labels[0]}{more}: --path {labels[0]} writes one by itself")
+
+
+def _emissions(group: zarr.Group) -> dict[int, float]:
+    """Return the wavelengths of channels by number: OMERO's own JSON has them, and so have files made by ozx."""
+    attributes = dict(group.attrs)
+    ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
+    channels = as_list(as_object(ome.get("omero")).get("channels"))
+    found = {number: as_numbers([as_object(item).get("emissionWave")]) for number, item in enumerate(channels)}
+    return {number: value[0] for number, value in found.items() if value is not None and value[0] > 0}
+
+
+def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
+    """Return the plate at the start; fields are places in `images`, of whose paths the first `skip` characters go."""
+    ome = nodes[""].ome
+    if ome is None or ome.plate is None:
+        return None
+    numbers = {path[skip:]: number for number, path in enumerate(images)}
+    acquisitions = _acquisitions(start)
+    by_id = {number: place for place, (number, _) in enumerate(acquisitions)}
+    wells = []
+    for path in (join_path("", well) for well in ome.plate.wells):
+        place = _place_of(ome.plate, path)
+        well = nodes.find(path)
+        if place is None or not isinstance(well, zarr.Group):
+            continue
+        fields = [
+            (numbers[field], by_id.get(item.get("acquisition")))
+            for item in _fields(well)
+            if (field := join_path(path, item.get("path") or "")) in numbers
+        ]
+        if fields:
+            found, recorded = zip(*fields, strict=True)
+            wells.append(WellDescription(*place, found, recorded))
+    times = tuple(time for _, time in acquisitions)
+    return PlateDescription(ome.plate.name, ome.plate.rows, ome.plate.columns, tuple(wells), times)
+
+
+def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
+    # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
+    row, _, column = path.partition("/")
+    if row not in plate.rows or column not in plate.columns:
+        return None
+    return plate.rows.index(row), plate.columns.index(column)
+
+
+def _fields(well: zarr.Group) -> list[dict[str, Any]]:
+    attributes = dict(well.attrs)
+    ome = as_object(attributes.get("ome")) if well.metadata.zarr_format == 3 else attributes
+    return [as_object(item) for item in as_list(as_object(ome.get("well")).get("images"))]
+
+
+def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
+    """Return the ids of a plate's acquisitions, with their names and times."""
+    attributes = dict(group.attrs)
+    ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
+    items = [as_object(item) for item in as_list(as_object(ome.get("plate")).get("acquisitions"))]
+
+    def time(item: Mapping[str, Any], key: str) -> int | None:
+        value = item.get(key)
+        return value if type(value) is int else None
+
+    return [
+        (item.get("id"), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime"))) for item in items
+    ]
+
+
+def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
+    found = sync(start.store.get(METADATA_KEY, default_buffer_prototype()))
+    if found is None:
+        return None
+    try:
+        return read_kept_xml(found.to_bytes())
+    except FormatError as error:
+        notes.append(f"{METADATA_KEY} is left out: {error.message}")
+        return None
+
+
+def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
+    """Return which image of the OME-XML each one is; None where that cannot be told."""
+    described = [number for number, image in enumerate(document.images) if image.has_planes]
+    if not start.path:
+        root: zarr.Group | None = start
+    else:
+        root = None
+        with contextlib.suppress(FileNotFoundError, KeyError):
+            root = zarr.open_group(start.store, mode="r", path="", zarr_format=start.metadata.zarr_format)
+    listed = [] if root is None else list_images(root)
+    places = {path: number for number, path in enumerate(listed)}
+    if len(document.images) in (len(listed), len(described)):
+        described = list(range(len(document.images)))
+    by_place = _wells_of(GroupNodes(root), root, listed, document) if root is not None and document.plate else None
+    if by_place is None and len(described) == len(listed):
+        by_place = dict(enumerate(described))
+    if by_place is not None:
+        numbers = [by_place.get(places.get(image.path, -1)) for image in images]
+    else:
+        names = [image.description.name for image in document.images]
+        numbers = [
+            names.index(name) if (name := image.description.name) is not None and names.count(name) == 1 else None
+            for image in images
+        ]
+    known = [number for number in numbers if number is not None]
+    return known if len(set(known)) == len(images) else None
+
+
+def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
+    """Return the images of the OME-XML by the place of a field in the list of all, as wells have them."""
+    plate = _take_plate(nodes, root, listed, 0)
+    if plate is None or document.plate is None:
+        return None
+    there = {(well.row, well.column): well.fields for well in document.plate.wells}
+    return {
+        field: number
+        for well in plate.wells
+        for field, number in zip(well.fields, there.get((well.row, well.column), ()), strict=False)
+    }

@@ -1,0 +1,187 @@
+"""An OME-TIFF file: its directories first, by tifffile; then its tiles, in the order in which they come.
+
+A TIFF file says of each tile where it is. So tifffile writes all directories for tiles that are empty yet, the tiles
+follow as they are read from the source, and the tables of their places are filled in at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from tifffile import TiffFile, TiffPage, TiffWriter
+
+from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
+from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
+from ozx.images.ome_tiff.tile_encoding import TileEncoding
+from ozx.images.ome_xml.units import in_micrometers
+
+__all__ = ["OmeTiff", "TileTable", "choose_tile", "needs_big"]
+
+_LARGEST_CLASSIC = (1 << 32) - (1 << 20)
+_DIRECTORY = 512  # what one needs, without its tables
+_TILE = 512
+_COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
+_NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
+_REDUCED = 1  # TIFF 6.0, "NewSubfileType": a reduced-resolution version of another image
+_CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
+
+
+@dataclass
+class TileTable:
+    """Where the tiles of one level are in the file, as far as they are: one row per plane of the level."""
+
+    offsets: NDArray[np.uint64]
+    counts: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, mosaic: Mosaic) -> TileTable:
+        """Return an empty table."""
+        shape = (mosaic.plane_count, mosaic.tiles_per_plane)
+        return cls(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
+
+
+def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
+    """Return height and width of the tiles of an image: those asked for, else 512, or a chunk's where that fits worse.
+
+    No tile is larger than its image, but for what makes its sides multiples of 16 (TIFF 6.0, "TileWidth").
+    """
+    sides = []
+    for length, chunk in zip(image.shape[3:], image.levels[0].grain[3:], strict=True):
+        is_odd = chunk % _TILE and _TILE % chunk
+        side = asked or (chunk if is_odd and chunk % 16 == 0 and 128 <= chunk <= 1024 else _TILE)
+        sides.append(min(side, -(-length // 16) * 16))
+    return sides[0], sides[1]
+
+
+class OmeTiff:
+    """An OME-TIFF file in the making: `add` for each image in its order, then `finish_directories`, tiles, `close`.
+
+    Parameters
+    ----------
+    file
+        Where it is written, open for reading and writing and empty.
+    is_big
+        Whether it is a BigTIFF file, which may be larger than 4 GiB.
+    """
+
+    def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
+        self._file = file
+        self._writer = TiffWriter(file, bigtiff=is_big, byteorder="<", ome=False)
+        self._images: list[tuple[ExportedImage, list[TileTable], bool]] = []
+        self._end = 0
+
+    def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
+        """Write the directories of an image, and return the tables of its levels, to be filled by `append`.
+
+        Parameters
+        ----------
+        image
+            The image.
+        encoding
+            How its tiles are compressed.
+        description
+            The OME-XML, with the first image.
+        """
+        tables = []
+        options: dict[str, Any] = {
+            "dtype": image.dtype.newbyteorder("<"),
+            "tile": encoding.tile,
+            # Of tiles that are not compressed tifffile wants to write the pixels itself: `_places` mends the tag.
+            "compression": "zlib" if encoding.compression == "none" else encoding.compression,
+            "predictor": 2 if encoding.has_predictor(image.dtype) else None,
+            "photometric": "minisblack",
+            "metadata": None,
+            "software": False,
+            "contiguous": False,
+        }
+        for number, level in enumerate(image.levels):
+            mosaic = Mosaic(level.shape, encoding.tile)
+            tables.append(TileTable.of(mosaic))
+            empty = (b"" for _ in range(image.page_count * mosaic.tiles_per_plane))
+            shape = (image.page_count, *level.shape[3:])
+            if number:
+                self._writer.write(empty, shape=shape, subfiletype=_REDUCED, **options)
+            else:
+                self._writer.write(
+                    empty,
+                    shape=shape,
+                    subifds=len(image.levels) - 1,
+                    description=None if description is None else description.encode(),
+                    **_resolution(image),
+                    **options,
+                )
+        self._images.append((image, tables, encoding.compression == "none"))
+        return tables
+
+    def finish_directories(self) -> None:
+        """Say that all images were added: tiles follow."""
+        self._writer.close()
+        self._end = -(-self._file.seek(0, 2) // 16) * 16
+
+    def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes]]) -> None:
+        """Write tiles of one level behind all others."""
+        self._file.seek(self._end)
+        self._file.write(b"".join(data for _, data in tiles))
+        for place, data in tiles:
+            table.offsets[place], table.counts[place] = self._end, len(data)
+            self._end += len(data)
+
+    def close(self) -> None:
+        """Fill in where the tiles are; `file` stays open."""
+        self._file.seek(0)
+        # Read before anything is written: tifffile and this class share the position in the file.
+        with TiffFile(self._file) as tiff:
+            places = list(self._places(tiff))
+        for offset, values in places:
+            self._file.seek(offset)
+            self._file.write(values.tobytes())
+        self._file.flush()
+
+    def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield what belongs where in the directories."""
+        pages = iter(tiff.pages)
+        for image, tables, is_raw in self._images:
+            for plane in np.ndindex(image.shape[:3]):
+                page = next(pages)
+                found = [page, *(page.pages or ())]
+                for level, table, one in zip(image.levels, tables, found, strict=True):
+                    row = _plane_of(level, plane, image.shape[2])
+                    yield _table_place(one, _OFFSETS, table.offsets[row])
+                    yield _table_place(one, _COUNTS, table.counts[row])
+                    if is_raw:
+                        yield _table_place(one, _COMPRESSION, np.ones(1, np.uint64))
+
+
+def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
+    """Tell whether images, and `beside` more bytes, may need more than the 4 GiB of a classic TIFF file."""
+    size = beside
+    for image, encoding in zip(images, encodings, strict=True):
+        for level in image.levels:
+            mosaic = Mosaic(level.shape, encoding.tile)
+            size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
+            size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
+    return size > _LARGEST_CLASSIC
+
+
+def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
+    """Return the plane of a level that is shown for one at full resolution, of `depth` in z: levels may have fewer."""
+    t, c, z = plane
+    _, channels, planes = level.shape[:3]
+    return (t * channels + c) * planes + z * planes // depth
+
+
+def _table_place(page: TiffPage, code: int, values: NDArray[np.uint64]) -> tuple[int, NDArray[Any]]:
+    tag = page.tags[code]
+    return tag.valueoffset, values.astype(_NUMBERS[int(tag.dtype)])
+
+
+def _resolution(image: ExportedImage) -> dict[str, Any]:
+    """Return the tags that readers look at who know no OME-XML."""
+    sizes = [in_micrometers(size) for axis in "xy" if (size := image.description.sizes.get(axis)) is not None]
+    if len(sizes) != 2 or None in sizes:
+        return {}
+    return {"resolution": tuple(10_000 / size for size in sizes if size), "resolutionunit": _CENTIMETER}

@@ -1,0 +1,230 @@
+"""What OME-XML says: names, sizes, channels, dates, plates, and in which files the planes are.
+
+Read is the schema 2016-06, and of older ones what has the same names. Nothing but the document's form is an error:
+an attribute that is missing or malformed is not known.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from ozx.images.description import (
+    ChannelDescription,
+    ImageDescription,
+    PixelSize,
+    PlateDescription,
+    WellDescription,
+    describe_samples,
+)
+from ozx.images.ome_xml.units import convert_length, convert_time
+from ozx.images.ome_xml.xml_reading import parse_xml
+
+__all__ = ["OmeImage", "OmeXml", "parse_ome_xml"]
+
+_MANY = 10_000  # rows, columns, samples: beyond it a number is a mistake
+_PICTURE = (3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class OmeImage:
+    """One ``Image``: its id, what is said of it, and whether its planes are in a TIFF file."""
+
+    id: str
+    description: ImageDescription
+    has_planes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OmeXml:
+    """An OME-XML document.
+
+    Attributes
+    ----------
+    images
+        Its images, in their order.
+    plate
+        Its first plate; the fields of its wells are numbers of `images`.
+    plate_count
+        How many plates there are.
+    files
+        The names of the files that have planes, each once; as they are written, and so with a folder perhaps.
+    master
+        The name of the file that has the metadata, where this one has not (``BinaryOnly``).
+    """
+
+    images: tuple[OmeImage, ...] = ()
+    plate: PlateDescription | None = None
+    plate_count: int = 0
+    files: tuple[str, ...] = ()
+    master: str | None = None
+
+
+def parse_ome_xml(text: str | bytes) -> OmeXml:
+    """Return what an OME-XML document says.
+
+    Raises
+    ------
+    FormatError
+        It is no well-formed XML, or has a document type.
+
+    Examples
+    --------
+    >>> document = parse_ome_xml('''<OME><Image ID="Image:0" Name="Cells"><Pixels SizeC="1" PhysicalSizeX="0.65">
+    ... <Channel Name="DAPI" Color="65535"/><TiffData/></Pixels></Image></OME>''')
+    >>> document.images[0].description.channels[0].color
+    '0000FF'
+    >>> document.images[0].description.sizes
+    {'x': PixelSize(value=0.65, unit='micrometer')}
+    """
+    root = parse_xml(text, "the OME-XML")
+    master = root.find("BinaryOnly")
+    images = tuple(_parse_image(element) for element in root.findall("Image"))
+    plates = root.findall("Plate")
+    files = {name: None for element in root.iter("UUID") if (name := element.get("FileName"))}
+    return OmeXml(
+        images=images,
+        plate=_parse_plate(plates[0], {image.id: number for number, image in enumerate(images)}) if plates else None,
+        plate_count=len(plates),
+        files=tuple(files),
+        master=None if master is None else master.get("MetadataFile"),
+    )
+
+
+def _parse_image(element: Element) -> OmeImage:
+    pixels = element.find("Pixels")
+    if pixels is None:
+        return OmeImage(element.get("ID", ""), ImageDescription(element.get("Name") or None), has_planes=False)
+    sizes: dict[str, PixelSize] = {}
+    increment = _number(pixels, "TimeIncrement")
+    if increment is not None:
+        sizes["t"] = convert_time(increment, pixels.get("TimeIncrementUnit", "s"))
+    for axis in ("z", "y", "x"):
+        value = _number(pixels, f"PhysicalSize{axis.upper()}")
+        if value is not None:
+            sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
+    channels: list[ChannelDescription] = []
+    for channel in pixels.findall("Channel"):
+        channels += _parse_channel(channel, pixels.get("Type", "").lower())
+    return OmeImage(
+        element.get("ID", ""),
+        ImageDescription(
+            name=element.get("Name") or None,
+            sizes=sizes,
+            channels=tuple(channels),
+            # Before 2013-10 it was called CreationDate.
+            acquired=element.findtext("AcquisitionDate") or element.findtext("CreationDate"),
+        ),
+        has_planes=pixels.find("TiffData") is not None,
+    )
+
+
+def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription]:
+    """Return a channel or, where it has samples, one for each of them."""
+    samples = _integer(element, "SamplesPerPixel") or 1
+    name = element.get("Name") or element.get("Fluor") or None
+    emission = _number(element, "EmissionWavelength")
+    if emission is not None:
+        size = convert_length(emission, element.get("EmissionWavelengthUnit", "nm"))
+        emission = _nanometers(size)
+    if samples in _PICTURE:
+        most = {"uint8": 255.0, "uint16": 65535.0}.get(pixel_type)
+        return list(describe_samples(samples, most))
+    described = ChannelDescription(name, _parse_color(element.get("Color")), emission)
+    return [described] * min(samples, _MANY)
+
+
+def _nanometers(size: PixelSize) -> float | None:
+    factors = {"nanometer": 1.0, "angstrom": 0.1, "picometer": 1e-3, "micrometer": 1e3, "millimeter": 1e6, "meter": 1e9}
+    factor = factors.get(size.unit or "")
+    return None if factor is None else size.value * factor
+
+
+def _parse_color(text: str | None) -> str | None:
+    """Return RRGGBB of a signed 32-bit integer that is RGBA (OME-XML 2016-06, "Color")."""
+    try:
+        value = int(text or "")
+    except ValueError:
+        return None
+    return f"{value >> 8 & 0xFFFFFF:06X}" if -(1 << 31) <= value < 1 << 32 else None
+
+
+def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription | None:
+    recordings = element.findall("PlateAcquisition")
+    # A sample says nothing of its recording: recordings say which samples are theirs.
+    recorded = {
+        reference.get("ID"): number
+        for number, recording in enumerate(recordings)
+        for reference in recording.findall("WellSampleRef")
+    }
+    wells = []
+    for well in element.findall("Well"):
+        row, column = _integer(well, "Row"), _integer(well, "Column")
+        fields, acquisitions = [], []
+        for sample in well.findall("WellSample"):
+            reference = sample.find("ImageRef")
+            number = None if reference is None else numbers.get(reference.get("ID", ""))
+            if number is not None:
+                fields.append(number)
+                acquisitions.append(recorded.get(sample.get("ID")))
+        if fields and row is not None and column is not None:
+            wells.append(WellDescription(row, column, tuple(fields), tuple(acquisitions)))
+    if not wells:
+        return None
+    rows = max([well.row + 1 for well in wells] + [_integer(element, "Rows") or 0])
+    columns = max([well.column + 1 for well in wells] + [_integer(element, "Columns") or 0])
+    return PlateDescription(
+        name=element.get("Name") or None,
+        rows=_names(rows, element.get("RowNamingConvention", "letter")),
+        columns=_names(columns, element.get("ColumnNamingConvention", "number")),
+        wells=tuple(wells),
+        acquisitions=tuple(
+            (item.get("Name"), _milliseconds(item.get("StartTime")), _milliseconds(item.get("EndTime")))
+            for item in recordings
+        ),
+    )
+
+
+def _names(count: int, convention: str) -> tuple[str, ...]:
+    """Return A, B, …, Z, AA, … or 1, 2, …."""
+    if convention != "letter":
+        return tuple(str(number + 1) for number in range(count))
+    names = []
+    for number in range(count):
+        name, rest = "", number + 1
+        while rest:
+            rest, place = divmod(rest - 1, 26)
+            name = chr(ord("A") + place) + name
+        names.append(name)
+    return tuple(names)
+
+
+def _milliseconds(text: str | None) -> int | None:
+    try:
+        moment = dt.datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    # xsd:dateTime without a time zone: nobody knows which, and UTC gives the same numbers everywhere.
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _number(element: Element, name: str) -> float | None:
+    """Return a positive, finite number."""
+    value = _parse(float, element.get(name))
+    return value if value is not None and math.isfinite(value) and value > 0 else None
+
+
+def _integer(element: Element, name: str) -> int | None:
+    value = _parse(int, element.get(name))
+    return int(value) if value is not None and 0 <= value <= _MANY else None
+
+
+def _parse(kind: Callable[[str], float], text: str | None) -> float | None:
+    try:
+        return None if text is None else kind(text)
+    except ValueError:
+        return None

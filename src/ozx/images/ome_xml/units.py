@@ -1,0 +1,126 @@
+"""Lengths and times as OME-XML writes them, in the units that OME-Zarr names."""
+
+from __future__ import annotations
+
+from ozx.images.description import PixelSize
+
+__all__ = ["convert_length", "convert_time", "in_micrometers", "unit_symbol"]
+
+_PREFIXES = {
+    "Y": "yotta",
+    "Z": "zetta",
+    "E": "exa",
+    "P": "peta",
+    "T": "tera",
+    "G": "giga",
+    "M": "mega",
+    "k": "kilo",
+    "h": "hecto",
+    "d": "deci",
+    "c": "centi",
+    "m": "milli",
+    "\u00b5": "micro",
+    "\u03bc": "micro",
+    "u": "micro",
+    "n": "nano",
+    "p": "pico",
+    "f": "femto",
+    "a": "atto",
+    "z": "zepto",
+    "y": "yocto",
+    "": "",
+}
+# OME-XML 2016-06, "UnitsLength" and "UnitsTime".
+_LENGTHS = {
+    **{f"{symbol}m": f"{prefix}meter" for symbol, prefix in _PREFIXES.items()},
+    **dict.fromkeys(["\u00c5", "\u212b"], "angstrom"),
+    "in": "inch",
+    "ft": "foot",
+    "yd": "yard",
+    "mi": "mile",
+    "pc": "parsec",
+}
+_TIMES = {
+    **{f"{symbol}s": f"{prefix}second" for symbol, prefix in _PREFIXES.items()},
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+}
+# Units that OME-Zarr does not name, in one that it does.
+_CONVERTED = {
+    "dam": (10.0, "meter"),
+    "thou": (25.4, "micrometer"),
+    "li": (25.4 / 12, "millimeter"),
+    "pt": (25.4 / 72, "millimeter"),
+    "ua": (149_597_870.7, "kilometer"),
+    "ly": (9.4607304725808, "petameter"),
+    "das": (10.0, "second"),
+}
+
+# The first of two symbols: OME-XML writes the micro sign, not the Greek letter.
+_SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
+_METERS = {
+    **{
+        f"{prefix}meter": 10.0**power
+        for prefix, power in zip(
+            ("femto", "pico", "nano", "micro", "milli", "centi", "deci", "", "kilo"),
+            (-15, -12, -9, -6, -3, -2, -1, 0, 3),
+            strict=True,
+        )
+    },
+    "angstrom": 1e-10,
+    "inch": 0.0254,
+}
+
+
+def convert_length(value: float, symbol: str) -> PixelSize:
+    """Return a length; ``pixel`` and ``reference frame`` are no units.
+
+    Examples
+    --------
+    >>> convert_length(2.0, "thou"), convert_length(1.5, "reference frame")
+    (PixelSize(value=50.8, unit='micrometer'), PixelSize(value=1.5, unit=None))
+    """
+    return _convert(value, symbol, _LENGTHS)
+
+
+def convert_time(value: float, symbol: str) -> PixelSize:
+    """Return a time.
+
+    Examples
+    --------
+    >>> convert_time(500.0, "ms")
+    PixelSize(value=500.0, unit='millisecond')
+    """
+    return _convert(value, symbol, _TIMES)
+
+
+def unit_symbol(unit: str) -> str | None:
+    """Return what OME-XML writes for a unit that OME-Zarr names; None for one that it has not.
+
+    Examples
+    --------
+    >>> unit_symbol("micrometer"), unit_symbol("second"), unit_symbol("furlong")
+    ('µm', 's', None)
+    """
+    return _SYMBOLS.get(unit)
+
+
+def in_micrometers(size: PixelSize) -> float | None:
+    """Return a length in micrometers; None where its unit is not known, or none of images.
+
+    Examples
+    --------
+    >>> in_micrometers(PixelSize(650.0, "nanometer")), in_micrometers(PixelSize(1.0))
+    (0.65, None)
+    """
+    meters = _METERS.get(size.unit or "")
+    return None if meters is None else round(size.value * meters * 1e6, 15)
+
+
+def _convert(value: float, symbol: str, units: dict[str, str]) -> PixelSize:
+    name = symbol.strip()
+    if name in _CONVERTED:
+        factor, unit = _CONVERTED[name]
+        return PixelSize(value * factor, unit)
+    return PixelSize(value, units.get(name))

@@ -1,0 +1,80 @@
+"""XML that anybody may have written, as elements: no document type, no entities of its own, no endless depth."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from ozx.errors import FormatError
+
+__all__ = ["parse_xml"]
+
+# OME-XML is nine deep.
+_DEEPEST = 200
+
+
+def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
+    """Return the root element of a document; names are without their namespaces.
+
+    A document type (DTD) is refused: what describes images has none, and entities declared there can make a small
+    file a huge one, or name other files.
+
+    Parameters
+    ----------
+    text
+        The document.
+    what
+        What messages call it.
+    keep_namespaces
+        Whether names are ``{namespace}name`` where they have one, as ElementTree writes them.
+
+    Raises
+    ------
+    FormatError
+        It is not well-formed, or has a document type.
+
+    Examples
+    --------
+    >>> [child.tag for child in parse_xml('<OME xmlns="http://openmicroscopy.org"><Image/></OME>', "the OME-XML")]
+    ['Image']
+    >>> parse_xml('<!DOCTYPE lol [<!ENTITY lol "lol">]><OME>&lol;</OME>', "the OME-XML")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.FormatError: expected the OME-XML to have no document type; it declares one: lol
+    """
+    builder, depth = TreeBuilder(), 0
+    name_of = _full if keep_namespaces else _local
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.buffer_text = True
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise FormatError(f"expected {what} to be at most {_DEEPEST} elements deep; it is deeper")
+        builder.start(name_of(name), {name_of(key): value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(name_of(name))
+
+    def refuse(name: str, *_: object) -> None:
+        raise FormatError(f"expected {what} to have no document type; it declares one: {name}")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        raise FormatError(f"expected {what} to be well-formed XML; {error}") from None
+    return builder.close()
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _full(name: str) -> str:
+    return f"{{{name}" if "}" in name else name

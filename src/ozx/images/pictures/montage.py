@@ -1,0 +1,165 @@
+"""A plate as one picture: the first field of each well, in its place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome import Plate
+from ozx.hierarchy.rendering import ShownChannel, Window
+from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
+from ozx.images.pictures.planes import Plane, choose_plane, read_planes
+from ozx.images.pictures.raster import fit_size, resize
+from ozx.images.pictures.render import render_channels
+from ozx.store.image_view import GroupNodes, ImageLevel
+from ozx.store.lazy_views import PlateFields, find_plate
+
+__all__ = ["Montage", "draw_plate"]
+
+# Each costs a few reads, a millisecond or two in all; plates of 384 wells are shown in full.
+_MOST_WELLS = 400
+_SMALLEST_TILE = 4
+_GROUND = 48  # gray, between wells and where there is none
+_NAMED = 3
+_MOST_TIMES = 4  # as long or wide as the first field: more is no field of the same microscope
+
+#: Row and column, of a well or of a tile.
+Place = tuple[int, int]
+#: The planes of one field, in the order of the channels that are shown.
+Planes = list[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Montage:
+    """The picture of a plate (y, x, 3), the path of the level read of its first field, and what is missing in it."""
+
+    pixels: NDArray[np.uint8]
+    level: str
+    notes: tuple[str, ...]
+
+
+def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
+    """Return all wells of a plate side by side, in the colours and the contrast of the first one.
+
+    Of more wells than a picture can show, one of several neighbours is shown. A well that is missing, or whose array
+    is not like that of the first, is gray.
+
+    Parameters
+    ----------
+    group
+        That of the plate.
+    plate
+        What its metadata says.
+    size
+        The longest side of the picture.
+
+    Raises
+    ------
+    FormatError
+        No well has an image that can be read, or a well is in no row or column of the plate.
+    UnsupportedError
+        There are no pixels in the first image, or far too many.
+    """
+    fields = find_plate(group, plate)
+    step = _choose_step(fields, size)
+    rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
+    plane = choose_plane(fields.first, max(_SMALLEST_TILE, size // max(rows, columns)))
+    first = fields.first
+    shown = choose_channels(first.channels, plane.channel_count, plane.dtype, is_gray=first.plane.is_gray)
+    tiles, notes = _read_tiles(fields, plane, list(shown), step)
+    if fields.notes:
+        notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
+    if len(tiles) < len(fields.paths) and step > 1:
+        notes.append(f"of {step} × {step} wells one is shown")
+    windows = _common_windows(tiles, list(shown.values()))
+    pictures = {
+        place: render_channels(planes, list(shown.values()), windows=windows) for place, planes in tiles.items()
+    }
+    return Montage(_lay_out(pictures, (rows, columns), plane, size), plane.level.path, tuple(notes))
+
+
+def _choose_step(fields: PlateFields, size: int) -> int:
+    """Return of how many wells, in either direction, one is shown."""
+    for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
+    for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
+    return max(for_time, for_room)
+
+
+def _read_tiles(
+    fields: PlateFields, plane: Plane, channels: list[int], step: int
+) -> tuple[dict[Place, Planes], list[str]]:
+    """Return the planes of the first field of each well, and one sentence about wells without."""
+    nodes = GroupNodes(fields.group)
+    inside = plane.level.path[len(fields.first.path) + 1 :]
+    tiles: dict[Place, Planes] = {}
+    failed: list[str] = []
+    problem = None
+    for (row, column), paths in sorted(fields.paths.items()):
+        place = row // step, column // step
+        if place in tiles:
+            continue
+        try:
+            tiles[place] = _read_field(nodes, paths, inside, plane, channels)
+        except FormatError as error:
+            failed.append(f"{fields.rows[row]}/{fields.columns[column]}")
+            problem = problem or error
+    if not tiles and problem is not None:
+        raise problem
+    if not failed:
+        return tiles, []
+    more = f" and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+    return tiles, [f"no picture of the wells {', '.join(failed[:_NAMED])}{more}: {problem}"]
+
+
+def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
+    """Return the planes of the first field that is there; `FormatError` where it is unlike the first of the plate."""
+    # Found without the metadata of the field and of its other levels: one document instead of many.
+    where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
+    array = None if where is None else nodes.find(where)
+    if where is None or not isinstance(array, zarr.Array):
+        raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
+    if not _is_alike(array.shape, plane):
+        raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
+    return read_planes(plane, channels, ImageLevel(where, array, None, None))
+
+
+def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
+    """Tell whether an array can be read as that of the first well is; its height and width may be somewhat other."""
+    first = plane.level.array.shape
+    return len(shape) == len(first) and all(
+        0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
+        for axis, (length, expected) in enumerate(zip(shape, first, strict=True))
+    )
+
+
+def _common_windows(tiles: Mapping[Place, Planes], channels: list[ShownChannel]) -> list[Window]:
+    windows = []
+    for number, channel in enumerate(channels):
+        planes = [planes[number] for planes in tiles.values()]
+        window = channel.window
+        if window is None or not is_telling(window, planes[0].dtype):
+            window = percentile_window(np.concatenate([plane.reshape(-1) for plane in planes]))
+        windows.append(window)
+    return windows
+
+
+def _lay_out(pictures: Mapping[Place, NDArray[np.uint8]], grid: Place, plane: Plane, size: int) -> NDArray[np.uint8]:
+    """Return pictures of any size as tiles of one size, with a line between them where there is room for lines."""
+    rows, columns = grid
+    gap = 1 if size // max(grid) > _SMALLEST_TILE else 0
+    room = ((size - gap) / rows - gap, (size - gap) / columns - gap)
+    height, width = fit_size(plane.shape, plane.pixel_size, room)
+    height, width = min(height, int(room[0])), min(width, int(room[1]))
+    whole = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), _GROUND, np.uint8)
+    for (row, column), picture in pictures.items():
+        y, x = row * (height + gap) + gap, column * (width + gap) + gap
+        whole[y : y + height, x : x + width] = resize(picture, (height, width))
+    return whole

@@ -1,0 +1,213 @@
+"""The level and the planes of an image in a zarr group that are enough for a picture; nothing else is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import ShownPlane
+from ozx.store.image_view import ImageLevel, ImageView
+from ozx.store.lazy_views import LevelSlice
+
+__all__ = ["Plane", "choose_level", "choose_plane", "first_index", "plane_axes", "read_planes", "scale_index"]
+
+# Without smaller levels all chunks of a plane are decoded: 16,384 × 16,384 pixels take some seconds.
+_MOST_PIXELS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One y-x plane of one level of an image, for all channels.
+
+    Attributes
+    ----------
+    level
+        The level, its array as it is stored.
+    y, x
+        Which dimensions of the array these are.
+    channel
+        Which one counts channels, if one does.
+    index
+        One number per dimension; those of `y`, `x` and `channel` mean nothing.
+    step
+        Of so many pixels one is read, in either direction.
+    pixel_size
+        Height and width of a pixel of the level, None where they are not known or not comparable.
+    """
+
+    level: ImageLevel
+    y: int
+    x: int
+    channel: int | None
+    index: tuple[int, ...]
+    step: int
+    pixel_size: tuple[float, float] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the level."""
+        return self.level.array.shape[self.y], self.level.array.shape[self.x]
+
+    @property
+    def channel_count(self) -> int:
+        """The number of channels."""
+        return 1 if self.channel is None else self.level.array.shape[self.channel]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the pixels."""
+        return np.dtype(self.level.array.dtype)
+
+
+def choose_plane(view: ImageView, size: int) -> Plane:
+    """Return the plane that a picture of `size` pixels is made of: one that has as many, and few more.
+
+    Which z and t is what ``omero`` says, else the middle z and the first t. All other dimensions are at 0.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no y-x plane, no pixel in it, or so many that no thumbnail is worth reading them.
+    """
+    y, x = plane_axes(view)
+    level = choose_level([level.array.shape for level in view.levels], (y, x), size)
+    found, full = view.levels[level], view.levels[0].array.shape
+    shape = found.array.shape
+    if 0 in shape:
+        raise UnsupportedError(f"{found.path}: expected pixels; found an array of {shape}")
+    if shape[y] * shape[x] > _MOST_PIXELS:
+        raise UnsupportedError(
+            f"{found.path}: expected a level of a size to make pictures of; found {shape[y]:,} × {shape[x]:,} pixels",
+            hint="It would take minutes. Write the image with resolution levels.",
+        )
+    index = [
+        scale_index(first_index(view.plane, axis, full[number]), full[number], shape[number])
+        for number, axis in enumerate(view.axes)
+    ]
+    step = -(-max(shape[y], shape[x]) // (2 * size))
+    channel = None if view.channel_axis in (y, x) else view.channel_axis
+    return Plane(found, y, x, channel, tuple(index), step, _pixel_size(view.axes, found, y, x))
+
+
+def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:
+    """Return the number of the smallest level whose longest side has `size` pixels at least, else of the largest one.
+
+    Examples
+    --------
+    >>> shapes = [(3, 1000, 700), (3, 500, 350), (3, 250, 175)]
+    >>> choose_level(shapes, (1, 2), 256), choose_level(shapes, (1, 2), 100), choose_level(shapes, (1, 2), 4000)
+    (1, 2, 0)
+    """
+    sides = [max(shape[axis] for axis in axes) for shape in shapes]
+    enough = [side for side in sides if side >= size]
+    return sides.index(min(enough) if enough else max(sides))
+
+
+def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
+    """Return the pixels (y, x) of some channels.
+
+    Parameters
+    ----------
+    plane
+        Where they are.
+    channels
+        The numbers of the channels, in ascending order.
+    level
+        One like that of the plane, to read from instead.
+
+    Raises
+    ------
+    FormatError
+        A chunk does not decode.
+    """
+    level = level or plane.level
+    source = LevelSlice(level.array, level.path)
+    key: list[slice | int] = list(plane.index)
+    key[plane.y] = key[plane.x] = slice(None, None, plane.step)
+    axes = [axis for axis in (plane.channel, plane.y, plane.x) if axis is not None]
+    order = [sorted(axes).index(axis) for axis in axes]
+    if plane.channel is None:
+        return [source[tuple(key)].transpose(order)] * len(channels)
+    planes: list[NDArray[Any]] = []
+    for first, stop in _runs(channels):  # those side by side by one request
+        key[plane.channel] = slice(first, stop)
+        planes.extend(source[tuple(key)].transpose(order))
+    return planes
+
+
+def plane_axes(view: ImageView) -> tuple[int, int]:
+    """Return which axes are y and x: those of these names, else the last two that do not count channels.
+
+    Raises
+    ------
+    UnsupportedError
+        There are no two such axes.
+    """
+    names = [(axis.name or "").lower() for axis in view.axes]
+    if "y" in names and "x" in names:
+        return names.index("y"), names.index("x")
+    others = [number for number in range(len(names)) if number != view.channel_axis]
+    if len(others) < 2:
+        raise UnsupportedError(
+            f"{view.path or 'the root'}: expected the axes y and x; found {', '.join(names) or 'none'}"
+        )
+    return others[-2], others[-1]
+
+
+def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
+    """Return which index along an axis, at full resolution, is shown first: the middle of a stack, where nobody says.
+
+    Examples
+    --------
+    >>> z, t = Axis("z", "space", None), Axis("t", "time", None)
+    >>> first_index(ShownPlane(z=7), z, 9), first_index(ShownPlane(), z, 9), first_index(ShownPlane(), t, 9)
+    (7, 4, 0)
+    """
+    name = (axis.name or "").lower()
+    if name == "z":
+        return length // 2 if plane.z is None or plane.z >= length else plane.z
+    if name == "t":
+        return 0 if plane.t is None or plane.t >= length else plane.t
+    return 0
+
+
+def scale_index(index: int, full: int, length: int) -> int:
+    """Return the index at a level of `length` that shows what `index` shows at full resolution.
+
+    Examples
+    --------
+    >>> scale_index(7, 10, 10), scale_index(7, 10, 5), scale_index(9, 10, 1)
+    (7, 3, 0)
+    """
+    return min(index * length // full, length - 1) if full else 0
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return ascending numbers as ranges, each of a first number and the one after its last.
+
+    Examples
+    --------
+    >>> _runs([0, 1, 2, 5])
+    [(0, 3), (5, 6)]
+    """
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1] = runs[-1][0], number + 1
+        else:
+            runs.append((number, number + 1))
+    return runs
+
+
+def _pixel_size(axes: Sequence[Axis], level: ImageLevel, y: int, x: int) -> tuple[float, float] | None:
+    if level.scale is None or axes[y].unit != axes[x].unit:
+        return None
+    height, width = level.scale[y], level.scale[x]
+    return (height, width) if all(math.isfinite(side) and side > 0 for side in (height, width)) else None

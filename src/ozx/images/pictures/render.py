@@ -1,0 +1,141 @@
+"""Planes of pixels, or of label values, to red, green and blue.
+
+Plain NumPy on arrays that are at hand. A plane is an array of (y, x); a picture is one of (y, x, 3) of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.rendering import LabelDisplay, ShownChannel, Window
+from ozx.images.pictures.channels import is_telling, percentile_window
+
+__all__ = ["overlay", "render_channels", "render_labels", "scale_to_window"]
+
+_KINDS = "biufc"  # numpy.dtype.kind: bool, integers, floats, complex
+_NO_COLOR = (128, 128, 128, 255)  # of a label value without one, where others have colours
+_GOLDEN = 0.6180339887498949  # steps of this part of the circle never come close to where they have been
+
+
+def render_channels(
+    planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], *, windows: Sequence[Window] | None = None
+) -> NDArray[np.uint8]:
+    """Return the picture that the light of several channels adds up to.
+
+    Parameters
+    ----------
+    planes
+        At least one, all of one shape; any type of numbers. NaN is dark, infinities are the ends of the window, of
+        complex numbers the magnitude is shown.
+    channels
+        How each is shown; one without a colour is white, and whether it is active does not matter.
+    windows
+        The contrast of each, if not its own one or, where that tells nothing, what nearly all its pixels lie in.
+
+    Raises
+    ------
+    UnsupportedError
+        The pixels are no numbers.
+
+    Examples
+    --------
+    >>> channels = [ShownChannel(None, "FF0000", True, Window(0, 10, 0, 10)),
+    ...             ShownChannel(None, "00FF00", True, Window(0, 10, 0, 10))]
+    >>> render_channels([np.array([[0, 5, 20]]), np.array([[0, 0, 10]])], channels).tolist()
+    [[[0, 0, 0], [128, 0, 0], [255, 255, 0]]]
+    """
+    total = np.zeros((*planes[0].shape, 3), np.float32)
+    for number, (plane, channel) in enumerate(zip(planes, channels, strict=True)):
+        window = _window_of(plane, channel) if windows is None else windows[number]
+        color = bytes.fromhex(channel.color or "FFFFFF")
+        total += scale_to_window(plane, window)[..., None] * np.frombuffer(color, np.uint8).astype(np.float32)
+    return (np.minimum(total, 255) + 0.5).astype(np.uint8)
+
+
+def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uint8]:
+    """Return label values (y, x) as red, green, blue and alpha (y, x, 4).
+
+    0 is transparent unless it has a colour. Where no value has one, each gets one that its neighbours do not have.
+
+    Parameters
+    ----------
+    values
+        Integers, or truth values.
+    display
+        The colours of label values.
+
+    Raises
+    ------
+    UnsupportedError
+        The values are no integers.
+
+    Examples
+    --------
+    >>> display = LabelDisplay({7: (255, 0, 0, 128)}, {})
+    >>> render_labels(np.array([[0, 7, 8]]), display).tolist()
+    [[[0, 0, 0, 0], [255, 0, 0, 128], [128, 128, 128, 255]]]
+    """
+    if values.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
+        raise UnsupportedError(f"expected label values that are integers; found {values.dtype}")
+    found, places = np.unique(values, return_inverse=True)
+    colors = _made_colors(found)
+    if display.colors:
+        known = (display.colors.get(int(value), _NO_COLOR) for value in found)
+        colors = np.array(list(known), np.uint8).reshape(-1, 4)
+    if 0 not in display.colors:
+        colors[found == 0] = 0
+    return colors[places.reshape(values.shape)]
+
+
+def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: float = 1.0) -> NDArray[np.uint8]:
+    """Return a picture (y, x, 3) with what `render_labels` made, of the same height and width, laid over it.
+
+    Examples
+    --------
+    >>> labels = np.array([[[255, 0, 0, 255], [255, 0, 0, 0]]], np.uint8)
+    >>> overlay(np.full((1, 2, 3), 100, np.uint8), labels, 0.5).tolist()
+    [[[178, 50, 50], [100, 100, 100]]]
+    """
+    part = labels[..., 3:].astype(np.float32) * (opacity / 255)
+    mixed = picture * (1 - part) + labels[..., :3] * part
+    return (mixed + 0.5).astype(np.uint8)
+
+
+def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
+    """Return where each pixel lies in a window, from 0 at its start to 1 at its end.
+
+    Raises
+    ------
+    UnsupportedError
+        The pixels are no numbers.
+    """
+    if plane.dtype.kind not in _KINDS:
+        raise UnsupportedError(
+            f"expected pixels that are numbers; found {plane.dtype}", hint="There is no picture of such an array."
+        )
+    # Of the halves, as the difference of the largest numbers is infinite; NaN comes out as NaN without a warning.
+    with np.errstate(all="ignore"):
+        values = (np.abs(plane) if plane.dtype.kind == "c" else plane).astype(np.float64) / 2
+        start, end = window.start / 2, window.end / 2
+        scaled = np.clip((values - start) / (end - start), 0, 1)
+    return np.nan_to_num(scaled, copy=False).astype(np.float32)
+
+
+def _window_of(plane: NDArray[Any], channel: ShownChannel) -> Window:
+    if channel.window is None or not is_telling(channel.window, plane.dtype):
+        return percentile_window(plane)
+    return channel.window
+
+
+def _made_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return an opaque, bright colour for each label value; those of small values are far apart."""
+    turns = (values.astype(np.float64) % (1 << 24)) * _GOLDEN
+    waves = np.cos(2 * np.pi * (turns[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
+    colors = np.full((len(values), 4), 255, np.uint8)
+    colors[:, :3] = np.rint(155 + 100 * waves)
+    return colors

@@ -1,0 +1,118 @@
+"""A picture of a hierarchy, whatever it holds: an image, labels, a plate, a series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.flow.entry import BytesPart, Entry
+from ozx.hierarchy.images import image_paths
+from ozx.images.pictures.channels import choose_channels
+from ozx.images.pictures.montage import draw_plate
+from ozx.images.pictures.planes import choose_plane, read_planes
+from ozx.images.pictures.raster import encode_png, fit_size, resize
+from ozx.images.pictures.render import overlay, render_channels, render_labels
+from ozx.store.image_view import GroupNodes, ImageView, view_image
+
+__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry"]
+
+#: Where a thumbnail stands in an archive. RFC-9 (R2, 2026-04-20) has no word about entries that are not Zarr.
+THUMBNAIL_KEY = "Thumbnails/thumbnail.png"
+_EMBEDDED_SIZE = 256
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A picture of a hierarchy.
+
+    Attributes
+    ----------
+    pixels
+        Red, green and blue (y, x, 3).
+    image
+        Path of the image or the plate that is shown; the root's is empty.
+    level
+        Path of the array that was read; of a plate, that of its first image.
+    notes
+        What is missing in the picture, one sentence each.
+    """
+
+    pixels: NDArray[np.uint8]
+    image: str
+    level: str
+    notes: tuple[str, ...] = ()
+
+
+def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
+    """Return a picture of what a group leads to, whose longest side has at most `size` pixels.
+
+    Of an image it is the coarsest level that has enough pixels, of a series the first image, of a plate the first field
+    of each well in its place, of labels their colours.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no image, or none of which a picture can be made.
+    FormatError
+        Metadata or chunks are broken.
+
+    Examples
+    --------
+    >>> from ozx.store.opening import open_group
+    >>> thumbnail = draw_thumbnail(open_group("cells.ozx"), 100)
+    >>> thumbnail.pixels.shape, thumbnail.level
+    ((100, 100, 3), '1')
+    """
+    nodes = GroupNodes(group)
+    root = nodes[""].ome
+    if root is not None and root.plate is not None:
+        plate = draw_plate(group, root.plate, size)
+        return Thumbnail(plate.pixels, "", plate.level, plate.notes)
+    notes: list[str] = []
+    for path in image_paths(nodes):
+        if nodes.find(path) is not None:
+            is_label = root is not None and root.labels is not None
+            view = view_image(group, path)
+            pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
+            return Thumbnail(pixels, path, level, tuple(notes))
+        notes.append(f"{path}: an image is listed here, but there is nothing")
+    found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without any"
+    raise UnsupportedError(
+        f"expected an image to make a picture of; found {found}", hint="ozx info says what is in it."
+    )
+
+
+def make_thumbnail_entry(group: zarr.Group) -> Entry:
+    """Return the entry that carries a hierarchy's thumbnail inside its own archive, right after the metadata.
+
+    Of the same pixels it is always the same PNG file, 256 pixels on its longest side.
+
+    Raises
+    ------
+    UnsupportedError, FormatError
+        As `draw_thumbnail`.
+
+    Examples
+    --------
+    >>> from ozx.store.opening import opened_hierarchy
+    >>> with opened_hierarchy("cells.ozx") as cells:
+    ...     make_thumbnail_entry(cells).key
+    'Thumbnails/thumbnail.png'
+    """
+    return Entry(THUMBNAIL_KEY, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
+
+
+def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:
+    plane = choose_plane(view, size)
+    if is_label:
+        (values,) = read_planes(plane, [0])
+        colors = render_labels(values, view.display)
+        picture = overlay(np.zeros((*values.shape, 3), np.uint8), colors)
+    else:
+        shown = choose_channels(view.channels, plane.channel_count, plane.dtype, is_gray=view.plane.is_gray)
+        picture = render_channels(read_planes(plane, list(shown)), list(shown.values()))
+    return resize(picture, fit_size(plane.shape, plane.pixel_size, size)), plane.level.path

@@ -1,0 +1,11 @@
+"""TIFF files as images.
+
+``opening``
+    A file, and those that belong to it, as images.
+``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
+    The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
+``description``
+    ImageJ's words, those of slide scanners, and the tags of any TIFF.
+``hierarchy``, ``importing``
+    What becomes of the images: one, a series, a plate; written into one file.
+"""

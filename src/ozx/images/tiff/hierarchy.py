@@ -1,0 +1,290 @@
+"""What becomes of the images of a TIFF file: one image at the root, a series, or a plate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ozx.errors import UsageError
+from ozx.hierarchy.edits import Edits
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
+from ozx.images.pixel_source import PixelSource
+from ozx.images.tiff.opening import TiffImages
+from ozx.images.tiff.source import TiffSource
+from ozx.images.writing.new_image import (
+    NewChannel,
+    NewHierarchy,
+    NewImage,
+    NewLevel,
+    NewPlate,
+    NewWell,
+    plate_of,
+    series_of,
+)
+from ozx.images.writing.pyramid import PyramidChoice
+
+__all__ = ["TiffWish", "plan_tiff", "stem_of"]
+
+# OME-Zarr 0.5, "bioformats2raw.layout": where the metadata of the original file is kept.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+_ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
+_LABEL_KINDS = "iub"
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TiffWish:
+    """What is asked for.
+
+    Attributes
+    ----------
+    is_alone
+        Whether a field of a plate is to be an image by itself.
+    edits
+        What is known better than the file does.
+    keep_ome_xml
+        Whether the original OME-XML is kept.
+    pyramid
+        How levels are made.
+    is_label
+        Whether pixels are labels.
+    """
+
+    is_alone: bool = False
+    edits: Edits | None = None
+    keep_ome_xml: bool = True
+    pyramid: PyramidChoice = field(default_factory=PyramidChoice)
+    is_label: bool = False
+
+
+class _Notes:
+    """Sentences about images, each once, with the numbers of those that it is about."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._images: dict[str, list[int]] = {}
+
+    def add(self, image: int | None, sentence: str) -> None:
+        self._images.setdefault(sentence, []).extend([] if image is None else [image])
+
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(f"{self._where(images)}{sentence}" for sentence, images in self._images.items())
+
+    def _where(self, images: Sequence[int]) -> str:
+        if not images or self._count == 1:
+            return ""
+        if len(images) == 1:
+            return f"image {images[0]}: "
+        if len(images) == self._count:
+            return "all images: "
+        shown = ", ".join(map(str, images[:_NAMED]))
+        return f"images {shown}{f' and {len(images) - _NAMED:,} more' if len(images) > _NAMED else ''}: "
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without what says its format.
+
+    Examples
+    --------
+    >>> stem_of("scans/cells.ome.tif"), stem_of("slide.SVS"), stem_of("a.companion.ome")
+    ('cells', 'slide', 'a')
+    """
+    name = os.path.basename(path)
+    for ending in _ENDINGS:
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            return name[: -len(ending)]
+    return os.path.splitext(name)[0]
+
+
+def plan_tiff(found: TiffImages, wish: TiffWish) -> tuple[NewHierarchy, tuple[str, ...]]:
+    """Return what is to be written, and things worth knowing about it.
+
+    Raises
+    ------
+    UsageError
+        What is asked for does not fit the images.
+    """
+    notes, numbers = _Notes(found.count), list(found.images)
+    if wish.edits is not None:
+        wish.edits.check_axes([_axes(found.images[number].source) for number in numbers])
+    is_plate = found.plate is not None and not wish.is_alone
+    images = {number: _new_image(found, number, wish, notes, is_alone=not is_plate) for number in numbers}
+    files = {}
+    if found.ome_xml is not None and wish.keep_ome_xml:
+        files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
+    if found.plate is not None and is_plate:
+        return plate_of(_new_plate(found, found.plate, images, wish, notes), files), notes.sentences()
+    if len(images) > 1:
+        return series_of(list(images.values()), files), notes.sentences()
+    return NewHierarchy({"": images[numbers[0]]}, files=files), notes.sentences()
+
+
+def _as_utf8(text: str) -> bytes:
+    """Return OME-XML as bytes; another encoding that it declares was undone when it was read."""
+    head, end, rest = text.partition("?>")
+    if head.lstrip().startswith("<?xml") and 'encoding="' in head and 'encoding="utf-8"' not in head.lower():
+        before, _, after = head.partition('encoding="')
+        head = f'{before}encoding="UTF-8"{after.partition(chr(34))[2]}'
+    return f"{head}{end}{rest}".encode()
+
+
+def _axes(source: TiffSource) -> tuple[Axis, ...]:
+    return tuple(Axis(axis, _TYPES[axis], None) for axis in source.axes)
+
+
+def _new_image(found: TiffImages, number: int, wish: TiffWish, notes: _Notes, *, is_alone: bool) -> NewImage:
+    image = found.images[number]
+    description, source = image.description, image.source
+    edits = wish.edits.limited_to(_axes(source)) if wish.edits is not None else None
+    axes, scale = _place(description, source, edits)
+    if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
+        notes.add(number, "the file says no pixel size: it is 1 without a unit; --pixel-size and --unit say it")
+    for axis in source.guessed:
+        length = source.shape[source.axes.index(axis)]
+        notes.add(number, f"a stack of {length:,} of which the file does not say what it is became the axis {axis}")
+    name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
+    if edits is not None and edits.name is not None and is_alone:
+        name = edits.name
+    new = NewImage(
+        name=name,
+        axes=axes,
+        levels=_levels(found, number, scale, wish, notes),
+        pyramid=wish.pyramid,
+        label=LabelDisplay({}, {}) if wish.is_label else None,
+    )
+    if wish.is_label:
+        if new.channel_axis is not None or source.dtype.kind not in _LABEL_KINDS:
+            raise UsageError(
+                f"expected labels, integers without channels; found {source.dtype} with the axes "
+                f"{', '.join(source.axes)}",
+                path=found.path,
+            )
+        return new
+    return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
+
+
+def _place(
+    description: ImageDescription, source: TiffSource, edits: Edits | None
+) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
+    """Return the axes with their units, and the distances of pixels: what is asked for before what the file says."""
+    sizes = {} if edits is None else edits.pixel_size
+    units = {} if edits is None else edits.units_for(_axes(source))
+    axes, scale = [], []
+    for axis in source.axes:
+        known = description.sizes.get(axis)
+        unit = units.get(axis, None if known is None else known.unit)
+        axes.append(Axis(axis, _TYPES[axis], unit))
+        scale.append(sizes.get(axis, 1.0 if known is None else known.value))
+    return tuple(axes), tuple(scale)
+
+
+def _levels(
+    found: TiffImages, image: int, scale: tuple[float, ...], wish: TiffWish, notes: _Notes
+) -> tuple[NewLevel, ...]:
+    """Return the levels that are taken from the file: the full resolution, and those that fit below it."""
+    full = found.images[image]
+    levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
+    for number, source in enumerate(full.levels, 1):
+        factors = _factors(full.source, source, levels[-1].source)
+        if factors is None:
+            told = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
+            notes.add(image, f"level {number} of the file, {told}, does not fit below the others: it is made anew")
+            break
+        smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
+        # The middle of a pixel that is the mean of several lies between theirs.
+        moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
+        is_first = wish.pyramid.method == "nearest"
+        levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
+    return tuple(levels)
+
+
+def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
+    """Return by what factor a level is smaller along each axis, None where it is no level of the same image.
+
+    It is one where only y and x are shorter, and both by the same whole number, as far as whole pixels can.
+    """
+    if source.axes != full.axes or source.dtype != full.dtype or len(source.shape) != len(full.shape):
+        return None
+    factors = []
+    for axis, length, whole in zip(source.axes, source.shape, full.shape, strict=True):
+        if axis not in "yx":
+            if length != whole:
+                return None
+            factors.append(1)
+            continue
+        factor = round(whole / length)
+        if factor < 1 or not whole // factor <= length <= -(-whole // factor):
+            return None
+        factors.append(factor)
+    plane = {factor for axis, factor in zip(source.axes, factors, strict=True) if axis in "yx"}
+    is_smaller = all(small <= large for small, large in zip(source.shape, above.shape, strict=True))
+    return tuple(factors) if len(plane) == 1 and is_smaller and source.shape != above.shape else None
+
+
+def _channels(
+    description: ImageDescription, dtype: np.dtype[Any], count: int, edits: Edits | None
+) -> tuple[NewChannel, ...]:
+    for what, values in (
+        ("channel names", None if edits is None else edits.channel_names),
+        ("colors", None if edits is None else edits.colors),
+    ):
+        if values is not None and len(values) != count:
+            raise UsageError(f"expected {count} {what}, one per channel; got {len(values)}")
+    names = [None] * count if edits is None or edits.channel_names is None else edits.channel_names
+    colors = [None] * count if edits is None or edits.colors is None else edits.colors
+    known = [*description.channels[:count], *[ChannelDescription()] * (count - len(description.channels))]
+    return tuple(
+        NewChannel(
+            label=name or channel.name,
+            color=color or channel.color,
+            active=channel.is_shown,
+            window=_window(channel.window, dtype),
+            emission=channel.emission,
+        )
+        for channel, name, color in zip(known, names, colors, strict=True)
+    )
+
+
+def _window(window: Window | None, dtype: np.dtype[Any]) -> Window | None:
+    if window is None or dtype.kind not in "iu":
+        return window
+    limits = np.iinfo(dtype)
+    return Window(window.start, window.end, float(limits.min), float(limits.max))
+
+
+def _new_plate(
+    found: TiffImages, plate: PlateDescription, images: Mapping[int, NewImage], wish: TiffWish, notes: _Notes
+) -> NewPlate:
+    wells = [
+        NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)
+        for well in plate.wells
+    ]
+    outside = len(images) - len({number for well in plate.wells for number in well.fields})
+    if outside:
+        notes.add(None, f"{outside:,} images are in no well of the plate, and left out; --series N takes one of them")
+    name = plate.name or stem_of(found.path)
+    if wish.edits is not None and wish.edits.name is not None:
+        name = wish.edits.name
+    return NewPlate(name, plate.rows, plate.columns, tuple(wells), tuple(_acquisitions(plate)))
+
+
+def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
+    """Return the times that a plate was recorded, in the words of OME-Zarr 0.5, "plate" metadata."""
+    described = []
+    for number, (name, start, end) in enumerate(plate.acquisitions):
+        item: dict[str, Any] = {"id": number}
+        if name is not None:
+            item["name"] = name
+        if start is not None:
+            item["starttime"] = start
+        if end is not None:
+            item["endtime"] = end
+        described.append(item)
+    return described

@@ -1,0 +1,254 @@
+"""One TIFF file becomes one .ozx file, under its name when it is complete."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.directory import read_end
+from ozx.atomic import check_target, replacing_file
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.flow.browsing import ArchiveView
+from ozx.flow.entry import read_part
+from ozx.flow.target import check_place
+from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.hierarchy.nodes import join_path
+from ozx.images.tiff.hierarchy import TiffWish, plan_tiff, stem_of
+from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
+from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.writing.new_image import NewHierarchy
+from ozx.progress import Progress
+
+__all__ = ["Claims", "ImportOrder", "ImportResult", "default_output", "import_file"]
+
+_MOST_DAMAGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What became of one TIFF file.
+
+    Attributes
+    ----------
+    source, path
+        The TIFF file, and the file made of it.
+    status
+        ``imported``; ``skipped`` when `resume` found the file complete; ``failed``.
+    images
+        How many images are in the file; 0 for a failure.
+    entries, bytes
+        Number of entries and length of the file; 0 for a failure.
+    notes
+        Things worth knowing, as sentences.
+    damage
+        What of the source could not be read, and is zeros in the file (`on_error`): the first sentences.
+    error
+        For a failure ``{"message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["imported", "skipped", "failed"]
+    images: int = 0
+    entries: int = 0
+    bytes: int = 0
+    notes: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    error: dict[str, str | None] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx import --json``."""
+        return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOrder:
+    """What is asked for, checked as far as it can be without a file.
+
+    Attributes
+    ----------
+    tiff
+        What somebody says of the file.
+    wish
+        What is to become of its images.
+    layout
+        Chunks, shards and codec.
+    thumbnail, force, resume, sync
+        As for `ozx.import_tiff`.
+    executor, jobs
+        Who makes the blocks, and how many it is given ahead; None for threads of one's own.
+    """
+
+    tiff: TiffOptions
+    wish: TiffWish
+    layout: LayoutChoice
+    thumbnail: bool = False
+    force: bool = False
+    resume: bool = False
+    sync: bool = True
+    executor: Executor | None = None
+    jobs: int | None = None
+
+
+class Claims:
+    """Which source is the first of those that are one image in several files."""
+
+    def __init__(self) -> None:
+        self._sources: dict[frozenset[str], str] = {}
+        self._lock = threading.Lock()
+
+    def first(self, found: TiffImages) -> str:
+        """Return the source that the files of an image were opened by first."""
+        files = frozenset(map(os.path.realpath, found.files))
+        with self._lock:
+            return found.path if len(files) == 1 else self._sources.setdefault(files, found.path)
+
+
+def default_output(source: str, out_dir: str | None = None) -> str:
+    """Return the file that `source` becomes when none is named.
+
+    Examples
+    --------
+    >>> default_output("scans/cells.ome.tif"), default_output("slide.svs", "imported")
+    ('scans/cells.ozx', 'imported/slide.ozx')
+    """
+    folder = os.path.dirname(source) if out_dir is None else out_dir
+    return os.path.join(folder, f"{stem_of(source)}.ozx")
+
+
+def import_file(source: str, target: str, order: ImportOrder, progress: Progress, claims: Claims) -> ImportResult:
+    """Make one .ozx file of a TIFF file.
+
+    Parameters
+    ----------
+    source, target
+        The TIFF file, and the file to make.
+    order
+        What is asked for.
+    progress
+        Told the bytes of pixels that were read.
+    claims
+        Shared by the files of a batch.
+
+    Raises
+    ------
+    OzxError, OSError
+        As for `ozx.import_tiff`.
+    """
+    check_place(source, target)
+    with open_tiff(source, order.tiff) as found:
+        result = ImportResult(source, target, "imported", found.count)
+        first = claims.first(found)
+        if first != source:
+            note = f"it is a part of the image that {first} was imported with"
+            return replace(result, status="skipped", path=default_output(first, os.path.dirname(target)), notes=(note,))
+        if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
+            raise UsageError(f"{target} is the file that is to be imported", hint="Name another output.")
+        try:
+            hierarchy, notes = plan_tiff(found, order.wish)
+        except OzxError as error:
+            raise error.at(source) from None
+        result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
+        if order.resume and os.path.exists(target):
+            if _is_in(target, hierarchy):
+                entries, size = _measure(target)
+                return replace(result, status="skipped", entries=entries, bytes=size)
+            if not order.force:
+                raise UsageError(
+                    f"{target} exists, but does not have the images of {source}",
+                    hint="Give --force (force=True) to replace it.",
+                )
+        check_target(target, force=order.force)
+        return _write(result, found, hierarchy, order, progress)
+
+
+def _write(
+    result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: ImportOrder, progress: Progress
+) -> ImportResult:
+    said: list[str] = []
+    progress.start(os.path.basename(result.path), count_bytes(hierarchy))
+    with replacing_file(result.path, force=order.force, sync=order.sync) as new:
+
+        def picture() -> Mapping[str, bytes]:
+            from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
+            from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+            try:
+                with opened_hierarchy(new.path) as group:
+                    entry = make_thumbnail_entry(group)
+            except (FormatError, UnsupportedError) as error:
+                said.append(f"no thumbnail: {error.message}")
+                return {}
+            return {entry.key: b"".join(read_part(part) for part in entry.parts)}
+
+        try:
+            entries, size = write_hierarchy(
+                new.descriptor,
+                hierarchy,
+                order.layout,
+                executor=order.executor,
+                jobs=order.jobs,
+                progress=progress,
+                late_files=picture if order.thumbnail else None,
+            )
+            found.files.check_unchanged()
+        except OzxError as error:
+            raise error.at(result.source) from None
+    progress.stop()
+    swept = [f"removed {path}, left by a run that was killed" for path in new.swept]
+    return replace(
+        result,
+        entries=entries,
+        bytes=size,
+        notes=(*result.notes, *_name_notes(result.path), *said, *swept),
+        damage=_damage(found),
+    )
+
+
+def _damage(found: TiffImages) -> tuple[str, ...]:
+    """Return what could not be read, the first sentences; how many more there are stands at their end."""
+    sources = [source for image in found.images.values() for source in (image.source, *image.levels)]
+    sentences = [sentence for source in sources for sentence in source.damage]
+    more = [f"and {len(sentences) - _MOST_DAMAGE:,} more"] if len(sentences) > _MOST_DAMAGE else []
+    return (*sentences[:_MOST_DAMAGE], *more)
+
+
+def _name_notes(target: str) -> tuple[str, ...]:
+    if target.lower().endswith(".ozx"):
+        return ()
+    return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
+
+
+def _is_in(target: str, hierarchy: NewHierarchy) -> bool:
+    """Tell whether an archive has the images of a hierarchy, as far as paths, shapes and types tell."""
+    source = FileSource(target)
+    try:
+        view = ArchiveView(source)
+        for path, image in hierarchy.images.items():
+            item = view.find(f"{join_path(path, '0')}/{METADATA}")
+            if item is None:
+                return False
+            document = parse_document(view.read_document(item), item.key)
+            pixels = image.levels[0].source
+            if (document.get("shape"), document.get("data_type")) != (list(pixels.shape), pixels.dtype.name):
+                return False
+    except FormatError:
+        return False
+    finally:
+        source.close()
+    return True
+
+
+def _measure(target: str) -> tuple[int, int]:
+    source = FileSource(target)
+    try:
+        return read_end(source).entries, source.size()
+    finally:
+        source.close()

@@ -1,0 +1,370 @@
+"""TIFF files as images: the pixels of each series, its levels, and what the file says of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self
+
+from tifffile import TiffFile, TiffPageSeries
+
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.images.description import ImageDescription, PlateDescription
+from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
+from ozx.images.tiff.description import describe_plain
+from ozx.images.tiff.segments import FileSet, check_decodable
+from ozx.images.tiff.source import OnError, TiffSource
+
+__all__ = ["TiffImage", "TiffImages", "TiffOptions", "open_tiff"]
+
+# What tifffile says of files that end too early or point nowhere, and then goes on without the rest.
+_BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
+# What is told again, better.
+_TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
+
+
+@dataclass(frozen=True, slots=True)
+class TiffOptions:
+    """What somebody says of a file.
+
+    Attributes
+    ----------
+    axes
+        What the dimensions longer than 1 are, in the order of the file; None for what the file says.
+    keep_singletons
+        Whether axes of length 1 stay.
+    on_error
+        ``fill`` puts zeros in the place of what is damaged or missing.
+    series
+        The number of the only image that is wanted; the others are not looked at. None for all.
+    with_levels
+        Whether smaller levels are wanted, too.
+    """
+
+    axes: tuple[str, ...] | None = None
+    keep_singletons: bool = False
+    on_error: OnError = "fail"
+    series: int | None = None
+    with_levels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TiffImage:
+    """One image of a file: its pixels, its smaller levels as far as they are in the file, and what is said of it."""
+
+    source: TiffSource
+    levels: tuple[TiffSource, ...]
+    description: ImageDescription
+
+
+@dataclass
+class TiffImages:
+    """What is in a TIFF file, and in those that belong to it; closing it closes them all.
+
+    Attributes
+    ----------
+    path
+        The file that was asked for.
+    images
+        Its images that are wanted, by number.
+    count
+        How many images it has.
+    plate
+        The plate that they are fields of; the numbers of its fields are those of `images`.
+    ome_xml
+        The OME-XML as it stands in the file, or in the one that goes with it.
+    notes
+        Things worth knowing, one sentence each.
+    """
+
+    path: str
+    images: dict[int, TiffImage]
+    count: int
+    plate: PlateDescription | None
+    ome_xml: str | None
+    files: FileSet
+    notes: tuple[str, ...] = field(default=())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all files."""
+        self.files.close()
+
+
+def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
+    """Return the images of a TIFF file, or of the files that an OME-XML file names; no pixel is read.
+
+    Parameters
+    ----------
+    path
+        A TIFF file of any kind, or a ``.companion.ome`` file.
+    options
+        What somebody says of it.
+
+    Raises
+    ------
+    FormatError
+        It is no TIFF file, a broken one, or others that it needs are missing.
+    UnsupportedError
+        Its pixels are of a kind that no image has, or cannot be decoded.
+    UsageError
+        The axes that were said do not fit.
+    """
+    options = options or TiffOptions()
+    _check_regular(path)
+    try:
+        with _listening() as said, _opened(path) as (file, document, text):
+            return _read_images(path, file, document, text, options, said)
+    except OzxError as error:
+        raise error.at(path) from None
+    except OSError:
+        raise
+    except Exception as error:
+        # Tags that contradict each other: tifffile divides by zero, or takes a tuple for a number.
+        problem = f"the tags of the file cannot be understood: {type(error).__name__}: {error}"
+        raise FormatError(problem, path=path) from error
+
+
+@lru_cache(maxsize=4)
+def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> TiffImages:
+    del state  # another one stands for another file under the same name
+    return open_tiff(path, options)
+
+
+def _source_again(
+    path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
+) -> TiffSource:
+    """Return a source in another process, where all blocks share one opened file."""
+    files.check_unchanged()
+    found = _open_again(path, options, state).images[image]
+    return (found.source, *found.levels)[level]
+
+
+@contextlib.contextmanager
+def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
+    """Give the opened file and its OME-XML, which another file may have: the master."""
+    text = _read_companion(path)
+    document = None if text is None else parse_ome_xml(text)
+    if document is not None:
+        if not document.files:
+            raise FormatError("expected the names of TIFF files in the OME-XML; found none")
+        folder = os.path.dirname(path)
+        _check_files(folder, document.files, path)
+        with _parsed(os.path.join(folder, document.files[0]), omexml=text) as file:
+            yield file, document, text
+        return
+    with _parsed(path) as file:
+        _refuse_document_type(file)
+        text = file.ome_metadata if file.is_ome else None
+        document = None if text is None else _parse_document(text)
+        master = None if document is None else document.master
+        if master is None:
+            if document is not None:
+                _check_files(os.path.dirname(path), document.files, path)
+            yield file, document, text
+            return
+    # OME-TIFF, "BinaryOnly": all that this file says is which one has the metadata.
+    if is_master:
+        raise FormatError(f"expected OME-XML with images; it names another file that has it, {master}", path=path)
+    folder = os.path.dirname(path)
+    _check_files(folder, (master,), path)
+    with _opened(os.path.join(folder, master), is_master=True) as opened:
+        yield opened
+
+
+def _refuse_document_type(file: TiffFile) -> None:
+    """Refuse in any description what `parse_xml` refuses in OME-XML: tifffile parses those of slide scanners, too."""
+    pages = file.pages
+    description = str(pages.first.description) if len(pages) else ""
+    if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
+        raise FormatError("expected the description of the first page to have no document type; it declares one")
+
+
+def _parse_document(text: str) -> OmeXml | None:
+    try:
+        return parse_ome_xml(text)
+    except FormatError:
+        return None
+
+
+@contextlib.contextmanager
+def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
+    _check_regular(path)
+    try:
+        file = TiffFile(path, **options)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 (tifffile lets struct, index and other errors through)
+        raise FormatError(
+            f"expected a TIFF file; {error}", path=path, hint="Other formats have to be saved as TIFF first."
+        ) from None
+    with file:
+        yield file
+
+
+def _check_regular(path: str) -> None:
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        found = "a directory" if stat.S_ISDIR(status.st_mode) else "a device, pipe or socket"
+        raise UsageError(f"expected a TIFF file; {path} is {found}")
+
+
+def _check_files(folder: str, names: Sequence[str], path: str) -> None:
+    """Raise `FormatError` where one of the files that belong to an image is not there."""
+    for name in names:
+        if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
+            raise FormatError(f"expected names of files beside it or below; the OME-XML has {name!r}", path=path)
+    missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+    if missing:
+        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+        raise FormatError(
+            f"expected {', '.join(missing[:3])}{more} beside it, which the OME-XML names; "
+            f"{len(missing):,} of {len(names):,} files are missing",
+            path=path,
+            hint="Copy all files of the image into one folder; their names have to stay as they were.",
+        )
+
+
+def _read_companion(path: str) -> str | None:
+    """Return the text of a file that is XML, None of any other."""
+    with open(path, "rb") as file:
+        head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if not head.startswith(b"<"):
+            return None
+        file.seek(0)
+        data = file.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("expected UTF-8 text in the OME-XML", path=path) from None
+
+
+def _read_images(
+    path: str, file: TiffFile, document: OmeXml | None, text: str | None, options: TiffOptions, said: list[str]
+) -> TiffImages:
+    series = _list_series(file, options, said)
+    files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
+    if document is not None and series[0].kind == "ome":
+        numbers = _match(document, series)
+        descriptions = [document.images[number].description for number in numbers]
+        plate = None if document.plate is None else document.plate.renumbered({n: k for k, n in enumerate(numbers)})
+        if document.plate_count > 1:
+            notes.append(f"the OME-XML describes {document.plate_count} plates: the first is taken")
+    else:
+        descriptions, plate = [describe_plain(file, one) for one in series], None
+        if text is not None:
+            notes.append("the OME-XML cannot be used: the file is read as any other TIFF file")
+    wanted = range(len(series)) if options.series is None else [options.series]
+    images = {}
+    for number in wanted:
+        try:
+            images[number] = _read_image(path, number, series[number], descriptions[number], options, files, notes)
+        except (FormatError, UnsupportedError) as error:
+            if len(series) > 1:
+                error.message = f"image {number} of {len(series)}: {error.message}"
+                error.hint = error.hint or "--series N (series=N) takes one of the others."
+            raise
+    return TiffImages(path, images, len(series), plate, text, files, tuple(notes))
+
+
+def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[TiffPageSeries]:
+    try:
+        series = list(file.series)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 (as when it is opened)
+        raise FormatError(f"the images of the file cannot be told apart: {error}") from None
+    broken = [message for message in said if _BROKEN.search(message)]
+    if broken and options.on_error == "fail":
+        raise FormatError(
+            f"the file is cut off or damaged: {broken[0]}",
+            hint="Copy or download it again; --on-error fill (on_error='fill') reads what is there.",
+        )
+    if not series:
+        raise FormatError("expected images; the TIFF file has no page with pixels")
+    if options.series is not None and not 0 <= options.series < len(series):
+        raise UsageError(
+            f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"
+        )
+    return series
+
+
+def _read_image(
+    path: str,
+    number: int,
+    series: TiffPageSeries,
+    description: ImageDescription,
+    options: TiffOptions,
+    files: FileSet,
+    notes: list[str],
+) -> TiffImage:
+    sources: list[TiffSource] = []
+    for level, one in enumerate(series.levels if options.with_levels else [series]):
+        try:
+            check_decodable(one.keyframe)
+            source = TiffSource(
+                one,
+                files,
+                asked=options.axes,
+                keep_singletons=options.keep_singletons,
+                on_error=options.on_error,
+                recipe=(_source_again, (os.path.abspath(path), options, _state(path), number, level, files)),
+            )
+        except OzxError as error:
+            if level == 0:
+                raise
+            notes.append(f"image {number}, level {level} of the file cannot be used: {error.message}")
+            break
+        sources.append(source)
+    return TiffImage(sources[0], tuple(sources[1:]), description)
+
+
+def _state(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
+
+
+def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
+    """Return for each series the number of its ``Image``: tifffile leaves out those without planes."""
+    if len(document.images) == len(series):
+        return list(range(len(series)))
+    with_planes = [number for number, image in enumerate(document.images) if image.has_planes]
+    if len(with_planes) != len(series):
+        raise FormatError(
+            f"expected the {len(with_planes):,} images of the OME-XML; tifffile finds {len(series):,} in the file"
+        )
+    return with_planes
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[list[str]]:
+    """Give the list of what tifffile logs in this thread; it stays off the terminal."""
+    said: list[str] = []
+    thread = threading.get_ident()
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == thread:
+                said.append(record.getMessage())
+
+    logger, listener = logging.getLogger("tifffile"), Listener(logging.WARNING)
+    logger.addHandler(listener)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(listener)

@@ -1,0 +1,158 @@
+"""The pages of a TIFF series, and where in the image each of them lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tifffile import TiffFrame, TiffPage, TiffPageSeries
+
+from ozx.errors import UnsupportedError
+from ozx.images.tiff.axes import AXES, Dimension, name_dimensions
+
+__all__ = ["Corner", "Page", "PageMap", "Spans"]
+
+Page = TiffPage | TiffFrame
+#: A position along t, c, z, y and x.
+Corner = dict[str, int]
+#: Where a part of an image begins and ends along t, c, z, y and x.
+Spans = dict[str, tuple[int, int]]
+
+
+class PageMap:
+    """Where in an image the pages of a series lie.
+
+    The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
+
+    Parameters
+    ----------
+    series
+        The series, or one of its levels.
+    asked
+        What somebody says its dimensions longer than 1 are.
+
+    Attributes
+    ----------
+    axis_lengths
+        The axes that the image has, in OME order, and their lengths; those of length 1 too.
+    inner_axes, inner_lengths
+        Along which axis each of the five dimensions of a page runs (None for most of those of length 1), and how long
+        it is.
+    inner_size
+        The bytes of a page, decoded.
+    count
+        How many pages there are, or should be.
+    is_in_order
+        Whether the dimensions of a page come in OME order.
+    guessed
+        Axes that dimensions longer than 1 were taken for, of which the file does not say what they are.
+    """
+
+    def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:
+        keyframe = series.keyframe
+        self.inner_lengths: tuple[int, ...] = tuple(keyframe.shaped)
+        codes, shape = series.get_axes(squeeze=False), series.get_shape(squeeze=False)
+        if codes.endswith("S") and shape[-1] == 1 and self.inner_lengths[4] == 1:
+            codes, shape = codes[:-1], shape[:-1]
+        dimensions = name_dimensions(codes, shape, asked)
+        self._outer, inner = _divide(dimensions, self.inner_lengths, codes)
+        self.inner_axes = tuple(None if part is None else part.axis for part in inner)
+        lengths = {axis: prod(part.length for part in dimensions if part.axis == axis) for axis in AXES}
+        self.axis_lengths = {axis: lengths[axis] for axis in AXES if any(part.axis == axis for part in dimensions)}
+        self.count = prod(part.length for part in self._outer)
+        self.guessed = tuple(part.axis for part in dimensions if part.is_guessed)
+        order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}
+        self._order = [order[axis] for axis in AXES if axis in order]
+        self.is_in_order = self._order == sorted(self._order)
+        # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
+        self._offset = None if series.is_multifile else series.dataoffset
+        self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
+        self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that pages are in, each once."""
+        return list(dict.fromkeys(page.parent.filehandle.path for page in self._pages if page is not None))
+
+    def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
+        """Yield the number and the first position of each page that a part of the image touches."""
+        # Along one axis a page begins at a multiple of the step, and the steps of its own dimensions fill that.
+        ranges = [
+            range(spans[part.axis][0] // part.step, -(-spans[part.axis][1] // part.step))
+            if part.length > 1
+            else range(1)
+            for part in self._outer
+        ]
+        for index in product(*ranges):
+            number, corner = 0, dict.fromkeys(AXES, 0)
+            for place, part in zip(index, self._outer, strict=True):
+                number = number * part.length + place
+                corner[part.axis] += place * part.step
+            yield number, corner
+
+    def page(self, number: int) -> Page | None:
+        """Return a page, or None where it is not in the file, or where all pixels are in one piece."""
+        return self._pages[number] if number < len(self._pages) else None
+
+    def first(self, number: int) -> Page:
+        """Return the page whose file a page is in: itself, or the only one."""
+        page = self.page(number) or self._pages[0]
+        assert page is not None  # noqa: S101 (asked for pages that are there only)
+        return page
+
+    def plain_offset(self, number: int) -> int | None:
+        """Return where in its file the pixels of a page stand as they are, None where they have to be decoded."""
+        if self._offset is not None:
+            return self._offset + number * self.inner_size
+        page = self.page(number)
+        return page.dataoffsets[0] if page is not None and _is_plain(page) else None
+
+    def count_missing(self) -> int:
+        """Return how many pages are not in the file."""
+        if self._offset is not None:
+            return 0
+        return max(0, self.count - len(self._pages)) + sum(page is None for page in self._pages[: self.count])
+
+    def in_order(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Return pixels of a page as part of the image: in OME order, with a dimension for each of the five axes."""
+        rest = [place for place, axis in enumerate(self.inner_axes) if axis is None]
+        turned = pixels.transpose(*rest, *self._order)[(0,) * len(rest)]
+        ordered: NDArray[Any] = turned[tuple(slice(None) if axis in self.inner_axes else None for axis in AXES)]
+        return ordered
+
+
+def _is_plain(page: Page) -> bool:
+    """Tell whether the pixels of a page stand in its file one after the other, as they are."""
+    keyframe = page.keyframe
+    if keyframe is None or not keyframe.is_final or not page.dataoffsets:
+        return False
+    # tifffile asks the first page only; in later ones strips may lie apart, or be left out.
+    offsets, counts = page.dataoffsets, page.databytecounts
+    return offsets[0] != 0 and all(
+        start + count == following for start, count, following in zip(offsets, counts, offsets[1:], strict=False)
+    )
+
+
+def _divide(
+    dimensions: Sequence[Dimension], lengths: Sequence[int], codes: str
+) -> tuple[list[Dimension], list[Dimension | None]]:
+    """Return the dimensions of a series that are outside of its pages, and the five of a page."""
+    outer = list(dimensions)
+    inner: list[Dimension | None] = []
+    for place in reversed(range(5)):
+        # Height and width are dimensions of a series whatever their length.
+        if lengths[place] == 1 and place not in (2, 3):
+            inner.append(None)
+            continue
+        if not outer or outer[-1].length != lengths[place]:
+            raise UnsupportedError(
+                f"expected the dimensions {codes} to end in those of a page, "
+                f"{'×'.join(str(length) for length in lengths if length > 1)}; "
+                f"found {'×'.join(str(part.length) for part in dimensions)}"
+            )
+        inner.append(outer.pop())
+    return outer, inner[::-1]

@@ -1,0 +1,262 @@
+"""The pixels of one TIFF series, or of one of its levels, as a `PixelSource`: read in blocks, each decoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tifffile import TiffPageSeries
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import FormatError
+from ozx.images.tiff.axes import AXES
+from ozx.images.tiff.pages import Corner, Page, PageMap, Spans
+from ozx.images.tiff.segment_cache import SegmentCache
+from ozx.images.tiff.segments import FileSet, SegmentReader
+
+__all__ = ["OnError", "TiffSource"]
+
+OnError = Literal["fail", "fill"]
+Region = tuple[slice, ...]
+# First and last position, exclusive, along the five dimensions of a page.
+Ranges = Sequence[tuple[int, int]]
+
+# For strips that lie in several blocks; those of a wide slide would fill any memory.
+_KEPT_BYTES = 128 << 20
+
+
+class TiffSource:
+    """The pixels of a TIFF series in OME order.
+
+    Channels whose pixels have samples are one axis: the samples of the first channel, then those of the second. What
+    `tifffile.imread` does not do is not done here either: palettes are not applied, and white is not turned to black.
+
+    Parameters
+    ----------
+    series
+        The series, or one of its levels.
+    files
+        The files that it is in.
+    asked
+        What somebody says its dimensions longer than 1 are.
+    keep_singletons
+        Whether axes of length 1 stay.
+    on_error
+        ``fill`` puts zeros in the place of what is damaged or missing, and says so in `damage`.
+    recipe
+        How another process makes the same source: a function and its arguments.
+
+    Raises
+    ------
+    FormatError
+        Planes of the series are missing.
+    UnsupportedError, UsageError
+        See `name_dimensions`.
+    """
+
+    def __init__(
+        self,
+        series: TiffPageSeries,
+        files: FileSet,
+        *,
+        asked: Sequence[str] | None = None,
+        keep_singletons: bool = False,
+        on_error: OnError = "fail",
+        recipe: tuple[Callable[..., Any], tuple[Any, ...]] | None = None,
+    ) -> None:
+        self.files = files
+        self._recipe = recipe
+        self._fills = on_error == "fill"
+        self._pages = PageMap(series, asked)
+        for path in self._pages.paths:
+            files.remember(path)
+        self._cache = SegmentCache(_KEPT_BYTES)
+        self._readers: dict[int, SegmentReader] = {}
+        lengths = self._pages.axis_lengths
+        self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
+        self.shape = tuple(lengths[axis] for axis in self.axes)
+        #: Axes that stacks of unknown meaning were taken for.
+        self.guessed = self._pages.guessed
+        self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
+        self.grain = self._find_grain(series)
+        self._damage: dict[Hashable, str] = {}
+        self._check_planes()
+
+    @property
+    def damage(self) -> list[str]:
+        """What was not there or could not be read so far, one sentence each, where `on_error` is ``fill``."""
+        return list(self._damage.values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._recipe is None:
+            raise TypeError("expected a source with a recipe; this one was made for one process")
+        return self._recipe
+
+    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return a block, C-contiguous, or fill `out` with it; safe in several threads at once.
+
+        Raises
+        ------
+        FormatError
+            A strip or tile is damaged or missing; page and number are named.
+        """
+        spans = dict.fromkeys(AXES, (0, 1))
+        for axis, part, length in zip(self.axes, region, self.shape, strict=True):
+            spans[axis] = part.indices(length)[:2]
+        if out is None:
+            out = np.empty([spans[axis][1] - spans[axis][0] for axis in self.axes], self.dtype)
+        whole = out[tuple(slice(None) if axis in self.axes else None for axis in AXES)]
+        for number, corner in self._pages.iter_inside(spans):
+            wanted = self._wanted(corner, spans)
+            if not self._fill_at_once(number, wanted, whole[self._place(corner, *_extent(wanted), spans)]):
+                for begins, pixels in self._iter_parts(number, wanted):
+                    whole[self._place(corner, begins, pixels.shape, spans)] = self._pages.in_order(pixels)
+        return out
+
+    def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
+        """Read pixels to where they belong in a block; False where they have to be decoded, or put in order."""
+        if self._pages.plain_offset(number) is None or not self._pages.is_in_order or not target.flags.c_contiguous:
+            return False
+        pixels = target.reshape(_extent(wanted)[1])
+        if self._stored_dtype(number) != pixels.dtype:
+            return False
+        self._read_plain(number, wanted, pixels)
+        return True
+
+    def _stored_dtype(self, number: int) -> np.dtype[Any]:
+        return self.dtype.newbyteorder(self._pages.first(number).parent.byteorder)
+
+    def _wanted(self, corner: Corner, spans: Spans) -> Ranges:
+        """Return which part of a page lies in a block."""
+        wanted = []
+        for axis, length in zip(self._pages.inner_axes, self._pages.inner_lengths, strict=True):
+            first, (start, stop) = (0, (0, 1)) if axis is None else (corner[axis], spans[axis])
+            wanted.append((max(0, start - first), min(length, stop - first)))
+        return wanted
+
+    def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
+        """Return where in a block a part of a page goes that begins at `begins` in the page."""
+        starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
+        for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
+            if axis is not None:
+                starts[axis] += begin
+                lengths[axis] = length
+        return tuple(
+            slice(starts[axis] - spans[axis][0], starts[axis] - spans[axis][0] + lengths[axis]) for axis in AXES
+        )
+
+    def _iter_parts(self, number: int, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
+        """Yield the pixels of a part of a page, piece by piece, and where in the page each piece begins."""
+        lows, shape = _extent(wanted)
+        page = self._pages.page(number)
+        if self._pages.plain_offset(number) is not None:
+            pixels = np.empty(shape, self._stored_dtype(number))
+            self._read_plain(number, wanted, pixels)
+            yield lows, pixels
+        elif page is None:
+            yield lows, np.zeros(shape, self.dtype)
+        else:
+            yield from self._iter_segments(page, wanted)
+
+    def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
+        """Read a part of a page whose pixels stand in the file as they are into an array without gaps."""
+        lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
+        # From the last dimension that is not taken whole on, the pixels that are wanted stand together.
+        together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
+        size = prod(pixels.shape[together:]) * item
+        begins = np.array(self._pages.plain_offset(number))
+        for place, (low, high) in enumerate(wanted):
+            step = prod(lengths[place + 1 :]) * item
+            begins = np.add.outer(begins, np.arange(low, high if place < together else low + 1) * step)
+        source = self.files[self._pages.first(number).parent.filehandle.path]
+        data = memoryview(pixels.reshape(-1).view(np.uint8).data)
+        for run, begin in enumerate(begins.reshape(-1).tolist()):
+            part = data[run * size : (run + 1) * size]
+            if (found := source.read_into_at(part, begin)) < size:
+                self._damaged(number, self._cut_off(number, begin, begin + size, source))
+                part[found:] = bytes(size - found)
+
+    def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
+        """Yield the wanted part of each strip or tile, and where in the page it begins."""
+        reader, lengths = self._reader(page), self._pages.inner_lengths
+        spans = zip(wanted, reader.lengths, strict=True)
+        ranges = [range(low // step, -(-high // step)) for (low, high), step in spans]
+        for index in product(*ranges):
+            number = 0
+            for place, count in zip(index, reader.grid, strict=True):
+                number = number * count + place
+            begins = [place * step for place, step in zip(index, reader.lengths, strict=True)]
+            ends = map(min, (begin + step for begin, step in zip(begins, reader.lengths, strict=True)), lengths)
+            lows = [max(begin, low) for begin, (low, _) in zip(begins, wanted, strict=True)]
+            inside = tuple(end - begin for begin, end in zip(begins, ends, strict=True))
+            cut = tuple(
+                slice(low - begin, min(length, high - begin))
+                for begin, low, length, (_, high) in zip(begins, lows, inside, wanted, strict=True)
+            )
+            used = prod(part.stop - part.start for part in cut)
+            yield lows, self._segment(reader, page, number, used=used, whole=prod(inside))[cut]
+
+    def _segment(self, reader: SegmentReader, page: Page, number: int, *, used: int, whole: int) -> NDArray[Any]:
+        def decode() -> NDArray[Any]:
+            try:
+                return reader.read(page, number)
+            except FormatError as error:
+                self._damaged((id(page), number), error)
+                return np.zeros(reader.lengths, self.dtype)
+
+        return self._cache.get((id(page), number), decode, used=used, whole=whole)
+
+    def _reader(self, page: Page) -> SegmentReader:
+        keyframe = page.keyframe
+        assert keyframe is not None  # noqa: S101 (every page of a series has one)
+        reader = self._readers.get(id(keyframe))
+        if reader is None:
+            # Two threads may make the same one, which does no harm.
+            reader = self._readers[id(keyframe)] = SegmentReader(keyframe, self.files)
+        return reader
+
+    def _find_grain(self, series: TiffPageSeries) -> tuple[int, ...]:
+        pages, page = self._pages, self._pages.page(0)
+        lengths: Sequence[int] = (1, 1, 1, 1, pages.inner_lengths[4])
+        if pages.plain_offset(0) is None:
+            lengths = self._reader(page or series.keyframe).lengths
+        grain = dict.fromkeys(AXES, 1)
+        for axis, length, most in zip(pages.inner_axes, lengths, pages.inner_lengths, strict=True):
+            if axis is not None:
+                grain[axis] = min(length, most)
+        return tuple(grain[axis] for axis in self.axes)
+
+    def _check_planes(self) -> None:
+        """Notice what is missing before hours were spent on the rest."""
+        pages = self._pages
+        if missing := pages.count_missing():
+            problem = f"{missing:,} of the {pages.count:,} planes that the metadata promise are not there"
+            hint = "--on-error fill (on_error='fill') puts zeros there."
+            self._damaged("planes", FormatError(problem, hint=hint))
+        last = pages.count - 1
+        offset, end = pages.plain_offset(last), pages.inner_size
+        if offset is not None and not self._fills:
+            source = self.files[pages.first(last).parent.filehandle.path]
+            if offset + end > source.size():
+                raise self._cut_off(last, offset, offset + end, source)
+
+    def _cut_off(self, number: int, begin: int, end: int, source: FileSource) -> FormatError:
+        return FormatError(
+            f"page {number} is cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
+            path=source.name,
+            hint="The file is incomplete: copy or download it again.",
+        )
+
+    def _damaged(self, what: Hashable, error: FormatError) -> None:
+        if not self._fills:
+            raise error
+        self._damage.setdefault(what, f"{error}; zeros stand in its place")
+
+
+def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
+    """Return where ranges begin, and how long they are."""
+    return [low for low, _ in wanted], [high - low for low, high in wanted]

@@ -1,0 +1,113 @@
+"""Chunks to the bytes that an array stores, by the codecs' C functions: no store, no event loop, any thread.
+
+The same pixels give the same bytes: blosc uses one thread for each chunk, and gzip writes no time.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import imagecodecs
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.codecs import NamedConfiguration, parse_named
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.layout import parse_layout
+
+__all__ = ["ChunkEncoder"]
+
+_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+_GZIP = 16 + zlib.MAX_WBITS
+# Blosc itself chooses 32 KiB at level 1; it is a fifth slower by that, and saves 1 to 4 % of the size.
+_FAST_BLOCK = 128 << 10
+
+
+class ChunkEncoder:
+    r"""Encodes the chunks of one array that was laid out by `lay_out`; can be pickled.
+
+    Parameters
+    ----------
+    document
+        The array's ``zarr.json``.
+
+    Raises
+    ------
+    UnsupportedError
+        It has codecs that `lay_out` does not write.
+
+    Examples
+    --------
+    >>> from ozx.hierarchy.layout_choice import LayoutChoice
+    >>> from ozx.hierarchy.ome import Axis
+    >>> from ozx.images.writing.array_layout import NewArray, lay_out
+    >>> array = NewArray((5,), np.dtype("uint16"), (Axis("x", "space", None),), (1,))
+    >>> encoder = ChunkEncoder(lay_out({"0": array}, LayoutChoice.parse(codec="none"))["0"])
+    >>> encoder.encode(np.array([1, 2], "uint16"))
+    b'\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00'
+    >>> encoder.encode(np.zeros(5, "uint16")) is None
+    True
+    """
+
+    def __init__(self, document: Document) -> None:
+        layout = parse_layout(document, "")
+        self.chunks = layout.chunks
+        self.dtype = np.dtype(document["data_type"]).newbyteorder("<")
+        steps = [parse_named(codec) for codec in layout.codecs[1:]]
+        if len(steps) > 1 or None in steps:
+            raise UnsupportedError(f"expected one compressor at most; found {layout.codecs!r}")
+        self._compressor = steps[0] if steps else None
+
+    def encode(self, pixels: NDArray[Any]) -> bytes | None:
+        """Return a chunk as it is stored, or None for one that is nothing but zeros, which is not stored.
+
+        Parameters
+        ----------
+        pixels
+            Those of the chunk that are inside of the array.
+        """
+        if pixels.shape == self.chunks:
+            chunk = np.ascontiguousarray(pixels, self.dtype)
+        else:
+            chunk = np.zeros(self.chunks, self.dtype)
+            chunk[tuple(map(slice, pixels.shape))] = pixels
+        # Bits are compared: minus zero is no fill value.
+        flat = chunk.reshape(-1)
+        octets = flat.view(np.uint8)
+        if not octets[: chunk.itemsize].any() and not octets.any():
+            return None
+        return _compress(flat, self._compressor)
+
+
+def _compress(data: Any, codec: NamedConfiguration | None) -> bytes:
+    if codec is None:
+        return bytes(data.tobytes())
+    settings = codec.configuration
+    if codec.name == "zstd":
+        return bytes(imagecodecs.zstd_encode(data, level=settings["level"]))
+    if codec.name == "gzip":
+        return _gzip(data, settings["level"])
+    if codec.name == "blosc":
+        return _blosc(data, settings)
+    raise UnsupportedError(f"expected blosc, zstd or gzip; found {codec.name!r}")
+
+
+def _blosc(data: Any, settings: dict[str, Any]) -> bytes:
+    # imagecodecs has blosc shuffle items of the array's size, whatever `typesize` says.
+    encoded = imagecodecs.blosc_encode(
+        data,
+        level=settings["clevel"],
+        compressor=settings["cname"],
+        shuffle=_SHUFFLES[settings["shuffle"]],
+        blocksize=settings["blocksize"] or (_FAST_BLOCK if settings["clevel"] == 1 else 0),
+        numthreads=1,
+    )
+    return bytes(encoded)
+
+
+def _gzip(data: Any, level: int) -> bytes:
+    # RFC 1952: zlib writes MTIME 0, "no time stamp is available".
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
+    return compressor.compress(data) + compressor.flush()

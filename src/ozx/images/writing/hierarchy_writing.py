@@ -1,0 +1,270 @@
+"""New images into an archive: one pass over their pixels, no copy of them, memory that does not grow with them.
+
+::
+
+    source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
+                       (make_block)                                 └─ Cascade, ShardAssembler, NewArchive ─┘
+
+Blocks are made ahead of what is written, a fixed number of them; what they become is taken in their order. So the
+same pixels make the same bytes, whoever made the blocks and however many at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ozx.hierarchy.ancestry import missing_groups
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.layout import ArrayLayout, parse_layout
+from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.rendering import Window
+from ozx.images.pictures.channels import percentile_window
+from ozx.images.writing.array_layout import NewArray, lay_out
+from ozx.images.writing.cascade import BlockResult, BlockTask, Cascade, LevelWork, make_block
+from ozx.images.writing.cascade_plan import CascadeLevel
+from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.image_documents import VERSION, describe_image, group_document
+from ozx.images.writing.new_archive import NewArchive
+from ozx.images.writing.new_image import NewHierarchy, NewImage
+from ozx.images.writing.pyramid import PyramidLevel, plan_pyramid
+from ozx.images.writing.shard_assembly import ShardAssembler
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["count_bytes", "write_hierarchy"]
+
+# Blocks that are made or wait, per thread: enough for threads not to wait for the one that writes.
+_AHEAD = 2
+# Of a cluster nobody knows how many blocks it makes at a time.
+_AHEAD_ELSEWHERE = 32
+# As long as any number in JSON: what windows become is not longer.
+_LONGEST = -2.2250738585072014e-308
+_DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
+
+
+def count_bytes(hierarchy: NewHierarchy) -> int:
+    """Return how many bytes the pixels take that are read, for a progress bar."""
+    sources = [level.source for image in _all_images(hierarchy).values() for level in image.levels]
+    return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
+
+
+def write_hierarchy(
+    descriptor: int,
+    hierarchy: NewHierarchy,
+    layout: LayoutChoice | None = None,
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+    late_files: Callable[[], Mapping[str, bytes]] | None = None,
+) -> tuple[int, int]:
+    """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
+
+    Parameters
+    ----------
+    descriptor
+        Open for reading and writing; it stays the caller's, who also decides about its name and its sync.
+    hierarchy
+        What it is to hold.
+    layout
+        Chunks, shards and codec, where they are asked for.
+    executor
+        Who makes the blocks; by default `jobs` threads. Tasks can be pickled where the sources of pixels can.
+    jobs
+        The number of threads, by default one per core; with an executor, of blocks that it is given ahead.
+    progress
+        Told the bytes of pixels that were read.
+    late_files
+        Asked for more values by key when all else is written: the file can be opened by then.
+
+    Raises
+    ------
+    UsageError, UnsupportedError
+        The images cannot be laid out or halved as asked for; nothing was written then.
+    OzxError, OSError
+        What reading the pixels, or writing, raises; the file is not to be used then.
+    """
+    nodes = _Nodes(hierarchy, layout or LayoutChoice())
+    archive = NewArchive(descriptor, nodes.documents(is_draft=True))
+    for key, data in hierarchy.files.items():
+        archive.add(key, [data])
+    with _working(executor, jobs) as (pool, ahead):
+        for made, result in _in_order(pool, nodes.made, ahead):
+            if result is None:
+                made.finish()
+                continue
+            for chunk in made.cascade.accept(result):
+                value = made.assemblers[chunk.level].add(chunk.place, chunk.data)
+                if value is not None:
+                    archive.add(*value)
+            progress.advance(result.size)
+    written = archive.finish(nodes.documents(), VERSION)
+    if late_files is None:
+        return written
+    for key, data in late_files().items():
+        archive.add(key, [data])
+    return archive.finish(nodes.documents(), VERSION)
+
+
+@dataclass
+class _Made:
+    """A level that pixels are read of, and those that are made of it."""
+
+    cascade: Cascade
+    assemblers: list[ShardAssembler]
+    windows: dict[int, Window]
+
+    def finish(self) -> None:
+        """Tell the contrast of the channels, and forget the pixels it is told by."""
+        for number, samples in self.cascade.samples.items():
+            self.windows[number] = percentile_window(np.concatenate(samples))
+        self.cascade.samples.clear()
+
+
+@dataclass
+class _Planned:
+    """An image with all of its levels."""
+
+    image: NewImage
+    levels: tuple[PyramidLevel, ...]
+    source: str | None
+    windows: dict[int, Window] = field(default_factory=dict)
+
+
+class _Nodes:
+    """The groups and arrays of a hierarchy: what their metadata says, and how their data is made."""
+
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
+        self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
+        self._images = {path: _plan(path, image, hierarchy) for path, image in _all_images(hierarchy).items()}
+        for path, image in hierarchy.images.items():
+            if image.labels:
+                self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
+        arrays = {
+            join_path(path, str(number)): NewArray(
+                level.shape, _source_dtype(planned.image), planned.image.axes, _grain(planned.image, number)
+            )
+            for path, planned in self._images.items()
+            for number, level in enumerate(planned.levels)
+        }
+        self._arrays = lay_out(arrays, layout)
+        for path in missing_groups(["", *self._groups, *self._images, *self._arrays]):
+            self._groups.setdefault(path, None)
+        if "" not in self._images:
+            self._groups.setdefault("", None)
+        self.made = [made for path, planned in self._images.items() for made in self._iter_made(path, planned)]
+
+    def documents(self, *, is_draft: bool = False) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes, with the longest windows there can be where `is_draft`."""
+        documents = {path: group_document(ome) for path, ome in self._groups.items()}
+        for path, planned in self._images.items():
+            count = planned.image.channel_count
+            windows = dict.fromkeys(range(count), _DRAFT) if is_draft else planned.windows
+            documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
+        return {**documents, **self._arrays}
+
+    def _iter_made(self, path: str, planned: _Planned) -> Iterator[_Made]:
+        image = planned.image
+        paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
+        layouts = [parse_layout(self._arrays[array], array) for array in paths]
+        works = [
+            LevelWork(_geometry(level, layout), ChunkEncoder(self._arrays[array]))
+            for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
+        ]
+        assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
+        is_sampled = image.label is None and _lacks_windows(image)
+        for number, level in enumerate(image.levels):
+            # The last level that there is has those to be made below it.
+            stop = number + 1 if number + 1 < len(image.levels) else None
+            cascade = Cascade(
+                level.source,
+                works[number:stop],
+                image.pyramid.method,
+                channel=image.channel_axis,
+                is_sampled=is_sampled and number == 0,
+            )
+            yield _Made(cascade, assemblers[number:stop], planned.windows)
+
+
+def _all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
+    """Return images and label images by path."""
+    found = {}
+    for path, image in hierarchy.images.items():
+        found[path] = image
+        found |= {join_path(path, f"labels/{name}"): label for name, label in image.labels.items()}
+    return found
+
+
+def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> _Planned:
+    given = [PyramidLevel(level.source.shape, level.scale, level.translation) for level in image.levels]
+    levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
+    # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
+    return _Planned(image, levels, None if path in hierarchy.images else "../../")
+
+
+def _source_dtype(image: NewImage) -> np.dtype[Any]:
+    return image.levels[0].source.dtype
+
+
+def _grain(image: NewImage, number: int) -> tuple[int, ...]:
+    # Levels that are made have the chunks of the one they are made of.
+    return image.levels[min(number, len(image.levels) - 1)].source.grain
+
+
+def _geometry(level: PyramidLevel, layout: ArrayLayout) -> CascadeLevel:
+    return CascadeLevel(level.shape, layout.chunks, layout.stored_shape, level.halved)
+
+
+def _lacks_windows(image: NewImage) -> bool:
+    known = image.channels[: image.channel_count]
+    return len(known) < image.channel_count or any(channel.window is None for channel in known)
+
+
+@contextmanager
+def _working(executor: Executor | None, jobs: int | None) -> Iterator[tuple[Executor, int]]:
+    """Give who makes the blocks, and how many are made ahead; sent home in the end where nobody brought them."""
+    if executor is not None:
+        yield executor, _AHEAD_ELSEWHERE if jobs is None else jobs
+        return
+    threads = (os.cpu_count() or 1) if jobs is None else jobs
+    pool = ThreadPoolExecutor(threads, "ozx-image")
+    try:
+        yield pool, threads * _AHEAD
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_order(pool: Executor, all_made: list[_Made], ahead: int) -> Iterator[tuple[_Made, BlockResult | None]]:
+    """Yield what blocks became, in the order of blocks; None behind the last one of each level that is read."""
+    waiting: deque[tuple[_Made, Future[BlockResult] | None]] = deque()
+    try:
+        for made, task in _iter_tasks(all_made):
+            if len(waiting) >= ahead:
+                yield _oldest(waiting)
+            waiting.append((made, None if task is None else pool.submit(make_block, task)))
+        while waiting:
+            yield _oldest(waiting)
+    finally:
+        for _, future in waiting:
+            if future is not None:
+                future.cancel()
+
+
+def _iter_tasks(all_made: list[_Made]) -> Iterator[tuple[_Made, BlockTask | None]]:
+    for made in all_made:
+        for task in made.cascade.tasks():
+            yield made, task
+        yield made, None
+
+
+def _oldest(waiting: deque[tuple[_Made, Future[BlockResult] | None]]) -> tuple[_Made, BlockResult | None]:
+    made, future = waiting.popleft()
+    return made, None if future is None else future.result()

@@ -1,0 +1,130 @@
+"""The ``zarr.json`` of the groups of new images, OME-Zarr 0.5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ozx.hierarchy.documents import Document
+from ozx.hierarchy.rendering import LabelDisplay, Window, default_color
+from ozx.images.writing.new_image import NewChannel, NewImage
+from ozx.images.writing.pyramid import PyramidLevel
+
+__all__ = ["VERSION", "describe_image", "group_document"]
+
+#: The version of OME-Zarr that is written.
+VERSION = "0.5"
+
+_GRAY = "FFFFFF"
+_METHODS = {
+    "mean": "the mean of the pixels",
+    "nearest": "the first of the pixels",
+    "mode": "the most frequent of the pixels",
+}
+
+
+def group_document(ome: Mapping[str, Any] | None = None) -> Document:
+    """Return the ``zarr.json`` of a group, with OME-Zarr metadata where there is any.
+
+    Examples
+    --------
+    >>> group_document({"labels": ["cells"]})["attributes"]
+    {'ome': {'version': '0.5', 'labels': ['cells']}}
+    """
+    attributes = {} if ome is None else {"ome": {"version": VERSION, **ome}}
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+
+
+def describe_image(
+    image: NewImage, levels: Sequence[PyramidLevel], windows: Mapping[int, Window], source: str | None = None
+) -> dict[str, Any]:
+    """Return what ``ome`` says of an image or a label image, without the version.
+
+    Parameters
+    ----------
+    image
+        The image.
+    levels
+        All of its levels.
+    windows
+        The contrast of channels that do not bring one, by number.
+    source
+        For a label image, the path that leads from it to its image.
+    """
+    # A translation is optional, but then that of every level: readers look at the first one for the form of all.
+    is_moved = any(any(level.translation) for level in levels)
+    datasets = []
+    for number, level in enumerate(levels):
+        steps: list[dict[str, Any]] = [{"type": "scale", "scale": list(level.scale)}]
+        if is_moved:
+            steps.append({"type": "translation", "translation": list(level.translation)})
+        datasets.append({"path": str(number), "coordinateTransformations": steps})
+    axes = [
+        {key: value for key in ("name", "type", "unit") if (value := getattr(axis, key)) is not None}
+        for axis in image.axes
+    ]
+    multiscale: dict[str, Any] = {"name": image.name, "axes": axes, "datasets": datasets}
+    if len(levels) > len(image.levels):
+        method = image.pyramid.method
+        multiscale["type"] = method
+        multiscale["metadata"] = {"description": f"Each level is half of the one before: {_METHODS[method]} joined."}
+    ome: dict[str, Any] = {"multiscales": [multiscale]}
+    if image.label is not None:
+        ome["image-label"] = _describe_label(image.label, source)
+    else:
+        ome["omero"] = _describe_channels(image, windows)
+    return ome
+
+
+def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
+    # vizarr and others fail on a channel without one of these keys, and on planes outside of the image.
+    count, dtype = image.channel_count, image.levels[0].source.dtype
+    given = [*image.channels[:count], *[NewChannel()] * (count - len(image.channels))]
+    channels = [
+        _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
+        for number, channel in enumerate(given)
+    ]
+    lengths = {axis.name: length for axis, length in zip(image.axes, image.levels[0].source.shape, strict=True)}
+    is_gray = all(channel["color"] == _GRAY for channel in channels)
+    model = "greyscale" if is_gray else "color"
+    return {"channels": channels, "rdefs": {"defaultT": 0, "defaultZ": lengths.get("z", 1) // 2, "model": model}}
+
+
+def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
+    """Return a window with limits: those of an integer type, else what is shown, where it has none."""
+    least, most = window.start, window.end
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        least, most = float(limits.min), float(limits.max)
+    return replace(
+        window, min=least if window.min is None else window.min, max=most if window.max is None else window.max
+    )
+
+
+def _describe_channel(channel: NewChannel, number: int, count: int, window: Window) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "active": channel.active,
+        "color": channel.color or default_color(number, count),
+        "label": channel.label or f"Channel {number}",
+        "window": {
+            "min": window.min,
+            "max": window.max,
+            "start": window.start,
+            "end": window.end,
+        },
+    }
+    if channel.emission is not None:  # OME-Zarr has no place for it; OMERO's own JSON calls it so
+        described["emissionWave"] = channel.emission
+    return described
+
+
+def _describe_label(label: LabelDisplay, source: str | None) -> dict[str, Any]:
+    described: dict[str, Any] = {} if source is None else {"source": {"image": source}}
+    if label.colors:
+        described["colors"] = [{"label-value": value, "rgba": list(rgba)} for value, rgba in label.colors.items()]
+    if label.properties:
+        described["properties"] = [{"label-value": value, **known} for value, known in label.properties.items()]
+    return described

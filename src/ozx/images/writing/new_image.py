@@ -1,0 +1,193 @@
+"""What is to be written: images with their levels and channels, alone or as a series or a plate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.images.pixel_source import PixelSource
+from ozx.images.writing.pyramid import PyramidChoice
+
+__all__ = ["NewChannel", "NewHierarchy", "NewImage", "NewLevel", "NewPlate", "NewWell", "plate_of", "series_of"]
+
+_SERIES_LAYOUT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NewLevel:
+    """Pixels that there are, and where they lie in the units of the axes."""
+
+    source: PixelSource
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewChannel:
+    """How a channel is called and shown.
+
+    Attributes
+    ----------
+    label
+        Its name; None for one that says its number.
+    color
+        Six hexadecimal digits, RRGGBB; None to choose.
+    active
+        Whether it is shown at first.
+    window
+        Its contrast; None for one that nearly all of its pixels lie in.
+    emission
+        The wavelength of the light that it recorded, in nanometers.
+    """
+
+    label: str | None = None
+    color: str | None = None
+    active: bool = True
+    window: Window | None = None
+    emission: float | None = None
+
+
+@dataclass(frozen=True)
+class NewImage:
+    """An image to be written, or a label image where `label` says how it is shown.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    axes
+        Its axes, in OME order: time, channel, then space.
+    levels
+        Levels that there are, full resolution first; their sources have the names of `axes`.
+    channels
+        Its channels in their order; what is missing is made up.
+    label
+        How labels are shown; None for images.
+    pyramid
+        How the levels below those are made.
+    labels
+        Its label images by name.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    levels: tuple[NewLevel, ...]
+    channels: tuple[NewChannel, ...] = ()
+    label: LabelDisplay | None = None
+    pyramid: PyramidChoice = field(default_factory=PyramidChoice)
+    labels: Mapping[str, NewImage] = field(default_factory=dict)
+
+    @property
+    def channel_axis(self) -> int | None:
+        """The number of the axis of channels, None where there is none."""
+        return next((number for number, axis in enumerate(self.axes) if axis.type == "channel"), None)
+
+    @property
+    def channel_count(self) -> int:
+        """How many channels it has: one where there is no axis of them."""
+        axis = self.channel_axis
+        return 1 if axis is None else self.levels[0].source.shape[axis]
+
+
+@dataclass(frozen=True)
+class NewHierarchy:
+    """All that one file is to hold.
+
+    Attributes
+    ----------
+    images
+        The images by path; an empty path is the root.
+    groups
+        What ``ome`` says in groups that are no images, by path, without the version. Groups that only lead to others
+        need not be named.
+    files
+        Other values by key, such as ``OME/METADATA.ome.xml``.
+    """
+
+    images: Mapping[str, NewImage]
+    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NewWell:
+    """A well: the numbers of its row and column, and its fields; of which acquisition each is, where that is known."""
+
+    row: int
+    column: int
+    fields: tuple[NewImage, ...]
+    acquisitions: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewPlate:
+    """A plate: names of rows and columns, wells, and what is known of its acquisitions, by the names of OME-Zarr."""
+
+    name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    wells: tuple[NewWell, ...]
+    acquisitions: tuple[Mapping[str, Any], ...] = ()
+
+
+def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = None) -> NewHierarchy:
+    """Return several images as a series, each under its number.
+
+    OME-Zarr 0.5, "bioformats2raw.layout": the group ``OME`` names them in their order.
+
+    Examples
+    --------
+    >>> hierarchy = series_of([NewImage("a", (), ()), NewImage("b", (), ())])
+    >>> list(hierarchy.images), hierarchy.groups["OME"]
+    (['0', '1'], {'series': ['0', '1']})
+    """
+    named = {str(number): image for number, image in enumerate(images)}
+    groups: dict[str, Mapping[str, Any]] = {
+        "": {"bioformats2raw.layout": _SERIES_LAYOUT},
+        "OME": {"series": list(named)},
+    }
+    return NewHierarchy(named, groups, dict(files or {}))
+
+
+def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHierarchy:
+    """Return a plate, each field under ``ROW/COLUMN/NUMBER``.
+
+    OME-Zarr 0.5, "plate" and "well" metadata.
+
+    Examples
+    --------
+    >>> field = NewImage("a", (), ())
+    >>> hierarchy = plate_of(NewPlate("p", ("A", "B"), ("1",), (NewWell(1, 0, (field, field)),)))
+    >>> list(hierarchy.images), hierarchy.groups["B/1"]
+    (['B/1/0', 'B/1/1'], {'well': {'images': [{'path': '0'}, {'path': '1'}], 'version': '0.5'}})
+    """
+    described: dict[str, Any] = {
+        "name": plate.name,
+        "rows": [{"name": name} for name in plate.rows],
+        "columns": [{"name": name} for name in plate.columns],
+        "wells": [
+            {"path": _well_path(plate, well), "rowIndex": well.row, "columnIndex": well.column} for well in plate.wells
+        ],
+        "field_count": max((len(well.fields) for well in plate.wells), default=0),
+        "version": "0.5",
+    }
+    if plate.acquisitions:
+        described["acquisitions"] = [dict(acquisition) for acquisition in plate.acquisitions]
+    images: dict[str, NewImage] = {}
+    groups: dict[str, Mapping[str, Any]] = {"": {"plate": described}}
+    for well in plate.wells:
+        path = _well_path(plate, well)
+        fields: list[dict[str, Any]] = [{"path": str(number)} for number in range(len(well.fields))]
+        for item, acquisition in zip(fields, well.acquisitions, strict=False):
+            if acquisition is not None:
+                item["acquisition"] = acquisition
+        groups[path] = {"well": {"images": fields, "version": "0.5"}}
+        images |= {f"{path}/{number}": image for number, image in enumerate(well.fields)}
+    return NewHierarchy(images, groups, dict(files or {}))
+
+
+def _well_path(plate: NewPlate, well: NewWell) -> str:
+    return f"{plate.rows[well.row]}/{plate.columns[well.column]}"

@@ -1,0 +1,259 @@
+"""export: images become a pyramidal OME-TIFF file, so that nothing is locked in."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ozx.atomic import check_target, replacing_file
+from ozx.errors import OzxError, UsageError
+from ozx.flow.location import given_path, parse_location, printable_location
+from ozx.hierarchy.level_choice import parse_levels
+from ozx.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy
+
+__all__ = ["ExportResult", "ExportedImageResult", "export"]
+
+StrPath = str | os.PathLike[str]
+
+# Images described one by one; a plate has tens of thousands that are alike.
+_DESCRIBED = 100
+_ENDINGS = (".tif", ".tiff")
+_SMALLEST_TILE, _LARGEST_TILE = 16, 8192
+# More threads than that wait for each other where chunks are decoded.
+_MOST_JOBS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedImageResult:
+    """One image of the file.
+
+    Attributes
+    ----------
+    path
+        Path of its group in the hierarchy; the root's is empty.
+    name
+        Its name.
+    axes
+        Lengths of t, c, z, y and x.
+    dtype
+        The type of its pixels in the file.
+    levels
+        Paths of the arrays that its levels were read from, full resolution first.
+    """
+
+    path: str
+    name: str | None
+    axes: dict[str, int]
+    dtype: str
+    levels: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``images`` in ``ozx export --json``."""
+        return {**asdict(self), "levels": list(self.levels)}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written.
+
+    Attributes
+    ----------
+    source, path
+        The hierarchy as it was given, and the file made of it.
+    node
+        Path of the node that was exported; the root's is empty.
+    bytes
+        Length of the file.
+    bigtiff
+        Whether it is a BigTIFF file.
+    compression
+        What its tiles are compressed with.
+    ome_xml
+        ``updated`` where the OME-XML that the images came with was brought up to date, else ``made``.
+    images
+        The first 100 images.
+    image_count
+        How many there are.
+    notes
+        What was left out or changed, one sentence each.
+    """
+
+    source: str
+    path: str
+    node: str
+    bytes: int
+    bigtiff: bool
+    compression: str
+    ome_xml: str
+    images: tuple[ExportedImageResult, ...]
+    image_count: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx export --json``."""
+        images = [image.to_dict() for image in self.images]
+        return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
+
+
+def export(
+    path: StrPath,
+    out: StrPath,
+    *,
+    node: str = "",
+    levels: str | int | slice | None = None,
+    compression: str = "zlib",
+    tile: int | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
+) -> ExportResult:
+    """Write an image, all images of a series or a plate, or a label image as a tiled OME-TIFF file with its levels.
+
+    Each image is one of the file, its levels are SubIFDs. The OME-XML is the one that the images came with
+    (``OME/METADATA.ome.xml``), brought up to date, or else made from the metadata.
+
+    Parameters
+    ----------
+    path
+        An .ozx file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
+    out
+        The file to make.
+    node
+        Path of an image, label image, plate, well or series, below the node of `path` if that names one.
+    levels
+        Which resolution levels, as a slice of Python's has them: ``":3"`` the three finest, ``"1:"`` all but the
+        finest; 0 is the finest. By default all.
+    compression
+        ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
+    tile
+        Height and width of the tiles, a multiple of 16; by default 512, or that of the chunks where they fit badly.
+    jobs
+        How many threads read and compress; by default one for each processor, at most eight.
+    force
+        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    sync
+        Whether to wait until the file is on the disk.
+    progress
+        Told the bytes of pixels.
+
+    Raises
+    ------
+    UsageError
+        `out` exists; there is no such node; another tile or compression than there is.
+    UnsupportedError
+        There is no image, or one of a type or with axes that OME-TIFF has not.
+    FormatError
+        It is no archive, no hierarchy, or a damaged one; of a chunk image, level and region are named.
+    OSError
+        Reading or writing failed. After any error nothing has the name `out` that had not before.
+
+    Examples
+    --------
+    >>> result = export("cells.ozx", "cells.ome.tif")
+    >>> result.images[0].axes, result.images[0].levels
+    ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
+    """
+    # They load zarr and tifffile, which takes half a second, and only this needs it.
+    from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
+    from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
+    from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+    parse_compression(compression)
+    choice = parse_levels(":" if levels is None else levels)
+    _check_tile(tile)
+    target = given_path(out)
+    _check_target(path, target, force=force)
+    try:
+        with opened_hierarchy(path) as group:
+            taken = take_hierarchy(group, node, choice)
+            full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
+            progress.start(os.path.basename(target), _size(taken))
+            with replacing_file(target, force=force, sync=sync) as new:
+                is_big = _write(taken, new.path, compression, tile, _jobs(jobs), progress)
+                size = os.fstat(new.descriptor).st_size
+            progress.stop()
+    except OzxError as error:
+        raise error.at(printable_location(path)) from None
+    notes = list(dict.fromkeys(taken.notes))
+    if not target.lower().endswith(_ENDINGS):
+        notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs will not know it for a TIFF file")
+    notes += [f"removed {left}, left by a run that was killed" for left in new.swept]
+    return ExportResult(
+        given_path(path),
+        target,
+        full_node,
+        size,
+        is_big,
+        compression,
+        "updated" if taken.kept else "made",
+        tuple(_describe(taken)),
+        len(taken.images),
+        tuple(notes),
+    )
+
+
+def _write(
+    taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
+) -> bool:
+    """Write the file; return whether it is a BigTIFF file."""
+    from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
+    from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
+    from ozx.images.ome_tiff.tiles import LevelWork, write_tiles  # noqa: PLC0415
+
+    encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
+    is_big = needs_big(taken.images, encodings, len(taken.ome_xml))
+    with open(path, "r+b") as file:  # tifffile wants the file to have a name
+        tiff = OmeTiff(file, is_big=is_big)
+        works = []
+        for number, (image, encoding) in enumerate(zip(taken.images, encodings, strict=True)):
+            tables = tiff.add(image, encoding, None if number else taken.ome_xml)
+            works += [LevelWork(level, encoding, table) for level, table in zip(image.levels, tables, strict=True)]
+        tiff.finish_directories()
+        write_tiles(tiff, works, jobs=jobs, progress=progress)
+        tiff.close()
+    return is_big
+
+
+def _size(taken: ExportedHierarchy) -> int:
+    return sum(level.size for image in taken.images for level in image.levels)
+
+
+def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
+    return [
+        ExportedImageResult(
+            image.path,
+            image.description.name,
+            dict(zip("tczyx", image.shape, strict=True)),
+            image.dtype.name,
+            tuple(level.pixels.path for level in image.levels),
+        )
+        for image in taken.images[:_DESCRIBED]
+    ]
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is None:
+        return min(os.cpu_count() or 1, _MOST_JOBS)
+    if jobs < 1:
+        raise UsageError(f"expected at least one job; got {jobs}")
+    return jobs
+
+
+def _check_tile(tile: int | None) -> None:
+    # TIFF 6.0, "TileWidth" and "TileLength": multiples of 16.
+    if tile is not None and (tile % 16 or not _SMALLEST_TILE <= tile <= _LARGEST_TILE):
+        raise UsageError(
+            f"expected a tile of {_SMALLEST_TILE} to {_LARGEST_TILE:,} pixels, a multiple of 16; got {tile}"
+        )
+
+
+def _check_target(path: StrPath, target: str, *, force: bool) -> None:
+    location = parse_location(path)
+    check_target(target, force=force)
+    if not location.is_remote and os.path.exists(target) and os.path.samefile(location.path, target):
+        raise UsageError(f"{target} would replace what it is taken from", hint="Choose another name.")

@@ -1,0 +1,125 @@
+"""`ozx export` as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+import tifffile
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+import ozx
+from ozx.cli.app import run
+
+SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/export.json").read_bytes())
+
+
+def call(capsys, *arguments):
+    code = run(["export", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def cells(tmp_path):
+    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+
+
+def test_an_image(cells, tmp_path, capsys):
+    out = tmp_path / "cells.ome.tif"
+    code, said, err = call(capsys, cells, out)
+    assert code == 0
+    assert said == f"{out}  {out.stat().st_size / 1024:.1f} KiB, cyx 2 × 256 × 256 uint16, 3 levels\n"
+    assert err == "note: labels are left out, labels/cells: --path labels/cells writes one by itself\n"
+    code, said, err = call(capsys, cells, out)
+    assert (code, said) == (2, "")
+    assert err.startswith(f"error: {out} exists already\nhint: Give --force")
+    assert call(capsys, cells, out, "--force", "-q", "--no-sync") == (0, "", "")
+
+
+def test_options(cells, tmp_path, capsys):
+    out = tmp_path / "a.tif"
+    options = ["--path", "labels/cells", "--levels", "1:", "--compression", "lzw", "--tile", 64, "--jobs", 1]
+    assert call(capsys, cells, out, *options)[0] == 0
+    with tifffile.TiffFile(out) as file:
+        page = file.pages.first
+        assert (page.shape, page.tile, page.compression) == ((128, 128), (64, 64), 5)
+        assert len(file.series[0].levels) == 2
+
+
+def test_several_images(tmp_path, capsys):
+    out = tmp_path / "plate.ome.tif"
+    code, said, err = call(capsys, FIXTURES / "plate.ome.zarr", out)
+    assert (code, err) == (0, "")
+    assert said.endswith("KiB, 6 images, the first: cyx 2 × 64 × 64 uint8, 2 levels\n")
+
+
+def test_json(cells, tmp_path, capsys):
+    out = tmp_path / "a.ome.tif"
+    code, said, _ = call(capsys, cells, out, "--json")
+    assert code == 0
+    answer = json.loads(said)
+    jsonschema.validate(answer, SCHEMA)
+    assert answer == {
+        "schema": 1,
+        "source": str(cells),
+        "path": str(out),
+        "node": "",
+        "bytes": out.stat().st_size,
+        "bigtiff": False,
+        "compression": "zlib",
+        "ome_xml": "made",
+        "images": [
+            {
+                "path": "",
+                "name": "Synthetic cells",
+                "axes": {"t": 1, "c": 2, "z": 1, "y": 256, "x": 256},
+                "dtype": "uint16",
+                "levels": ["0", "1", "2"],
+            }
+        ],
+        "image_count": 1,
+        "notes": ["labels are left out, labels/cells: --path labels/cells writes one by itself"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument 'OUT'"),
+        (["a.tif", "--compression", "jpeg"], "'jpeg' is not one of 'zlib', 'zstd', 'lzw', 'none'"),
+        (["a.tif", "--tile", "100"], "a multiple of 16; got 100"),
+        (["a.tif", "--path", "lables"], "it has no node 'lables'"),
+        (["."], ". is a directory"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, said, err = call(capsys, cells, *arguments)
+    assert (code, said) == (2, "")
+    assert message in err
+    assert list(tmp_path.iterdir()) == [cells]
+
+
+def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
+    (tmp_path / "a.ozx").write_bytes(b"nothing")
+    assert call(capsys, tmp_path / "a.ozx", tmp_path / "a.tif")[0] == 1
+    assert call(capsys, tmp_path / "absent.ozx", tmp_path / "a.tif")[0] == 4
+
+
+def test_a_file_with_many_damaged_chunks_is_told_in_two_lines(cells, tmp_path):
+    data = bytearray(cells.read_bytes())
+    for entry in ozx.list_entries(cells):
+        if not entry.key.endswith("zarr.json"):
+            data[entry.offset] ^= 0xFF
+    cells.write_bytes(data)
+    command = [sys.executable, "-m", "ozx", "export", str(cells), str(tmp_path / "a.tif")]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout) == (1, "")
+    error, hint = process.stderr.splitlines()
+    assert error.startswith(f"error: {cells}: entry '0/c/")
+    assert hint == "hint: Copy or download the file again."
+    assert list(tmp_path.iterdir()) == [cells]

@@ -1,0 +1,172 @@
+"""`ozx view` and `ozx serve` as a user meets them."""
+
+import json
+import signal
+import subprocess
+import sys
+import types
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+import zarr
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+from ozx.cli.app import run
+from ozx.desktop.viewer import viewing
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return pack_tree(IMAGE, tmp_path / "my cells #1é.ozx")
+
+
+@contextmanager
+def running(*arguments, lines=1):
+    """Give the first lines that a command prints, and the process; it is ended by Ctrl-C."""
+    command = [sys.executable, "-m", "ozx", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield [process.stdout.readline().rstrip("\n") for _ in range(lines)], process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return answer.read()
+
+
+def test_the_first_line_is_the_pages_address(path):
+    with running("view", path, "--no-browser") as ([url], process):
+        assert url.startswith("http://127.0.0.1:")
+        assert b"<title>" in fetch(url)
+        assert json.loads(fetch(f"{url}api/file"))["name"] == path.name
+        with pytest.raises(urllib.error.HTTPError, match="404") as raised:
+            fetch(url.replace(url.split("/")[3], "guess"))
+        raised.value.close()
+    assert process.returncode == 0
+
+
+def test_the_servers_end_by_sigterm(path):
+    with running("serve", path) as (_, process):
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_each_file_has_its_address(path, tmp_path):
+    plate = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    with running("serve", path, plate, lines=2) as ([first, second], process):
+        assert fetch(first) == path.read_bytes()
+        assert fetch(f"{second}/A/1/0/zarr.json") == (FIXTURES / "plate.ome.zarr/A/1/0/zarr.json").read_bytes()
+    assert process.returncode == 0
+
+
+def test_a_port_can_be_chosen_and_may_be_taken(path, capsys):
+    with running("serve", path) as ([url], _):
+        port = url.split(":")[2].partition("/")[0]
+        assert run(["view", str(path), "--no-browser", "--port", port]) == 4
+        assert "Give another --port" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["view", "serve"])
+@pytest.mark.parametrize(("name", "code"), [("absent.ozx", 4), ("text.ozx", 1), ("", 2)])
+def test_what_cannot_be_shown(tmp_path, capsys, command, name, code):
+    (tmp_path / "text.ozx").write_text("no archive")
+    arguments = ["--no-browser"] if command == "view" else []
+    assert run([command, str(tmp_path / name) if name else "", *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+
+
+def test_directories_are_shown(tmp_path):
+    with running("view", IMAGE, "--no-browser") as ([url], _):
+        assert json.loads(fetch(f"{url}api/file"))["kind"] == "image"
+
+
+def test_directories_that_hold_no_images(tmp_path, capsys):
+    assert run(["view", str(tmp_path), "--no-browser"]) == 1
+    assert "neither zarr.json nor .zgroup" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("viewer", ["page", "neuroglancer"])
+def test_hierarchies_that_hold_no_images(tmp_path, capsys, monkeypatch, viewer):
+    monkeypatch.setattr(viewing, "find_client", lambda: str(tmp_path))
+    zarr.create_group(tmp_path / "a.zarr", attributes={"ome": {"version": "0.5"}})
+    assert run(["view", str(tmp_path / "a.zarr"), "--no-browser", "--with", viewer]) == 1
+    assert "expected OME-Zarr images, found none" in capsys.readouterr().err
+
+
+def test_napari_leaves_directories_to_others(capsys):
+    assert run(["view", str(IMAGE), "--with", "napari"]) == 2
+    assert "found a directory" in capsys.readouterr().err
+
+
+def test_without_a_screen_it_is_said(path, capsys, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(viewing.Presence, "wait_for_ever", interrupt)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert run(["view", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("http://127.0.0.1:")
+    assert "no screen here" in captured.err
+
+
+def test_directories_are_served_by_others(capsys):
+    assert run(["serve", str(IMAGE)]) == 2
+    assert "python -m http.server" in capsys.readouterr().err
+
+
+def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert run(["view", str(path), "--with", "neuroglancer"]) == 4
+    assert "pip install 'ozx-toolkit[neuroglancer]'" in capsys.readouterr().err
+
+
+def test_napari_may_be_missing(path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "napari", None)
+    assert run(["view", str(path), "--with", "napari"]) == 4
+    assert "pip install 'ozx-toolkit[napari]'" in capsys.readouterr().err
+
+
+def test_napari_opens_the_file_by_our_reader(path, monkeypatch):
+    calls = []
+
+    class Viewer:
+        def open(self, opened, plugin):
+            calls.append((opened, plugin))
+
+    napari = types.ModuleType("napari")
+    napari.Viewer, napari.run = Viewer, lambda: calls.append("run")
+    monkeypatch.setitem(sys.modules, "napari", napari)
+    assert run(["view", str(path), "--with", "napari"]) == 0
+    assert calls == [(str(path), "ozx-toolkit"), "run"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--with", "napari", "--no-browser"], "opens a window of its own"),
+        (["--with", "napari", "--port", "80"], "opens a window of its own"),
+        (["--with", "paint"], "is not one of"),
+        (["--port", "70000"], "is not in the range"),
+    ],
+)
+def test_options_that_do_not_fit(path, capsys, arguments, told):
+    assert run(["view", str(path), *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_napari_takes_no_nodes(path, capsys):
+    assert run(["view", f"{path}|zip:labels/cells/", "--with", "napari"]) == 2
+    assert "docs/napari.md" in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""What tests in a real browser share."""
+
+import os
+
+import pytest
+from chromium import Browser, driver, missing_programs
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    missing = missing_programs()
+    if missing:
+        message = f"not installed: {', '.join(missing)}"
+        if os.environ.get("OZX_REQUIRE_JUDGES"):
+            pytest.fail(message)
+        pytest.skip(message)
+    with driver() as address:
+        yield address
+
+
+@pytest.fixture
+def start(chromium):
+    """Start a browser; it is closed at the end, unless the test has done so."""
+    sessions = []
+
+    def start_one(*arguments):
+        sessions.append(Browser(chromium, *arguments))
+        return sessions[-1]
+
+    yield start_one
+    for session in sessions:
+        session.close()
+
+
+@pytest.fixture(scope="session")
+def session(chromium):
+    session = Browser(chromium)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def browser(session):
+    """A browser that the tests share, with nothing on its page."""
+    session.open("about:blank")
+    session.log()
+    session.requests()
+    return session

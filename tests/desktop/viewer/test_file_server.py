@@ -1,0 +1,176 @@
+"""Files by range, and as virtual directories."""
+
+import http.client
+import json
+import zipfile
+
+import pytest
+import zarr
+from hierarchies import FIXTURES, tree
+from packed import pack_tree, zip_values
+
+import ozx
+from ozx.desktop.viewer.file_server import FileServer
+from ozx.desktop.viewer.loopback import LoopbackServer, Request, serving
+from ozx.errors import FormatError, UsageError
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return pack_tree(IMAGE, tmp_path / "cells.ozx")
+
+
+@pytest.fixture
+def ask(path):
+    """Ask a server for a path, by a real connection; returns status, headers and body."""
+    files = FileServer([path], cors="https://viewer.example")
+    with serving(LoopbackServer(files.respond)) as server:
+
+        def send(path, method="GET", **headers):
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+            connections.append(connection)
+            connection.request(method, path, headers={key.replace("_", "-"): text for key, text in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+        connections = []
+        send.server = server
+        yield send
+        for connection in connections:
+            connection.close()
+
+
+def test_every_value_is_there_by_its_key(ask):
+    for key, value in tree(IMAGE).items():
+        assert ask(f"/cells.ozx/{key}")[::2] == (200, value)
+
+
+@pytest.mark.parametrize("key", ["", "nothing", "0", "0/", "../cells.ozx", "zarr.json/"])
+def test_what_is_no_key_is_not_there(ask, key):
+    assert ask(f"/cells.ozx/{key}")[0] == 404
+
+
+def test_other_files_are_not_there(ask):
+    assert ask("/other.ozx")[0] == ask("/")[0] == 404
+
+
+def test_the_file_itself(ask, path):
+    status, headers, body = ask("/cells.ozx")
+    assert (status, body) == (200, path.read_bytes())
+    assert headers["Accept-Ranges"] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "part"),
+    [
+        ("bytes=2-4", slice(2, 5)),
+        ("bytes=0-0", slice(0, 1)),
+        ("bytes=100-", slice(100, None)),
+        ("bytes=-22", slice(-22, None)),
+        ("bytes=-99999999", slice(None)),
+        ("bytes=5-99999999", slice(5, None)),
+    ],
+)
+@pytest.mark.parametrize("key", ["", "/0/c/0/0/0"])
+def test_ranges(ask, path, wanted, part, key):
+    data = tree(IMAGE)[key[1:]] if key else path.read_bytes()
+    status, headers, body = ask(f"/cells.ozx{key}", Range=wanted)
+    assert (status, body) == (206, data[part])
+    start, stop, _ = part.indices(len(data))
+    assert headers["Content-Range"] == f"bytes {start}-{stop - 1}/{len(data)}"
+
+
+@pytest.mark.parametrize("wanted", ["bytes=5-2", "bytes=-", "bytes=a-b", "items=1-2", "bytes=1-2,4-5"])
+def test_ranges_that_make_no_sense_are_ignored(ask, path, wanted):
+    assert ask("/cells.ozx", Range=wanted)[0] == 200
+
+
+@pytest.mark.parametrize("wanted", ["bytes=99999999-", "bytes=-0"])
+def test_ranges_beyond_the_end_cannot_be_had(ask, path, wanted):
+    status, headers, body = ask("/cells.ozx", Range=wanted)
+    assert (status, body) == (416, b"")
+    assert headers["Content-Range"] == f"bytes */{path.stat().st_size}"
+
+
+def test_the_size_alone(ask, path):
+    status, headers, body = ask("/cells.ozx", "HEAD")
+    assert (status, headers["Content-Length"], body) == (200, str(path.stat().st_size), b"")
+
+
+def test_what_a_client_has_already_is_not_sent_again(ask):
+    tag = ask("/cells.ozx/zarr.json")[1]["ETag"]
+    assert ask("/cells.ozx/zarr.json", If_None_Match=tag)[0] == 304
+    assert ask("/cells.ozx", If_Range='"other"', Range="bytes=0-1")[0] == 200
+
+
+def test_pages_of_the_origin_that_was_named_may_read(ask):
+    _, headers, _ = ask("/cells.ozx/zarr.json", Origin="https://viewer.example")
+    assert headers["Access-Control-Allow-Origin"] == "https://viewer.example"
+    assert "Content-Range" in headers["Access-Control-Expose-Headers"]
+    status, headers, _ = ask("/cells.ozx", "OPTIONS", Origin="https://viewer.example")
+    assert (status, headers["Access-Control-Allow-Private-Network"]) == (204, "true")
+    assert "Range" in headers["Access-Control-Allow-Headers"]
+
+
+def test_pages_of_others_may_not(ask):
+    for method in ("GET", "OPTIONS"):
+        _, headers, _ = ask("/cells.ozx/zarr.json", method, Origin="https://evil.example")
+        assert headers["Access-Control-Allow-Origin"] is None
+
+
+def test_a_foreign_host_is_refused(ask):
+    assert ask("/cells.ozx/zarr.json", Host="evil.example")[0] == 403
+
+
+def test_a_library_for_urls_reads_it(ask):
+    pytest.importorskip("aiohttp")
+    group = zarr.open_group(f"http://127.0.0.1:{ask.server.server_port}/cells.ozx/", mode="r", zarr_format=3)
+    assert group["0"][1, 40, 30] == zarr.open_group(IMAGE, mode="r")["0"][1, 40, 30]
+
+
+def test_our_own_reader_reads_it_by_ranges(ask):
+    pytest.importorskip("obstore")
+    group = ozx.open(f"http://127.0.0.1:{ask.server.server_port}/cells.ozx")
+    assert group["0"].shape == (2, 256, 256)
+
+
+def test_files_of_one_name_get_different_urls(tmp_path):
+    paths = []
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        paths.append(pack_tree(IMAGE, tmp_path / folder / "my cells.ozx"))
+    assert FileServer(paths).locations == ["my%20cells.ozx", "my%20cells-2.ozx", "my%20cells-3.ozx"]
+
+
+def test_a_node_is_a_place_in_its_file(path):
+    assert FileServer([f"{path}|zip:labels/cells/"]).locations == ["cells.ozx/labels/cells"]
+    with pytest.raises(UsageError, match="no node 'labels/cell'"):
+        FileServer([f"{path}|zip:labels/cell/"])
+
+
+def test_values_that_the_archive_compresses_are_inflated(tmp_path):
+    path = zip_values(tmp_path / "a.zip", {"zarr.json": b'{"a": 1}', "0/c/0": b"x" * 999 + b"y"}, deflated=True)
+    files = FileServer([path])
+    whole = files.respond(Request("GET", "/a.zip/0/c/0"))
+    part = files.respond(Request("GET", "/a.zip/0/c/0", headers={"range": "bytes=-2"}))
+    assert (b"".join(whole.body), b"".join(part.body)) == (b"x" * 999 + b"y", b"xy")
+
+
+def test_directories_urls_and_other_files_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="found a directory"):
+        FileServer([IMAGE])
+    with pytest.raises(UsageError, match="found a URL"):
+        FileServer(["https://example.org/a.ozx"])
+    (tmp_path / "a.ozx").write_text(json.dumps({}))
+    with pytest.raises(FormatError):
+        FileServer([tmp_path / "a.ozx"])
+
+
+def test_a_file_that_changes_meanwhile_breaks_the_answer_off(ask, path):
+    assert ask("/cells.ozx/zarr.json")[0] == 200
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("more", b"x")
+    with pytest.raises((http.client.IncompleteRead, http.client.RemoteDisconnected, ConnectionError)):
+        ask("/cells.ozx")

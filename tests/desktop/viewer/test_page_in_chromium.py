@@ -1,0 +1,406 @@
+"""The page as a person sees it: the right colours in the right places, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http import HTTPStatus
+
+import numpy as np
+import pytest
+import zarr
+from chromium import colors, near
+from hierarchies import FIXTURES
+from packed import pack_tree
+from written import omero, quarters, write_image, writing
+
+import ozx
+from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
+from ozx.desktop.viewer.viewing import page_serving, show_page
+from ozx.hierarchy.rendering import LabelDisplay
+from ozx.images.pictures.render import render_labels
+from ozx.images.pictures.thumbnail import draw_thumbnail
+
+pytestmark = pytest.mark.browser
+
+BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
+GRAY = (128, 128, 128)
+QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
+
+
+@contextmanager
+def shown(browser, path):
+    """Show a file and wait until it is drawn."""
+    with page_serving(path) as (server, page):
+        browser.show(server.origin + page.gate.page_path)
+        yield server.origin + page.gate.page_path
+        assert [line for line in browser.log() if "favicon" not in line] == []
+        browser.open("about:blank")
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_channels_are_added_in_their_colours(browser, tmp_path, shards):
+    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
+    with writing(tmp_path / "a.ozx") as root:
+        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
+        write_image(root, data, "cyx", levels=3, shards=shards, omero=told, scale=0.5)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
+        browser.press("1")
+        assert colors(browser, *QUARTERS) == [GREEN, GREEN, BLACK, BLACK]
+        assert "Nuclei" in browser.run("return document.getElementById('channels').innerText")
+        assert browser.run("return document.title") == "a.ozx – ozx"
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ((0, 50, 100, 200), "uint8"),
+        ((-100, -50, 0, 100), "int8"),
+        ((-30000, -15000, 0, 30000), ">i2"),
+        ((0, 10**9, 2 * 10**9, 4 * 10**9), "uint32"),
+        ((-(10**9), -(10**8) * 5, 0, 10**9), "int32"),
+        ((0.0, 0.25, 0.5, 1.0), "float32"),
+        ((0.0, 0.25, 0.5, 1.0), "float64"),
+        ((0, 2**40, 2**41, 2**42), "uint64"),
+        ((0, 0.25, 0.5, 1), "float16"),
+    ],
+)
+def test_every_type_of_numbers_is_shown(browser, tmp_path, values, dtype):
+    low, high = values[0], values[-1]
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
+    expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def test_truth_values_without_metadata(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(True, False, False, True, "bool"), "yx")
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [WHITE, BLACK, BLACK, WHITE]
+
+
+def test_contrast_is_found_where_nobody_gives_it_and_what_is_no_number_is_black(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(np.nan, -3.0, 5.0, 1.0, "float32"), "yx")
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), [BLACK, BLACK, WHITE, GRAY])
+
+
+def test_a_photograph(browser, tmp_path):
+    data = np.stack(
+        [quarters(255, 0, 0, 255, "uint8"), quarters(0, 255, 0, 255, "uint8"), quarters(0, 0, 255, 255, "uint8")]
+    )
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, data, "cyx")
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [RED, GREEN, BLUE, WHITE]
+
+
+def test_a_picture_in_shades_of_gray_shows_one_channel(browser, tmp_path):
+    told = omero(("A", "FF0000", 0, 255), ("B", "00FF00", 0, 255), model="greyscale")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, np.stack([quarters(0, 100, 200, 255, "uint8")] * 2), "cyx", omero=told)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [BLACK, (100,) * 3, (200,) * 3, WHITE]
+
+
+@pytest.mark.parametrize("name", ["image", "series", "sharded"])
+def test_page_and_thumbnail_show_the_same(browser, name):
+    still = draw_thumbnail(zarr.open_group(FIXTURES / f"{name}.ome.zarr", mode="r"), 2048).pixels
+    height, width = still.shape[:2]
+    with shown(browser, FIXTURES / f"{name}.ome.zarr"):
+        browser.press("l")
+        # In the middle of pixels.
+        places = [(int(y * height), int(x * width)) for x, y in QUARTERS]
+        found = colors(browser, *(((x + 0.5) / width, (y + 0.5) / height) for y, x in places), size=(width, height))
+        assert near(found, [still[place] for place in places])
+
+
+def test_labels_without_colours_have_those_of_the_thumbnail(browser, tmp_path):
+    values = quarters(1, 2, 77, 123456, "uint32")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, values, "yx", label={})
+    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def test_directories_of_either_version(browser):
+    with shown(browser, FIXTURES / "legacy.ome.zarr"):
+        assert "0.4" in browser.run("return document.getElementById('metadata').textContent")
+        assert (browser.screenshot()[:, :600].max(axis=2) > 60).mean() > 0.01
+
+
+def test_planes_in_z_and_t(browser, tmp_path):
+    data = np.zeros((2, 1, 4, 128, 128), "uint8")
+    for t, z in np.ndindex(2, 4):
+        data[t, 0, z] = 60 * z + 20 * t
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
+    with shown(browser, tmp_path / "a.ozx"):
+        gray = lambda: colors(browser, (0.5, 0.5))[0][0]
+        assert gray() == 60
+        browser.press("ArrowUp")
+        assert gray() == 120
+        browser.press("ArrowRight")
+        assert gray() == 140
+        for _ in range(5):
+            browser.press("ArrowDown")
+        assert gray() == 20
+        assert "z\n1 / 4" in browser.run("return document.getElementById('planes').innerText")
+
+
+def test_labels_lie_over_the_image(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
+        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+        told = {
+            "colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}],
+            "properties": [{"label-value": 1, "kind": "mitotic"}],
+        }
+        # Half as fine as the image, over the same area.
+        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=told, at="cells", scale=2.0)
+    with shown(browser, tmp_path / "a.ozx"):
+        found = colors(browser, *QUARTERS)
+        # No colour is given for 77: it is gray, among others that have one.
+        assert near(found, [(200, 200, 200), (228, 100, 100), (200, 200, 200), (164, 164, 164)])
+        browser.press("l")
+        assert near(colors(browser, *QUARTERS), [(200, 200, 200)] * 4)
+        browser.press("l")
+        script = "const slider = document.querySelector('#labels input[type=range]'); slider.value = 1;"
+        browser.run(f"{script} slider.dispatchEvent(new Event('input'))")
+        browser.settle()
+        assert colors(browser, (0.7, 0.3)) == [RED]
+
+
+def test_position_and_value_under_the_pointer(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        data = np.arange(256 * 256, dtype="uint64").reshape(256, 256) + 2**60
+        write_image(root, data, "yx", scale=0.5, omero=omero(("A", "FFFFFF", 2**60, 2**60 + 65536)))
+    with shown(browser, tmp_path / "a.ozx"):
+        box = browser.run("return document.getElementById('overlay').getBoundingClientRect().toJSON()")
+        x, y = int(box["left"] + box["width"] / 2), int(box["top"] + box["height"] / 2)
+        browser.move(x, y)
+        told = browser._ask("POST", "/execute/async", {"script": WAIT_FOR_VALUE, "args": []})
+        assert "µm" in told
+        column, row = (int(part) for part in (told.split()[1], told.split()[3]))
+        assert max(abs(column - 128), abs(row - 128)) <= 1
+        assert told.endswith(f"A {2**60 + row * 256 + column}")  # exact, though no graphics card has such integers
+
+
+WAIT_FOR_VALUE = """
+const done = arguments[arguments.length - 1], output = document.getElementById("readout");
+const look = () => /A \\d+$/.test(output.textContent) && done(output.textContent);
+new MutationObserver(look).observe(output, {childList: true, characterData: true, subtree: true});
+look();
+"""
+
+
+def test_a_plate_its_wells_and_fields(browser, tmp_path):
+    wells = {"A/1": [RED], "B/2": [GREEN, BLUE]}
+    with writing(tmp_path / "a.ozx") as root:
+        root.attrs["ome"] = {
+            "version": "0.5",
+            "plate": {
+                "rows": [{"name": "A"}, {"name": "B"}],
+                "columns": [{"name": "1"}, {"name": "2"}],
+                "wells": [
+                    {"path": path, "rowIndex": "AB".index(path[0]), "columnIndex": int(path[2]) - 1} for path in wells
+                ],
+            },
+        }
+        for path, fields in wells.items():
+            listed = [{"path": str(number)} for number in range(len(fields))]
+            root.require_group(path[0])
+            well = root.create_group(path, attributes={"ome": {"version": "0.5", "well": {"images": listed}}})
+            for number, color in enumerate(fields):
+                data = np.broadcast_to(np.array(color, "uint8")[:, None, None], (3, 64, 64))
+                write_image(well, np.array(data), "cyx", levels=2, at=str(number))
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, *QUARTERS) == [RED, BLACK, BLACK, GREEN]
+        browser.press("ArrowRight")  # the second field of each well
+        assert colors(browser, *QUARTERS) == [BLACK, BLACK, BLACK, BLUE]
+        box = browser.run("return document.getElementById('overlay').getBoundingClientRect().toJSON()")
+        browser.click(int(box["left"] + box["width"] * 0.65), int(box["top"] + box["height"] * 0.7))
+        browser.settle()
+        assert "B2" in browser.run("return document.getElementById('navigation').innerText")
+        assert colors(browser, (0.2, 0.2), (0.8, 0.8)) == [GREEN, GREEN]
+        choose(browser, 1)
+        assert colors(browser, (0.2, 0.2), (0.8, 0.8)) == [BLUE, BLUE]
+        browser.press("Escape")
+        assert colors(browser, *QUARTERS) == [RED, BLACK, BLACK, GREEN]
+
+
+def choose(browser, number):
+    """Choose an item of the list in the navigation."""
+    script = "const list = document.querySelector('#navigation select'); list.selectedIndex = arguments[0];"
+    browser.run(f"{script} list.dispatchEvent(new Event('change'))", number)
+    browser.settle()
+
+
+def test_the_images_of_a_series(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        root.attrs["ome"] = {"version": "0.5", "bioformats2raw.layout": 3}
+        root.create_group("OME", attributes={"ome": {"version": "0.5", "series": ["0", "1"]}})
+        told = omero(("A", "FFFFFF", 0, 255))
+        for number, value in enumerate((50, 250)):
+            write_image(root, np.full((64, 64), value, "uint8"), "yx", at=str(number), omero=told)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert colors(browser, (0.5, 0.5)) == [(50,) * 3]
+        choose(browser, 1)
+        assert colors(browser, (0.5, 0.5)) == [(250,) * 3]
+
+
+def test_only_tiles_in_view_are_asked_for_and_nobody_else_is_asked(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        data = np.zeros((4096, 4096), "uint8")
+        data[2000:2100, 2000:2100] = 255
+        write_image(root, data, "yx", levels=4, shards=True, omero=omero(("A", "FFFFFF", 0, 255)))
+    with shown(browser, tmp_path / "a.ozx") as url:
+        asked = lambda: browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+        assert len([name for name in asked() if "/tile?" in name]) <= 5
+        for _ in range(6):
+            browser.press("+")
+        full = [name for name in asked() if "level=0" in name]
+        assert 1 <= len(full) <= 9
+        everything = browser.requests()
+        assert len(everything) > 10
+        assert all(name.startswith(url) for name in everything), everything
+
+
+def test_scripts_of_others_and_requests_to_them_are_forbidden_to_the_page(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    asked = []
+
+    def other(request):
+        asked.append(request.path)
+        return Answer(HTTPStatus.OK, b"document.title = 'foreign'", "text/javascript")
+
+    with serving(LoopbackServer(other)) as foreign, page_serving(path) as (server, page):
+        browser.show(server.origin + page.gate.page_path)
+        script = """
+            const [origin, done] = [arguments[0], arguments[1]];
+            const part = (name, values) => document.body.append(Object.assign(document.createElement(name), values));
+            part("script", { src: `${origin}/script.js` });
+            part("script", { textContent: "document.title = 'inline'" });
+            part("img", { src: `${origin}/picture.png` });
+            part("iframe", { src: `${origin}/frame.html` });
+            fetch(`${origin}/fetched`).then(() => done("reached"), () => setTimeout(() => done("refused"), 200));
+        """
+        body = {"script": script, "args": [foreign.origin]}
+        assert browser._ask("POST", "/execute/async", body) == "refused"
+        assert browser.run("return document.title") == "image.ozx – ozx"
+        assert asked == []
+        browser.open("about:blank")
+
+
+@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded"])
+def test_the_fixtures(browser, tmp_path, name):
+    path = pack_tree(FIXTURES / f"{name}.ome.zarr", tmp_path / f"{name}.ozx")
+    with shown(browser, path):
+        assert browser.run("return document.getElementById('message').hidden")
+        picture = browser.screenshot()[:, :600]
+        assert (picture.max(axis=2) > 60).mean() > 0.01
+        assert browser.run("return document.querySelectorAll('#metadata dt').length") > 5
+
+
+def test_the_first_pixels_of_the_image_fixture(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    array = zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")[:]
+    with shown(browser, path):
+        browser.press("l")
+        places = [(0.31, 0.44), (0.62, 0.18), (0.83, 0.71)]
+        expected = []
+        for x, y in places:
+            pixel = array[:, int(y * 256), int(x * 256)].astype(float)
+            shares = [np.clip((pixel[0] - 93) / 2202, 0, 1), np.clip((pixel[1] - 95) / 1775, 0, 1)]
+            mixed = shares[0] * np.array([0x3A, 0x7B, 0xFF]) + shares[1] * np.array([0xFF, 0xB0, 0x00])
+            expected.append(np.clip(mixed, 0, 255))
+        assert near(colors(browser, *places), np.round(expected), tolerance=4)
+
+
+def test_a_damaged_chunk_is_named_and_the_rest_is_shown(browser, tmp_path):
+    with writing(tmp_path / "good.ozx") as root:
+        write_image(root, np.full((1024, 1024), 200, "uint8"), "yx", levels=2, omero=omero(("A", "FFFFFF", 0, 255)))
+    found = next(item for item in ozx.list_entries(tmp_path / "good.ozx") if item.key == "0/c/1/1")
+    data = bytearray((tmp_path / "good.ozx").read_bytes())
+    data[found.offset + 1] ^= 255
+    (tmp_path / "bad.ozx").write_bytes(data)
+    with page_serving(tmp_path / "bad.ozx") as (server, page):
+        browser.open(server.origin + page.gate.page_path)
+        browser.settle()
+        for _ in range(3):
+            browser.press("+")
+        assert "0/c/1/1" in browser.run("return document.getElementById('message').textContent")
+        # Where the tile is missing the lower level stands in.
+        assert set(colors(browser, *QUARTERS)) == {(200, 200, 200)}
+        browser.open("about:blank")
+
+
+def test_a_browser_without_webgl_shows_a_still_picture(start, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    session = start("--disable-gpu", "--disable-3d-apis")
+    with page_serving(path) as (server, page):
+        session.open(server.origin + page.gate.page_path)
+        assert session.settle() == "failed"
+        assert "no WebGL 2" in session.run("return document.getElementById('message').textContent")
+        assert session.run("return document.getElementById('still').naturalWidth") == 256
+        session.open("about:blank")
+
+
+def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{told}"\n')
+    browser.chmod(0o700)
+    session = start()
+    environment = os.environ | {"BROWSER": f"{browser} %s", "DISPLAY": ":0"}
+    with subprocess.Popen([sys.executable, "-m", "ozx", "view", path], env=environment, text=True) as process:
+        session.show(told.read_text())
+        session.show(session.run("return location.href"))
+        assert process.poll() is None
+        session.close()
+        assert process.wait(30) == 0
+
+
+def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+    urls = queue.Queue()
+    options = {"browser": lambda url: urls.put(url) is None, "tell": urls.put}
+    server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
+    server.start()
+    url = urls.get(timeout=30)
+    browser.show(url)
+    browser.open("about:blank")
+    server.join(30)
+    assert not server.is_alive()
+    port = int(url.split(":")[2].partition("/")[0])
+    with socket.socket() as connection:
+        assert connection.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_page_of_another_site_reaches_nothing(browser, tmp_path):
+    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
+
+    def evil(_):
+        return Answer(HTTPStatus.OK, b"<html></html>", "text/html")
+
+    with page_serving(path) as (server, page), serving(LoopbackServer(evil)) as other:
+        browser.open(other.origin)
+        script = (
+            "const done = arguments[1]; fetch(arguments[0]).then((answer) => answer.text())"
+            ".then(done, (error) => done('refused: ' + error.name))"
+        )
+        body = {"script": script, "args": [f"{server.origin}{page.gate.page_path}api/file"]}
+        assert browser._ask("POST", "/execute/async", body).startswith("refused")
+        browser.open("about:blank")

@@ -1,0 +1,170 @@
+"""Pictures: levels that are made, tiles at edges, axes in any order, types of pixels."""
+
+import numpy as np
+import pytest
+import zarr
+
+from ozx.desktop.viewer.chunk_cache import ChunkCache
+from ozx.desktop.viewer.descriptions import describe_picture
+from ozx.desktop.viewer.pictures import Pictures
+from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.images.pictures.channels import percentile_window
+from ozx.store.lazy_views import LevelSlice
+
+
+def picture(data, axes="yx", chunks=None, *, label=False, omero=None, levels=()):
+    """Return the picture of an image in memory."""
+    types = {"t": "time", "c": "channel"}
+    listed = [{"name": name, "type": types.get(name, "space")} for name in axes]
+    scale = [{"type": "scale", "scale": [1.0] * len(axes)}]
+    arrays = [data, *levels]
+    datasets = [{"path": str(number), "coordinateTransformations": scale} for number in range(len(arrays))]
+    ome = {"version": "0.5", "multiscales": [{"axes": listed, "datasets": datasets}]}
+    ome |= {"image-label": {}} if label else {}
+    ome |= {"omero": omero} if omero else {}
+    root = zarr.create_group({}, attributes={"ome": ome})
+    for number, array in enumerate(arrays):
+        root.create_array(str(number), data=array, chunks=chunks or array.shape)
+    return Pictures(root).image("")
+
+
+def test_levels_are_made_where_an_image_has_none():
+    data = np.arange(5001, dtype="uint16")[None, :] + np.zeros((3, 1), "uint16")
+    made = picture(data, chunks=(3, 512))
+    assert [(level.height, level.width, level.step) for level in made.levels] == [
+        (3, 5001, 1),
+        (2, 2501, 2),
+        (1, 1251, 4),
+    ]
+    assert made.levels[2].factor == (4, 4)
+    whole = np.concatenate([made.tile(2, 0, column, 0, []) for column in range(3)], axis=1)
+    assert np.array_equal(whole, data[::4, ::4])
+
+
+def test_tiles_at_the_edges_are_smaller():
+    data = np.arange(520 * 600, dtype="uint32").reshape(520, 600)
+    made = picture(data, chunks=(100, 70))
+    assert np.array_equal(made.tile(0, 1, 1, 0, []), data[512:, 512:])
+
+
+def test_neighbouring_tiles_decode_a_chunk_once():
+    made = picture(np.zeros((1024, 1024), "uint8"))
+    for row, column in np.ndindex(2, 2):
+        made.tile(0, row, column, 0, [])
+    assert made.cache.decoded == 1
+
+
+def test_x_may_stand_before_y():
+    data = np.arange(6, dtype="uint8").reshape(2, 3)
+    assert np.array_equal(picture(data, "xy").tile(0, 0, 0, 0, []), data.T)
+
+
+def test_channels_may_stand_anywhere():
+    data = np.arange(24, dtype="uint8").reshape(2, 3, 4)
+    made = picture(data, "yxc")
+    assert np.array_equal(made.tile(0, 0, 0, 3, []), data[:, :, 3])
+
+
+def test_sizes_that_do_not_halve_evenly():
+    full, half = np.zeros((101, 5), "uint8"), np.zeros((51, 3), "uint8")
+    assert [level.factor for level in picture(full, levels=[half]).levels] == [(1, 1), (2, 2)]
+
+
+def test_three_undescribed_channels_of_bytes_are_a_photograph():
+    told = describe_picture(picture(np.zeros((3, 4, 4), "uint8"), "cyx"))
+    assert [channel["color"] for channel in told["channels"]] == ["FF0000", "00FF00", "0000FF"]
+    assert [channel["window"] for channel in told["channels"]] == [{"start": 0, "end": 255}] * 3
+
+
+def test_a_window_over_the_whole_of_a_wide_type_tells_nothing():
+    window = {"start": 0, "end": 65535, "min": 0, "max": 65535}
+    told = describe_picture(picture(np.zeros((4, 4), "uint16"), omero={"channels": [{"window": window}]}))
+    assert (told["channels"][0]["window"], told["channels"][0]["reach"]) == (None, (0, 65535))
+
+
+def test_contrast_is_that_of_pictures_of_the_image():
+    data = np.arange(1200 * 1200, dtype="uint32").reshape(1200, 1200)
+    made = picture(data, levels=[data[::4, ::4]])
+    window = percentile_window(data[::4, ::4])
+    assert made.contrast(0, []) == window
+    assert made.contrast(0, [], (0, 0, 1200, 1200)) == window
+    assert made.contrast(0, [], (100, 300, 200, 301)) == percentile_window(data[100:200, 300:301])
+
+
+def test_contrast_without_levels_is_that_of_a_part_of_the_pixels():
+    data = np.arange(5000, dtype="uint16")[None, :]
+    assert picture(data, chunks=(1, 512)).contrast(0, []) == percentile_window(data[:, ::4])
+
+
+@pytest.mark.parametrize("part", [(0, 0, 0, 4), (0, 0, 5, 4), (3, 0, 2, 4)])
+def test_contrast_beside_the_image_is_refused(part):
+    with pytest.raises(UsageError, match="expected a part of 4 × 4 pixels"):
+        picture(np.zeros((4, 4), "uint8")).contrast(0, [], part)
+
+
+def test_channels_that_nobody_described():
+    told = describe_picture(picture(np.zeros((9, 4, 4), "float32"), "cyx"))
+    assert sum(channel["active"] for channel in told["channels"]) == 6
+    assert told["channels"][0] == {
+        "label": "Channel 0",
+        "color": "00FFFF",
+        "active": True,
+        "window": None,
+        "reach": None,
+    }
+
+
+def test_the_plane_shown_first():
+    stack = np.zeros((3, 9, 4, 4), "uint8")
+    starts = lambda omero: [s["start"] for s in describe_picture(picture(stack, "tzyx", omero=omero))["sliders"]]
+    assert starts(None) == [0, 4]
+    assert starts({"rdefs": {"defaultZ": 7, "defaultT": 2}}) == [2, 7]
+    assert starts({"rdefs": {"defaultZ": 70, "defaultT": "x"}}) == [0, 4]
+
+
+@pytest.mark.parametrize(
+    "name", ["bool", "int8", ">i2", "uint32", "float16", "float64", "int64", "uint64", "complex64"]
+)
+def test_every_type_of_numbers_is_sent_in_one_that_graphics_cards_have(name):
+    values = np.array([0, 1, 1, 100 if name != "bool" else 1], name)
+    sent = image_samples(values)
+    assert sent.dtype.name == sample_type(values.dtype, is_label=False)
+    assert sent.dtype.byteorder in "<|="
+    assert sent.dtype.itemsize <= 4
+    assert sent.tolist() == [0, 1, 1, 100 if name != "bool" else 1]
+
+
+def test_floats_that_are_no_numbers_stay_such():
+    sent = image_samples(np.array([np.nan, np.inf, 1e300]))
+    assert [np.isnan(sent).tolist(), np.isinf(sent).tolist()] == [[True, False, False], [False, True, True]]
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint64"])
+def test_no_label_becomes_the_background(name):
+    info = np.iinfo(name)
+    values = np.array([info.min, info.max, 1, 0], name)
+    sent = label_samples(values)
+    assert (sent != 0).tolist() == (values != 0).tolist()
+
+
+@pytest.mark.parametrize(("dtype", "is_label"), [("S3", False), ("float32", True), ("datetime64[s]", False)])
+def test_what_is_no_picture_is_refused(dtype, is_label):
+    with pytest.raises(UnsupportedError, match="found"):
+        sample_type(np.dtype(dtype), is_label=is_label)
+
+
+def test_an_image_of_nothing_is_refused():
+    with pytest.raises(FormatError, match="expected pixels"):
+        picture(np.zeros((0, 4), "uint8"), chunks=(1, 4))
+
+
+def test_memory_for_chunks_is_bounded():
+    array = zarr.create_array({}, shape=(8, 10), chunks=(1, 10), dtype="uint8")
+    cache = ChunkCache(25)
+    source = LevelSlice(array, "0")
+    for _ in range(2):
+        cache.read(source, [range(8), range(10)])
+    assert cache.decoded == 16
+    cache.read(source, [range(6, 8), range(10)])
+    assert cache.decoded == 16

@@ -1,0 +1,34 @@
+"""Images to be written as OME-TIFF, without a hierarchy; and OME-XML judged by its schema."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import ome_types
+import pytest
+import zarr
+
+from ozx.images.description import ImageDescription
+from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
+from ozx.store.lazy_views import LevelSlice
+
+
+def image(path="", description=None, shape=(2, 3, 2, 20, 30), dtype="uint16"):
+    """Return an image of zeros."""
+    array = zarr.create_array({}, shape=shape, dtype=dtype, chunks=shape)
+    level = ExportedLevel(LevelSlice(array, "0"), (0, 1, 2, 3, 4), np.dtype(dtype))
+    return ExportedImage(path, (level,), description or ImageDescription())
+
+
+def validate(text):
+    """Check a document by the schema; where there is no library for that, by ome-types, which knows most of it."""
+    ome_types.from_xml(text)
+    pytest.importorskip("xmlschema")
+    _schema().validate(text.partition("?>")[2])
+
+
+@cache
+def _schema():
+    import xmlschema  # noqa: PLC0415
+
+    return xmlschema.XMLSchema(Path(ome_types.__file__).with_name("ome-2016-06.xsd"))

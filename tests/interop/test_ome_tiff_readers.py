@@ -1,0 +1,80 @@
+"""Exported OME-TIFF files as programs read them that this project did not write: libtiff, bioio, the schema."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tifffile
+from exported import validate
+from hierarchies import FIXTURES
+from tiffs import needs_samples, pixels, sample
+
+import ozx
+from ozx.store.image_view import list_images, view_image
+from ozx.store.opening import opened_hierarchy
+
+NAMES = ("image", "plate", "series", "sharded")
+
+
+@pytest.fixture(params=NAMES)
+def exported(request, tmp_path):
+    """Return a hierarchy, and the file made of it."""
+    source = FIXTURES / f"{request.param}.ome.zarr"
+    ozx.export(source, tmp_path / "a.ome.tif")
+    return source, tmp_path / "a.ome.tif"
+
+
+def test_the_schema(exported):
+    validate(tifffile.tiffcomment(exported[1]))
+
+
+@needs_samples
+@pytest.mark.parametrize("name", ["4D-series.ome.tif", "multi-channel-z-series.ome.tif", "multifile.companion.ome"])
+def test_the_schema_of_ome_xml_that_was_kept(tmp_path, name):
+    ozx.import_tiff(sample(name), tmp_path / "a.ozx")
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
+    assert result.ome_xml == "updated"
+    validate(tifffile.tiffcomment(tmp_path / "a.ome.tif"))
+
+
+@pytest.mark.parametrize("compression", ["zlib", "lzw", "none"])
+def test_libtiff_reads_every_page(exported, tmp_path, compression):
+    for program in ("tiffinfo", "tiffcp"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} (libtiff) is not installed")
+    source, out = exported
+    ozx.export(source, out, compression=compression, force=True)
+    for command in (["tiffinfo", "-D", str(out)], ["tiffcp", "-c", "none", str(out), str(tmp_path / "copy.tif")]):
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert told.stderr == ""
+    with tifffile.TiffFile(out) as file, tifffile.TiffFile(tmp_path / "copy.tif") as copy:
+        assert len(file.pages) == len(copy.pages)
+        for page, other in zip(file.pages, copy.pages, strict=True):
+            np.testing.assert_array_equal(page.asarray(), other.asarray())
+
+
+@pytest.mark.filterwarnings("ignore")  # what it uses of ome-types is deprecated
+def test_bioio_reads_pixels_and_names(exported):
+    reader = pytest.importorskip("bioio_ome_tiff").Reader
+    source, out = exported
+    with opened_hierarchy(source) as group:
+        views = [view_image(group, path) for path in list_images(group)]
+        found = reader(out)
+        assert len(found.scenes) == len(views)
+        for scene, view in zip(found.scenes, views, strict=True):
+            found.set_scene(scene)
+            np.testing.assert_array_equal(np.squeeze(found.data), np.squeeze(view.levels[0].array[:]))
+            assert list(found.channel_names) == [channel.label for channel in view.channels]
+            axes = [axis.name for axis in view.axes]
+            sizes = {axis: view.levels[0].scale[axes.index(axis)] for axis in "zyx" if axis in axes}
+            assert {axis: getattr(found.physical_pixel_sizes, axis.upper()) for axis in sizes} == sizes
+
+
+def test_tiles_that_pages_share(tmp_path):
+    """Levels with fewer planes: libtiff and tifffile read the same tile for several pages."""
+    array = pixels((4, 64, 64))
+    ozx.write_image(tmp_path / "a.ozx", array, axes="zyx", downsample="z,y,x")
+    ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
+    with tifffile.TiffFile(tmp_path / "a.ome.tif") as file:
+        np.testing.assert_array_equal(file.asarray(), array)

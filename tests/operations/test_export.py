@@ -1,0 +1,508 @@
+"""Images as OME-TIFF: tifffile reads every pixel of every level back, and what was said of them."""
+
+import os
+
+import numpy as np
+import ome_types
+import pytest
+import tifffile
+import zarr
+from hierarchies import FIXTURES
+from packed import pack_tree
+from pictures import add_image, new_group, omero
+from range_server import serving
+from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, write, write_ome
+from zarr.storage import LocalStore
+
+import ozx
+from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.store.image_view import list_images, view_image
+from ozx.store.opening import opened_hierarchy
+
+
+def make(path, levels, axes, **options):
+    """Make an image in a directory."""
+    group = new_group(store=LocalStore(path))
+    add_image(group, levels, axes, **options)
+    return path
+
+
+def five(array, axes):
+    """Return an array with all of t, c, z, y, x."""
+    for place, axis in enumerate("tczyx"):
+        if axis not in axes:
+            array = np.expand_dims(array, place)
+    return array
+
+
+def read(path):
+    """Return the levels of each image of a file, five axes each, and its OME-XML."""
+    with tifffile.TiffFile(path) as file:
+        assert file.is_ome
+        found = [
+            [five(level.asarray(), level.get_axes(squeeze=True).lower()) for level in series.levels]
+            for series in file.series
+        ]
+        return found, ome_types.from_xml(file.ome_metadata)
+
+
+def assert_same(path, out, node=""):
+    """Every pixel of every level is there, and the OME-XML says so."""
+    found, ome = read(out)
+    with opened_hierarchy(path) as group:
+        start = group[node] if node else group
+        views = [view_image(start, image) for image in list_images(start)]
+        assert len(views) == len(found) == len(ome.images)
+        for view, levels, image in zip(views, found, ome.images, strict=True):
+            axes = [axis.name for axis in view.axes]
+            assert len(levels) == len(view.levels)
+            for level, stored in zip(levels, view.levels, strict=True):
+                assert level.dtype == stored.array.dtype
+                np.testing.assert_array_equal(level, five(stored.array[:], axes))
+            sizes = [getattr(image.pixels, f"size_{axis}") for axis in "tczyx"]
+            assert sizes == list(levels[0].shape)
+            assert image.pixels.type.value == {"float32": "float", "float64": "double"}.get(
+                levels[0].dtype.name, levels[0].dtype.name
+            )
+            assert sum(block.plane_count for block in image.pixels.tiff_data_blocks) == np.prod(sizes[:3])
+    return ome
+
+
+@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded", "legacy"])
+def test_fixtures(tmp_path, name):
+    source = FIXTURES / f"{name}.ome.zarr"
+    result = ozx.export(source, tmp_path / "a.ome.tif")
+    assert_same(source, tmp_path / "a.ome.tif")
+    assert result.bytes == (tmp_path / "a.ome.tif").stat().st_size
+    assert not result.bigtiff
+    if name != "legacy":
+        packed = pack_tree(source, tmp_path / "a.ozx")
+        ozx.export(packed, tmp_path / "b.ome.tif")
+        assert (tmp_path / "a.ome.tif").read_bytes() == (tmp_path / "b.ome.tif").read_bytes()
+
+
+def test_what_the_metadata_says(tmp_path):
+    result = ozx.export(FIXTURES / "sharded.ome.zarr", tmp_path / "a.ome.tif")
+    assert (result.ome_xml, result.image_count) == ("made", 1)
+    assert result.images[0].axes == {"t": 3, "c": 2, "z": 5, "y": 72, "x": 88}
+    (image,) = read(tmp_path / "a.ome.tif")[1].images
+    said = image.pixels
+    assert image.name == "Synthetic time lapse"
+    assert [(said.physical_size_z, said.physical_size_z_unit.value)] == [(1.5, "µm")]
+    assert [(said.physical_size_y, said.physical_size_x)] == [(0.325, 0.325)]
+    assert (said.time_increment, said.time_increment_unit.value) == (30, "s")
+    assert [channel.name for channel in said.channels] == ["Nuclei", "Cytoplasm"]
+    assert [channel.color.as_rgb_tuple() for channel in said.channels] == [(0x3A, 0x7B, 0xFF), (0xFF, 0xB0, 0)]
+    with tifffile.TiffFile(tmp_path / "a.ome.tif") as file:
+        page = file.pages.first
+        assert page.resolutionunit == 3
+        assert page.resolution[0] == pytest.approx(10_000 / 0.325)
+        assert (page.compression, page.predictor, page.photometric) == (8, 2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i1", "i2", "i4", "f4", "f8", ">u2", ">f4"])
+@pytest.mark.parametrize("compression", ["zlib", "zstd", "lzw", "none"])
+def test_types_and_compressions(tmp_path, dtype, compression):
+    array = pixels((40, 50), np.dtype(dtype).newbyteorder("="))
+    source = make(tmp_path / "a.zarr", [array.astype(dtype)], "yx", chunks=(16, 16))
+    out = tmp_path / "a.ome.tif"
+    result = ozx.export(source, out, compression=compression, tile=32)
+    found = tifffile.imread(out)
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
+    assert result.compression == compression
+    with tifffile.TiffFile(out) as file:
+        page = file.pages.first
+        assert page.compression == {"zlib": 8, "zstd": 50000, "lzw": 5, "none": 1}[compression]
+        assert page.predictor == (2 if compression != "none" and array.dtype.kind != "f" else 1)
+
+
+@pytest.mark.parametrize(("dtype", "written"), [("bool", "uint8"), ("float16", "float32")])
+def test_types_that_are_widened(tmp_path, dtype, written):
+    array = pixels((40, 50), dtype)
+    result = ozx.export(make(tmp_path / "a.zarr", [array], "yx"), tmp_path / "a.tif")
+    found = tifffile.imread(tmp_path / "a.tif")
+    assert found.dtype == written
+    np.testing.assert_array_equal(found, array)
+    assert result.notes == (f"the root: {dtype} is written as {written}, with the same values",)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "complex64"])
+def test_types_that_ome_tiff_has_not(tmp_path, dtype):
+    source = make(tmp_path / "a.zarr", [np.zeros((8, 8), dtype)], "yx")
+    with pytest.raises(UnsupportedError, match=rf"expected pixels of a type that OME-TIFF has.*{dtype}") as error:
+        ozx.export(source, tmp_path / "a.tif")
+    assert "ozx.write_image" in error.value.hint
+    assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+@pytest.mark.parametrize("axes", ["yx", "zyx", "cyx", "tyx", "czyx", "tcyx", "tzyx", "tczyx", "xy", "yxc"])
+def test_axes(tmp_path, axes):
+    lengths = {"t": 2, "c": 3, "z": 4, "y": 20, "x": 30}
+    array = pixels(tuple(lengths[axis] for axis in axes))
+    source = make(tmp_path / "a.zarr", [array], axes, chunks=(2,) * (len(axes) - 2) + (16, 16))
+    result = ozx.export(source, tmp_path / "a.tif")
+    order = sorted(range(len(axes)), key=lambda place: "tczyx".index(axes[place]))
+    ((level,),), _ = read(tmp_path / "a.tif")
+    np.testing.assert_array_equal(level, five(array.transpose(order), axes))
+    assert result.images[0].axes == {axis: lengths[axis] if axis in axes else 1 for axis in "tczyx"}
+
+
+def test_axes_that_ome_tiff_has_not(tmp_path):
+    source = make(tmp_path / "a.zarr", [np.zeros((2, 8, 8), "u1")], ["angle", "y", "x"])
+    with pytest.raises(UnsupportedError, match=r"expected the axes t, c, z, y and x.*found angle, y, x"):
+        ozx.export(source, tmp_path / "a.tif")
+    one = make(tmp_path / "b.zarr", [np.zeros((1, 8, 8), "u1")], ["angle", "y", "x"])
+    assert ozx.export(one, tmp_path / "a.tif").images[0].axes["z"] == 1
+
+
+@pytest.mark.parametrize(
+    ("chunks", "tile"), [((1, 60, 50), 32), ((2, 7, 90), 48), ((1, 33, 9), 64), ((1, 64, 64), 16), ((2, 9, 9), None)]
+)
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_chunks_and_tiles_that_do_not_fit_together(tmp_path, monkeypatch, chunks, tile, jobs):
+    monkeypatch.setattr("ozx.images.ome_tiff.tiles._BLOCK_BYTES", 2048)
+    array = pixels((3, 70, 90))
+    source = make(tmp_path / "a.zarr", [array, array[:, ::2, ::2]], "zyx", chunks=chunks)
+    ozx.export(source, tmp_path / "a.tif", tile=tile, jobs=jobs)
+    assert_same(source, tmp_path / "a.tif")
+    ozx.export(source, tmp_path / "b.tif", tile=tile, jobs=2)
+    assert (tmp_path / "a.tif").read_bytes() == (tmp_path / "b.tif").read_bytes()
+
+
+def test_each_chunk_is_read_once(tmp_path, monkeypatch):
+    read_keys = []
+    get = LocalStore.get
+
+    async def counted(self, key, *arguments, **options):
+        read_keys.append(key)
+        return await get(self, key, *arguments, **options)
+
+    array = pixels((2, 130, 170))
+    source = make(tmp_path / "a.zarr", [array, array[:, ::2, ::2]], "zyx", chunks=(2, 40, 30))
+    monkeypatch.setattr(LocalStore, "get", counted)
+    monkeypatch.setattr("ozx.images.ome_tiff.tiles._BLOCK_BYTES", 20_000)
+    ozx.export(source, tmp_path / "a.tif", tile=16)
+    chunks = [key for key in read_keys if "/c/" in key]
+    assert len(chunks) == len(set(chunks)) == 4 * 6 + 2 * 3
+
+
+def test_levels_with_fewer_planes_lend_theirs(tmp_path):
+    array = pixels((5, 64, 64))
+    small, smaller = array[::2, ::2, ::2], array[::4, ::4, ::4]
+    source = make(tmp_path / "a.zarr", [array, small, smaller], "zyx", chunks=(2, 16, 16))
+    result = ozx.export(source, tmp_path / "a.tif")
+    ((_, first, second),), _ = read(tmp_path / "a.tif")
+    np.testing.assert_array_equal(first[0, 0], small[[0, 0, 1, 1, 2]])
+    np.testing.assert_array_equal(second[0, 0], smaller[[0, 0, 0, 1, 1]])
+    assert result.notes == ("1, 2: levels of OME-TIFF have all planes, so that those of these count for several each",)
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:  # written once each
+        places = {page.dataoffsets for page in file.series[0].levels[1].pages}
+        assert len(places) == 3
+
+
+def test_levels_that_are_none(tmp_path):
+    array = pixels((2, 64, 64))
+    levels = [array, array[:, ::2, ::2], array[:, ::2, ::2], array[:1, ::4, ::4], array[:, ::8, ::8].astype("u1")]
+    result = ozx.export(make(tmp_path / "a.zarr", levels, "cyx"), tmp_path / "a.tif")
+    assert result.images[0].levels == ("0", "1")
+    assert result.notes == (
+        "2: this level is left out: it is not smaller in y and x than the one before",
+        "3: this level is left out: it has another type, or other lengths of t and c",
+        "4: this level is left out: it has another type, or other lengths of t and c",
+    )
+
+
+@pytest.mark.parametrize(("levels", "kept", "size"), [("0", "0", 0.325), (":2", "01", 0.325), ("1:", "12", 0.65)])
+def test_some_levels(tmp_path, levels, kept, size):
+    result = ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", levels=levels)
+    assert result.images[0].levels == tuple(kept)
+    assert read(tmp_path / "a.tif")[1].images[0].pixels.physical_size_x == size
+
+
+def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
+    source = FIXTURES / "image.ome.zarr"
+    assert not ozx.export(source, tmp_path / "a.tif").bigtiff
+    monkeypatch.setattr("ozx.images.ome_tiff.file._LARGEST_CLASSIC", 300_000)
+    assert ozx.export(source, tmp_path / "b.tif").bigtiff
+    assert (tmp_path / "b.tif").read_bytes()[:4] == b"II\x2b\0"
+    assert_same(source, tmp_path / "b.tif")
+
+
+def test_rgb_stays_three_channels(tmp_path):
+    array = pixels((3, 40, 50), "uint8")
+    channels = omero(("FF0000", 0, 255), ("00FF00", 0, 255), ("0000FF", 0, 255))
+    ozx.export(make(tmp_path / "a.zarr", [array], "cyx", omero=channels), tmp_path / "a.tif")
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "a.tif"), array)
+    (image,) = read(tmp_path / "a.tif")[1].images
+    assert [channel.color.as_hex() for channel in image.pixels.channels] == ["#f00", "#0f0", "#00f"]
+    assert {channel.samples_per_pixel for channel in image.pixels.channels} == {1}
+
+
+# Nodes
+
+
+def test_labels_are_left_out_and_exported_by_name(tmp_path):
+    source = FIXTURES / "image.ome.zarr"
+    result = ozx.export(source, tmp_path / "a.tif")
+    assert result.notes == ("labels are left out, labels/cells: --path labels/cells writes one by itself",)
+    result = ozx.export(source, tmp_path / "b.tif", node="labels/cells")
+    assert (result.node, result.images[0].path, result.images[0].levels[0]) == ("labels/cells",) * 2 + (
+        "labels/cells/0",
+    )
+    assert_same(source, tmp_path / "b.tif", "labels/cells")
+    assert ozx.export(source, tmp_path / "c.tif", node="labels").images[0].path == "labels/cells"
+
+
+@pytest.mark.parametrize("form", ["node", "uri", "both"])
+def test_one_field_of_a_plate(tmp_path, form):
+    packed = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    path, node = {
+        "node": (packed, "A/1/1"),
+        "uri": (f"ozx://{packed}/A/1/1", ""),
+        "both": (f"{packed}|zip:A/1/", "1"),
+    }[form]
+    result = ozx.export(path, tmp_path / "a.tif", node=node)
+    assert (result.node, result.images[0].path) == ("A/1/1", "A/1/1")
+    ome = assert_same(packed, tmp_path / "a.tif", "A/1/1")
+    assert not ome.plates
+
+
+def test_a_plate(tmp_path):
+    ozx.export(FIXTURES / "plate.ome.zarr", tmp_path / "a.tif")
+    (plate,) = read(tmp_path / "a.tif")[1].plates
+    assert (plate.name, plate.rows, plate.columns) == ("Synthetic plate", 2, 2)
+    assert [(well.row, well.column, len(well.well_samples)) for well in plate.wells] == [
+        (0, 0, 2),
+        (0, 1, 1),
+        (1, 0, 1),
+        (1, 1, 2),
+    ]
+    assert plate.wells[3].well_samples[1].image_ref.id == "Image:5"
+    assert [len(one.well_sample_refs) for one in plate.plate_acquisitions] == [6]
+
+
+def test_nodes_that_are_no_images(tmp_path):
+    source = FIXTURES / "image.ome.zarr"
+    with pytest.raises(UsageError, match="it has no node 'lables'") as raised:
+        ozx.export(source, tmp_path / "a.tif", node="lables")
+    assert "labels" in raised.value.hint
+    with pytest.raises(UsageError, match="expected an image; 0 is an array"):
+        ozx.export(source, tmp_path / "a.tif", node="0")
+    empty = tmp_path / "empty.zarr"
+    zarr.create_group(empty)
+    with pytest.raises(UnsupportedError, match="expected images; found no OME-Zarr metadata"):
+        ozx.export(empty, tmp_path / "a.tif")
+
+
+def test_a_url(tmp_path):
+    pytest.importorskip("obstore")
+    packed = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+    with serving(packed.read_bytes()) as server:
+        ozx.export(server.url, tmp_path / "a.tif")
+    assert_same(packed, tmp_path / "a.tif")
+
+
+# What was imported
+
+
+def assert_round(first, tmp_path):
+    """Import and export keep a file that was exported, to the last byte."""
+    ozx.import_tiff(first, tmp_path / "again.ozx", reuse_levels=True, sync=False)
+    result = ozx.export(tmp_path / "again.ozx", tmp_path / "again.ome.tif", sync=False)
+    assert result.ome_xml == "updated"
+    before, after = read(first), read(tmp_path / "again.ome.tif")
+    assert before[1] == after[1]
+    for levels, others in zip(before[0], after[0], strict=True):
+        assert len(levels) == len(others)
+        assert all(np.array_equal(*pair) for pair in zip(levels, others, strict=True))
+    assert tifffile.tiffcomment(first) == tifffile.tiffcomment(tmp_path / "again.ome.tif")
+
+
+@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded"])
+def test_export_import_export(tmp_path, name):
+    ozx.export(FIXTURES / f"{name}.ome.zarr", tmp_path / "a.ome.tif")
+    assert_round(tmp_path / "a.ome.tif", tmp_path)
+    assert (tmp_path / "a.ome.tif").read_bytes() == (tmp_path / "again.ome.tif").read_bytes()
+
+
+@needs_samples
+@pytest.mark.parametrize(
+    "name",
+    [
+        "4D-series.ome.tif",
+        "Channel1-01-A-01.tif",
+        "multi-channel-z-series.ome.tif",
+        "multi-channel.ome.tif",
+        "multifile.companion.ome",
+        "single-channel.ome.tiff",
+    ],
+)
+def test_real_files_there_and_back(tmp_path, name):
+    ozx.import_tiff(sample(name), tmp_path / "a.ozx")
+    ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
+    assert_same(tmp_path / "a.ozx", tmp_path / "a.ome.tif")
+    assert_round(tmp_path / "a.ome.tif", tmp_path)
+
+
+def test_what_ozx_edit_changes_is_changed_in_the_ome_xml(tmp_path):
+    channels = '<Channel ID="Channel:0:0" Name="DAPI" Color="65535" EmissionWavelength="461"/>'
+    size = 'PhysicalSizeX="0.5" PhysicalSizeXUnit="µm" PhysicalSizeY="0.5" PhysicalSizeYUnit="µm"'
+    image = ome_image(inside=channels, attributes=size)
+    extra = '<Instrument ID="Instrument:0"><Microscope Model="Any"/></Instrument>'
+    write_ome(tmp_path / "a.ome.tif", ome_xml(extra + image), pixels((1, 30, 40)))
+    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    ozx.edit(
+        tmp_path / "a.ozx", pixel_size={"x": 0.25}, channel_names=["Hoechst"], colors=["00FF00"], name="Other cells"
+    )
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif")
+    assert result.ome_xml == "updated"
+    ome = read(tmp_path / "b.ome.tif")[1]
+    said = ome.images[0].pixels
+    assert (ome.images[0].name, said.physical_size_x, said.physical_size_y) == ("Other cells", 0.25, 0.5)
+    assert (said.channels[0].name, said.channels[0].color.as_hex()) == ("Hoechst", "#0f0")
+    assert said.channels[0].emission_wavelength == 461
+    assert ome.images[0].acquisition_date.year == 2026
+    assert ome.instruments[0].microscope.model == "Any"
+    assert ome.creator == "ozx"
+
+
+def test_samples_become_channels(tmp_path):
+    array = pixels((40, 50, 3), "uint8")
+    write(tmp_path / "a.ome.tif", array, photometric="rgb")
+    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif")
+    assert result.ome_xml == "updated"
+    (image,) = read(tmp_path / "b.ome.tif")[1].images
+    assert [channel.name for channel in image.pixels.channels] == ["Red", "Green", "Blue"]
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "b.ome.tif"), array.transpose(2, 0, 1))
+    assert_round(tmp_path / "b.ome.tif", tmp_path)
+
+
+def test_one_image_of_a_series_that_was_imported(tmp_path):
+    arrays = [pixels((30, 40), seed=seed) for seed in range(3)]
+    images = "".join(
+        ome_image(number, name=f"Cells {number}", planes=f'<TiffData IFD="{number}"/>') for number in range(3)
+    )
+    write_ome(tmp_path / "a.ome.tif", ome_xml(images), np.stack(arrays))
+    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "a.ozx")
+    result = ozx.export(tmp_path / "a.ozx", tmp_path / "b.ome.tif", node="1")
+    assert result.ome_xml == "updated"
+    found, ome = read(tmp_path / "b.ome.tif")
+    assert [image.name for image in ome.images] == ["Cells 1"]
+    np.testing.assert_array_equal(found[0][0][0, 0, 0], arrays[1])
+    ozx.import_tiff(tmp_path / "a.ome.tif", tmp_path / "c.ozx", series=2)
+    assert ozx.export(tmp_path / "c.ozx", tmp_path / "c.ome.tif").ome_xml == "updated"
+    assert [image.name for image in read(tmp_path / "c.ome.tif")[1].images] == ["Cells 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"<OME", "no element found|unclosed token|not well-formed"),
+        (b'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2013-06"><Image ID="Image:0"/></OME>', "found {http"),
+        (b'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"/>', "found none"),
+        (ome_xml(ome_image(0) + ome_image(1)).encode(), "it does not tell which of its images these are"),
+    ],
+)
+def test_ome_xml_that_cannot_be_brought_up_to_date(tmp_path, text, message):
+    source = make(tmp_path / "a.zarr", [pixels((30, 40))], "yx")
+    (source / "OME").mkdir()
+    (source / "OME" / "METADATA.ome.xml").write_bytes(text)
+    result = ozx.export(source, tmp_path / "a.tif")
+    assert result.ome_xml == "made"
+    (note,) = result.notes
+    assert note.startswith("OME/METADATA.ome.xml is left out: ")
+    assert any(part in note for part in message.split("|"))
+    assert_same(source, tmp_path / "a.tif")
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tile": 100}, "a multiple of 16; got 100"),
+        ({"tile": 0}, "got 0"),
+        ({"tile": 16_384}, r"expected a tile of 16 to 8,192"),
+        ({"compression": "jpeg2000"}, "expected a compression, one of zlib, zstd, lzw, none; got 'jpeg2000'"),
+        ({"levels": "x"}, "expected levels"),
+        ({"jobs": 0}, "expected at least one job"),
+        ({"out": ""}, "expected a path; got an empty one"),
+    ],
+)
+def test_wrong_calls(tmp_path, options, message):
+    out = options.pop("out", tmp_path / "a.tif")
+    with pytest.raises(UsageError, match=message):
+        ozx.export(FIXTURES / "image.ome.zarr", out, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file(tmp_path):
+    source, out = FIXTURES / "image.ome.zarr", tmp_path / "a.tif"
+    out.write_bytes(b"old")
+    with pytest.raises(UsageError, match=r"a\.tif exists already"):
+        ozx.export(source, out)
+    assert out.read_bytes() == b"old"
+    ozx.export(source, out, force=True)
+    assert_same(source, out)
+    packed = pack_tree(source, tmp_path / "a.ozx")
+    with pytest.raises(UsageError, match="would replace what it is taken from"):
+        ozx.export(packed, packed, force=True)
+    with pytest.raises(ResourceError, match=r"the folder .* does not exist"):
+        ozx.export(packed, tmp_path / "none" / "a.tif")
+
+
+def test_another_ending_is_told(tmp_path):
+    result = ozx.export(FIXTURES / "series.ome.zarr", tmp_path / "a.png")
+    assert result.notes == (
+        f"warning: {tmp_path / 'a.png'} ends in neither .tif nor .tiff; programs will not know it for a TIFF file",
+    )
+
+
+@pytest.mark.parametrize("fault", ["archive", "chunk"])
+def test_a_damaged_chunk_is_named_and_leaves_nothing(tmp_path, fault):
+    out = tmp_path / "out" / "a.tif"
+    out.parent.mkdir()
+    out.write_bytes(b"old")
+    if fault == "archive":
+        source = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+        data = bytearray(source.read_bytes())
+        (entry,) = [entry for entry in ozx.list_entries(source) if entry.key == "1/c/1/0/1"]
+        data[entry.offset] ^= 0xFF
+        source.write_bytes(data)
+        message = "entry '1/c/1/0/1'"
+    else:
+        source = make(tmp_path / "a.zarr", [pixels((64, 64)), pixels((32, 32))], "yx", chunks=(32, 32))
+        (source / "1" / "c" / "0" / "0").write_bytes(b"nonsense")
+        message = "1: expected chunks that decode"
+    with pytest.raises(FormatError) as raised:
+        ozx.export(source, out, force=True)
+    assert str(raised.value).startswith(str(source))
+    assert message in str(raised.value)
+    assert " of 1" in str(raised.value)
+    assert "y=0:" in str(raised.value)
+    assert out.read_bytes() == b"old"
+    assert os.listdir(out.parent) == ["a.tif"]
+
+
+def test_progress_counts_the_pixels(tmp_path):
+    class Counter:
+        total = count = 0
+        stopped = False
+
+        def start(self, description, total):
+            assert description == "a.tif"
+            self.total = total
+
+        def advance(self, amount):
+            self.count += amount
+
+        def stop(self):
+            self.stopped = True
+
+    counter = Counter()
+    ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", progress=counter)
+    assert counter.stopped
+    assert counter.count == counter.total == 2 * 2 * (256**2 + 128**2 + 64**2)
