@@ -273,3 +273,80 @@ def decoded_size(tiff: Path) -> int:
 
     with tifffile.TiffFile(tiff) as file:
         return file.series[0].nbytes
+
+
+def make_plate(folder: Path, *, quick: bool) -> tuple[Path, int]:
+    """Return the directory of a plate of 4 fields in each well and 5 levels in each field, and its number of documents.
+
+    Fields differ in name and place, as those of a microscope do. There are no chunks: all pixels are the fill value.
+    """
+    rows, columns = ("AB", 3) if quick else ("ABCDEFGHIJKLMNOP", 24)
+    root = folder / f"plate-{len(rows)}x{columns}.ome.zarr"
+    names = [(row, str(column + 1)) for row in rows for column in range(columns)]
+    plate = {
+        "version": "0.5",
+        "name": "a plate",
+        "field_count": 4,
+        "rows": [{"name": row} for row in rows],
+        "columns": [{"name": str(column + 1)} for column in range(columns)],
+        "wells": [
+            {"path": f"{row}/{column}", "rowIndex": rows.index(row), "columnIndex": int(column) - 1}
+            for row, column in names
+        ],
+    }
+    documents = {"": _group({"plate": plate}), **{row: _group(None) for row in rows}}
+    for number, (row, column) in enumerate(names):
+        well = f"{row}/{column}"
+        documents[well] = _group({"well": {"images": [{"path": str(field)} for field in range(4)]}})
+        for field in range(4):
+            documents[f"{well}/{field}"] = _group(_field(f"{well}/{field}", 2160.0 * field, 1e4 * number))
+            for level in range(5):
+                documents[f"{well}/{field}/{level}"] = _level(2160 >> level)
+    if not root.is_dir():
+        staging = root.with_suffix(".staging")
+        for path, document in documents.items():
+            (staging / path).mkdir(parents=True, exist_ok=True)
+            (staging / path / "zarr.json").write_text(json.dumps(document, indent=2))
+        staging.rename(root)
+    return root, len(documents)
+
+
+def _group(ome: dict[str, object] | None) -> dict[str, object]:
+    attributes = {} if ome is None else {"ome": {"version": "0.5", **ome}}
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+
+
+def _field(name: str, y: float, x: float) -> dict[str, object]:
+    axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space", "unit": "micrometer"} for n in "yx")]
+    datasets = [
+        {
+            "path": str(level),
+            "coordinateTransformations": [
+                {"type": "scale", "scale": [1.0, 0.65 * 2**level, 0.65 * 2**level]},
+                {"type": "translation", "translation": [0.0, y, x]},
+            ],
+        }
+        for level in range(5)
+    ]
+    window = {"min": 0, "max": 65535, "start": 100, "end": 4000}
+    channels = [
+        {"active": True, "label": label, "color": color, "window": window}
+        for label, color in (("DAPI", "0000FF"), ("GFP", "00FF00"), ("Cy5", "FF0000"))
+    ]
+    image = {"name": name, "type": "mean", "metadata": {"factor": 2}, "axes": axes, "datasets": datasets}
+    return {"multiscales": [image], "omero": {"channels": channels}}
+
+
+def _level(side: int) -> dict[str, object]:
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [3, side, side],
+        "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, side, side]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": {},
+        "dimension_names": ["c", "y", "x"],
+    }

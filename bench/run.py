@@ -19,6 +19,7 @@ import containers
 import importing
 import resharding
 import stores
+import validating
 import viewer
 from measuring import HERE, Table
 
@@ -30,6 +31,7 @@ GROUPS: dict[str, Callable[..., Iterable[Table]]] = {
     **resharding.GROUPS,
     **viewer.GROUPS,
     **importing.GROUPS,
+    **validating.GROUPS,
 }
 
 

@@ -197,3 +197,15 @@ def test_help_shows_examples(capsys, command):
     out = capsys.readouterr().out
     assert "Examples:\n" in out
     assert f"  ozx {command} cells.ozx" in out
+
+
+def test_extensions_and_conventions_stand_below_the_hierarchy(capsys, tmp_path):
+    document = {"zarr_format": 3, "node_type": "group", "extensions": ["example.a"]}
+    document["attributes"] = {"zarr_conventions": [{"name": "geo:proj"}]}
+    for name in ("0", "1", "2", "3"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "zarr.json").write_text(json.dumps(document))
+    (tmp_path / "zarr.json").write_bytes(group())
+    _, text, _ = info(capsys, tmp_path)
+    assert "extensions\n  example.a  0, 1, 2, … 1 more\n" in text
+    assert "conventions\n  geo:proj  0, 1, 2, … 1 more\n" in text

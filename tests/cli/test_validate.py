@@ -7,7 +7,7 @@ import sys
 import jsonschema
 import pytest
 from builders import ArchiveBuilder, group, write_tree
-from hierarchies import FIXTURES
+from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
 from ozx.cli.app import run
@@ -48,14 +48,17 @@ def test_findings_are_readable(wrong, capsys):
     assert code == 1
     assert out.splitlines() == [
         f"{wrong}: not valid: 2 errors, 1 warning",
-        "  error    zip/name  in ../x",
-        "           entry name '../x' is refused: it has a '..' component",
-        f"           hint: {RULES['zip/name'].mend}",
-        "  error    zip/name  in /y",
-        "           entry name '/y' is refused: it is absolute",
-        "  warning  rfc9/comment",
-        "           there is no archive comment",
-        f"           hint: {RULES['rfc9/comment'].mend}",
+        "  /y: 1 error",
+        "    error    zip/name",
+        "             entry name '/y' is refused: it is absolute",
+        f"             hint: {RULES['zip/name'].mend}",
+        "  ../x: 1 error",
+        "    error    zip/name",
+        "             entry name '../x' is refused: it has a '..' component",
+        "  the file as a whole: 1 warning",
+        "    warning  rfc9/comment",
+        "             there is no archive comment",
+        f"             hint: {RULES['rfc9/comment'].mend}",
     ]
     assert err == "what a finding means: ozx rules ID\n"
 
@@ -63,7 +66,7 @@ def test_findings_are_readable(wrong, capsys):
 def test_where_names_pointer_and_offset(tmp_path, capsys):
     builder = ArchiveBuilder.valid().value("0/zarr.json", group("0.4")).with_(suffix=b"x")
     _, out, _ = check(capsys, builder.write(tmp_path / "a.ozx"))
-    assert "rfc9/one-hierarchy  in 0/zarr.json#/attributes/ome/version" in out
+    assert "  0: 1 error, 1 note\n    error    rfc9/one-hierarchy  in zarr.json#/attributes/ome/version\n" in out
     assert "zip/trailing-bytes  at byte " in out
 
 
@@ -100,12 +103,25 @@ def test_exit_codes(names, strict, code, tmp_path, warned, wrong, capsys):
 
 
 def test_a_directory_and_a_file(capsys, tmp_path):
-    code, out, err = check(capsys, IMAGE, LEGACY)
+    old = pack_tree(LEGACY, tmp_path / "old.ozx")
+    code, out, err = check(capsys, IMAGE, LEGACY, old)
     assert code == 1
     assert f"{IMAGE}: valid: 1 note" in out
-    assert f"{LEGACY}: not valid: 1 error" in out
+    assert f"{LEGACY}: valid: 1 note" in out
+    assert f"{old}: not valid: 1 error" in out
     assert "ozx repack" in out
-    assert "2 checked: 1 valid, 1 not valid" in err
+    assert "3 checked: 2 valid, 1 not valid" in err
+
+
+def test_chunks_are_decoded_when_asked_for(capsys, tmp_path):
+    values = tree(IMAGE)
+    key = next(key for key in values if key.startswith("0/c/"))
+    path = write_tree(tmp_path / "cells.ome.zarr", values | {key: b"no chunk"})
+    assert check(capsys, path)[0] == 0
+    code, out, _ = check(capsys, path, "--level", "data")
+    assert code == 1
+    assert "error    zarr/chunk-data" in out
+    assert f"{key}: the chunk cannot be decoded to " in out
 
 
 def test_json_is_the_library_s_answer_and_fits_its_schema(wrong, warned, tmp_path, capsys):
@@ -147,3 +163,67 @@ def test_profile_strict(tmp_path, capsys):
 
 def test_nothing_to_validate_is_a_wrong_command_line(capsys):
     assert check(capsys)[0] == 2
+
+
+def test_nodes_are_shown_together_and_the_worst_first(tmp_path, capsys):
+    values = tree(IMAGE)
+    root = json.loads(values["zarr.json"])
+    root["attributes"]["ome"]["multiscales"][0].pop("name")
+    root["attributes"]["ome"]["multiscales"][0]["axes"].pop()
+    label = json.loads(values["labels/cells/zarr.json"])
+    label["attributes"]["ome"]["multiscales"][0]["datasets"][0]["path"] = "elsewhere"
+    values |= {"zarr.json": json.dumps(root).encode(), "labels/cells/zarr.json": json.dumps(label).encode()}
+    code, out, _ = check(capsys, write_tree(tmp_path / "a.zarr", values))
+    titles = [line.strip() for line in out.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert code == 1
+    assert [title.partition(":")[0] for title in titles[:2]] == ["the root", "labels/cells"]
+    first = out.index("ome/level-missing")
+    assert out.index("error    ome/axes-count") < out.index("warning  ome/image-name") < first
+
+
+def test_many_of_a_kind_are_counted(tmp_path, capsys):
+    builder = ArchiveBuilder.valid()
+    for number in range(30):
+        builder.add(f"../{number}")
+    _, out, _ = check(capsys, builder.write(tmp_path / "a.ozx"))
+    assert out.count("error    zip/name") == 5
+    assert out.splitlines()[-1] == "  zip/name: 25 more of the same; --json lists more of them"
+
+
+@pytest.mark.ci
+def test_several_at_a_time(tmp_path, wrong, warned, capsys):
+    paths = [wrong, tmp_path / "missing.ozx", warned, IMAGE]
+    one = check(capsys, *paths)
+    assert one[0] == 4
+    assert check(capsys, *paths, "--jobs", "2") == one
+
+
+def test_a_second_opinion(tmp_path, capsys):
+    values = tree(IMAGE)
+    label = json.loads(values["labels/cells/zarr.json"])
+    label["attributes"]["ome"]["image-label"] = {"colors": [{"label-value": 1}]}
+    path = write_tree(tmp_path / "a.zarr", values | {"labels/cells/zarr.json": json.dumps(label).encode()})
+    assert "ome/second-opinion" in check(capsys, path)[1]
+    assert "ome/second-opinion" not in check(capsys, path, "--no-second-opinion")[1]
+
+
+def test_schemas_of_conventions(tmp_path, capsys):
+    url = "https://example.org/proj/v1/schema.json?a=b"
+    attributes = {"zarr_conventions": [{"schema_url": url, "name": "proj:"}], "proj:code": 4326}
+    document = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}, **attributes}}
+    path = write_tree(tmp_path / "a.zarr", {"zarr.json": json.dumps(document).encode()})
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"properties": {"proj:code": {"type": "string"}}}')
+    assert check(capsys, path)[0] == 0
+    code, out, _ = check(capsys, path, "--schema", f"{url}={schema}")
+    assert code == 1
+    assert "conventions/schema  in zarr.json#/attributes/proj:code" in out
+    for wrong in (str(schema), f"{url}=", f"={schema}"):
+        code, _, err = check(capsys, path, "--schema", wrong)
+        assert code == 2
+        assert "expected URL=FILE" in err
+    assert check(capsys, path, "--schema", f"{url}={tmp_path / 'missing.json'}")[0] == 4
+    schema.write_text('{"$ref": "https://example.org/other.json"}')
+    code, _, err = check(capsys, path, "--schema", f"{url}={schema}")
+    assert code == 2
+    assert "refers to https://example.org/other.json, which is not given" in err

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 import zarr
+from builders import group as group_document
+from builders import write_tree
 from hierarchies import FIXTURES, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -376,3 +378,24 @@ def test_a_missing_node_is_a_wrong_call(tmp_path):
         inspect(f"{path}|zip:7/")
     with pytest.raises(UsageError, match="found a directory"):
         inspect(f"{FIXTURES / 'image.ome.zarr'}|zip:0/")
+
+
+def test_extensions_and_conventions_are_listed_by_node(tmp_path):
+    extensions = [{"name": "example.tiered-storage", "must_understand": False}]
+    conventions = [{"uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f", "name": "proj"}, {"spec_url": "https://x/y"}]
+    seed = {"0396f4cd-47fa-4b09-8c79-9072d90ceed3": {"version": "0.1.0", "configuration": {}}}
+    write_tree(
+        tmp_path / "a.zarr",
+        {
+            "zarr.json": group_document(extensions=extensions, attributes={"zarr_conventions": conventions}),
+            "b/zarr.json": group_document(attributes={"zarr_conventions_metadata": seed}),
+            "c/.zgroup": b'{"zarr_format": 2}',
+            "c/.zattrs": b'{"zarr_conventions": [{"name": "x"}]}',
+        },
+    )
+    found = {node.path: (node.extensions, node.conventions) for node in inspect(tmp_path / "a.zarr").nodes}
+    assert found == {
+        "": (("example.tiered-storage",), ("proj", "https://x/y")),
+        "b": ((), tuple(seed)),
+        "c": ((), ("x",)),
+    }

@@ -28,7 +28,7 @@ COMMANDS = {
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
-    "validate": "Check .ozx files and OME-Zarr directories against RFC-9.",
+    "validate": "Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Save what is left of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",

@@ -64,12 +64,29 @@ def describe(inspection: Inspection) -> str:
     tree = draw_tree(inspection.nodes, _WIDTH - 2)
     if tree:
         lines += ["", "hierarchy", *(f"  {line}" for line in tree)]
+    lines += _declared("extensions", [(node.path, node.extensions) for node in inspection.nodes])
+    lines += _declared("conventions", [(node.path, node.conventions) for node in inspection.nodes])
     if inspection.notes:
         lines += ["", "notes"]
         for note in inspection.notes[:_MOST_NOTES]:
             lines += textwrap.wrap(one_line(note), _WIDTH, initial_indent="  ", subsequent_indent="    ")
         lines += _more(len(inspection.notes) - _MOST_NOTES)
     return "\n".join(lines)
+
+
+def _declared(title: str, nodes: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+    """Return which nodes declare what: a line for each name."""
+    found: dict[str, list[str]] = {}
+    for path, names in nodes:
+        for name in names:
+            found.setdefault(name, []).append(path or ".")
+    if not found:
+        return []
+    rows = [
+        [name, ", ".join(paths[:3]) + (f", {_MORE} {len(paths) - 3:,} more" if len(paths) > 3 else "")]
+        for name, paths in found.items()
+    ]
+    return ["", title, *_table(rows[:_MOST_ROWS]), *_more(len(rows) - _MOST_ROWS)]
 
 
 def _head(inspection: Inspection) -> list[str]:

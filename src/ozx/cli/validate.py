@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from typing import Any
 
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
-from ozx.cli.output import one_line, print_json, printable, report_error, say
-from ozx.errors import ResourceError
-from ozx.validation.findings import SEVERITIES, Finding, Report
-from ozx.validation.validate import PROFILES, validate
+from ozx.cli.output import print_json, printable, progress_bar, report_error, say
+from ozx.cli.report import report_lines
+from ozx.errors import UsageError
+from ozx.validation.findings import LEVELS, Level, Report
+from ozx.validation.many import validate_many
+from ozx.validation.validate import PROFILES
 
 __all__ = ["command"]
 
-# What a screen has room for; the JSON answer lists more.
-_MOST_OF_A_KIND = 5
-
 
 @click.command("validate")
-@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="hierarchy",
+    show_default=True,
+    help="How far to look: the ZIP file and RFC-9; every metadata document, too; every chunk, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 when there are warnings.")
 @click.option(
@@ -29,13 +35,36 @@ _MOST_OF_A_KIND = 5
     show_default=True,
     help="strict also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.",
 )
-def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str) -> int:
-    """Check .ozx files and OME-Zarr directories against RFC-9.
+@click.option(
+    "--no-second-opinion",
+    is_flag=True,
+    help="Do not ask ome-zarr-models about OME-Zarr metadata; by default it is, and what it alone refuses is reported.",
+)
+@click.option(
+    "--schema",
+    "schemas",
+    metavar="URL=FILE",
+    multiple=True,
+    help="Check the conventions whose schema is called URL against the JSON schema in FILE. No URL is ever resolved.",
+)
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
+def command(
+    *,
+    paths: tuple[str, ...],
+    level: Level,
+    as_json: bool,
+    strict: bool,
+    profile: str,
+    no_second_opinion: bool,
+    schemas: tuple[str, ...],
+    jobs: int,
+) -> int:
+    """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
 
     A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
     what can apply is checked. Of a node (ozx:///data/cells.ozx/labels/nuclei) the whole file is checked; findings about
-    what is beside the node are left out. The bytes of metadata are checked, those of chunks are not: ozx unpack checks
-    them all.
+    what is beside the node are left out. The bytes of metadata are checked, those of chunks only by --level data, which
+    decodes each. ome-zarr-models is asked, too, and where it refuses what our own rules allow, that is a finding.
 
     The exit code is 0 when all are valid, 1 when one is not, 3 when there are warnings and --strict is given, 4 when
     one cannot be read.
@@ -43,24 +72,26 @@ def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str
     \b
     Examples:
       ozx validate cells.ozx
-      ozx validate *.ozx --json
+      ozx validate *.ozx --json --jobs 4
+      ozx validate https://example.org/cells.ozx --level data
+      ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
     reports, codes = [], {DONE}
-    for path in paths:
-        try:
-            report = validate(path, profile=profile)
-        except (OSError, ResourceError) as error:
-            # One file that cannot be read does not keep the others from being checked.
-            report_error(error)
-            codes.add(WRONG_WORLD)
-            continue
-        reports.append(report)
-        if not report.valid:
-            codes.add(WRONG_FILE)
-        elif strict and report.count("warning"):
-            codes.add(WITH_LOSS)
-        if not as_json:
-            click.echo(printable("\n".join(_lines(report))))
+    options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": not no_second_opinion}
+    # Only chunks take long enough to be watched.
+    with progress_bar(quiet=as_json or level != "data") as progress:
+        for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):
+            if not isinstance(outcome, Report):
+                report_error(outcome)
+                codes.add(WRONG_WORLD)
+                continue
+            reports.append(outcome)
+            if not outcome.valid:
+                codes.add(WRONG_FILE)
+            elif strict and outcome.count("warning"):
+                codes.add(WITH_LOSS)
+            if not as_json:
+                click.echo(printable("\n".join(report_lines(outcome))))
     if as_json:
         print_json({"schema": 1, "files": [report.to_dict() for report in reports]})
     else:
@@ -68,39 +99,14 @@ def command(*, paths: tuple[str, ...], as_json: bool, strict: bool, profile: str
     return next(code for code in (WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
 
 
-def _lines(report: Report) -> list[str]:
-    verdict = "valid" if report.valid else "not valid"
-    counts = ", ".join(_count(report.count(severity), severity) for severity in SEVERITIES if report.count(severity))
-    lines = [f"{one_line(report.path)}: {verdict}{': ' if counts else ''}{counts}"]
-    previous, shown = None, Counter[str]()
-    for finding in report.findings:
-        shown[finding.id] += 1
-        if shown[finding.id] > _MOST_OF_A_KIND:
-            if shown[finding.id] == _MOST_OF_A_KIND + 1:
-                lines.append(f"  {finding.severity:<7}  {finding.id}  more of the same: --json lists them")
-            continue
-        lines.append(f"  {finding.severity:<7}  {finding.id}{_place(finding)}")
-        lines.append(f"           {one_line(finding.message)}")
-        # A hint is the same for most findings of a rule: once is enough.
-        if (finding.id, finding.hint) != previous:
-            lines.append(f"           hint: {one_line(finding.hint)}")
-        previous = finding.id, finding.hint
-    return lines
-
-
-def _place(finding: Finding) -> str:
-    where = finding.where
-    parts = []
-    if where.entry is not None:
-        pointer = "" if where.pointer is None else f"#{where.pointer}"
-        parts.append(f"in {one_line(where.entry + pointer)}")
-    if where.offset is not None:
-        parts.append(f"at byte {where.offset:,}")
-    return f"  {' '.join(parts)}" if parts else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _to_schemas(given: tuple[str, ...]) -> dict[str, str]:
+    schemas = {}
+    for text in given:
+        url, separator, path = text.rpartition("=")
+        if not separator or not url or not path:
+            raise UsageError(f"--schema: expected URL=FILE; got {text!r}")
+        schemas[url] = path
+    return schemas
 
 
 def _sum_up(reports: list[Report], asked: int) -> None:

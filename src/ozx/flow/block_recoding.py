@@ -22,7 +22,8 @@ from ozx.hierarchy.codecs import parse_codecs
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.layout import relayout_document
-from ozx.hierarchy.normalisation import normalise_document
+from ozx.hierarchy.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.relaid_extensions import understands_relayout
 from ozx.hierarchy.understanding import is_registered
 from ozx.hierarchy.v2_layouts import parse_v2_layout
 
@@ -34,7 +35,9 @@ __all__ = [
     "InexactError",
     "Recoding",
     "UndecodableError",
+    "open_decoded",
     "open_recoding",
+    "parse_metadata",
     "readable_document",
     "recode_block",
 ]
@@ -111,7 +114,13 @@ def readable_document(document: Document, path: str) -> Document:
 
     plain = {**document, "attributes": {}}
     plain.pop("dimension_names", None)
-    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, zarr_understands))
+
+    def understands(point: str, value: Any) -> bool:
+        # Who may move chunks may decode them; how, zarr-python has to know.
+        is_handled = point not in DECODING_POINTS and understands_relayout(point, value)
+        return is_handled or zarr_understands(point, value)
+
+    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, understands))
     return readable
 
 
@@ -155,7 +164,7 @@ def open_recoding(old: Document, new: Document, path: str) -> Recoding:
     else:
         document = relayout_document(readable_document(old, path), None)
         keys = parse_chunk_keys(document["chunk_key_encoding"], where)
-    old_metadata, new_metadata = _parse(document, where), _parse(readable_document(plain, path), where)
+    old_metadata, new_metadata = parse_metadata(document, where), parse_metadata(readable_document(plain, path), where)
     return Recoding(
         old=old_metadata,
         new=new_metadata,
@@ -186,7 +195,7 @@ def recode_block(recoding: Recoding, block: Block) -> list[tuple[Lengths, bytes]
     if not chunks:
         return []
     stored: dict[str, Any] = {}
-    target = _open(recoding.new, stored)
+    target = open_decoded(recoding.new, stored)
     target[block.box] = values
     if recoding.is_checked and not _is_same(np.asarray(target[block.box]), values):
         raise InexactError
@@ -199,7 +208,7 @@ def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
 
     from_bytes = default_buffer_prototype().buffer.from_bytes
     stored = {recoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
-    source = _open(recoding.old, stored)
+    source = open_decoded(recoding.old, stored)
     try:
         values = np.asarray(source[block.box])
     except MemoryError:
@@ -275,7 +284,7 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
     return data
 
 
-def _open(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
+def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
     """Return an array whose stored values are those in a dictionary."""
     import zarr  # noqa: PLC0415 (see open_recoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
@@ -286,7 +295,7 @@ def _open(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
     )
 
 
-def _parse(document: Document, where: str) -> Any:
+def parse_metadata(document: Document, where: str) -> Any:
     """Return zarr-python's metadata of an array."""
     import zarr  # noqa: PLC0415 (see open_recoding)
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415

@@ -332,7 +332,7 @@ def _header_of(item: Item) -> CentralHeader:
 
 def _check_document(item: Item) -> None:
     if item.size > _LONGEST_DOCUMENT:
-        raise FormatError(f"{item.key}: {item.size:,} bytes are more than any metadata has")
+        raise FormatError(f"{item.key}: {item.size:,} bytes are more than any metadata has", rule="zarr/json")
 
 
 def _size_of(file: os.DirEntry[str]) -> int:

@@ -188,6 +188,7 @@ class Conversion:
                     raise FormatError(
                         f"expected no file of this name, which a chunk gets in Zarr v3; found {key}",
                         path=self._source.name,
+                        rule="zarr/chunk-key",
                         hint="Rename it, or move it out of the array's folder.",
                     )
 

@@ -19,6 +19,7 @@ from ozx.hierarchy.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.layout_choice import LayoutChoice, axes_of_images
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.recoding import needs_recoding
+from ozx.hierarchy.relaid_extensions import check_group_extensions, relaid_document, understands_relayout
 from ozx.hierarchy.understanding import check_understood, is_registered
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
 from ozx.hierarchy.v2_arrays import UpgradedArray
@@ -76,18 +77,19 @@ class _Relaying:
     def _relay(self) -> dict[str, ArrayConversion]:
         for path in self._arrays:
             self._check_groups_above(path)
-        documents = self._layout.new_documents(self._arrays, axes_of_images(self._groups))
+        documents = self._layout.new_documents(self._arrays, axes_of_images(self._groups), understands_relayout)
         arrays = {}
         for path, document in documents.items():
             array = self._array(path, self._arrays[path], document)
             if array is not None:
                 arrays[path] = array
-                self._changed[join_path(path, METADATA)] = dump_document(document)
+                relaid = self._relay_extensions(path, document)
+                self._changed[join_path(path, METADATA)] = dump_document(relaid)
         self._drop_consolidated()
         return arrays
 
     def _array(self, path: str, old_document: Document, document: Document) -> ArrayConversion | None:
-        old, new = parse_layout(old_document, path), parse_layout(document, path)
+        old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
         is_recoded = needs_recoding(old_document, document)
         is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
         if not is_recoded and (is_same or self._is_kept(old, new)):
@@ -105,7 +107,15 @@ class _Relaying:
         while path:
             path = path.rpartition("/")[0]
             if path in self._groups:
-                check_understood(self._groups[path], path)
+                check_understood(self._groups[path], path, understands_relayout)
+
+    def _relay_extensions(self, path: str, document: Document) -> Document:
+        above, old = path, self._arrays[path]
+        while above:
+            above = above.rpartition("/")[0]
+            if above in self._groups:
+                check_group_extensions(above, self._groups[above], path, old, document)
+        return relaid_document(path, old, document)
 
     def _drop_consolidated(self) -> None:
         """Leave out copies of metadata that changed (a group's ``consolidated_metadata``)."""

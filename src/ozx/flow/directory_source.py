@@ -23,10 +23,13 @@ class MetadataFiles(Mapping[str, bytes]):
     ----------
     listing
         What the directory holds.
+    keys
+        Other keys to read, such as the listing's `legacy_keys`.
     """
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: Listing, keys: Sequence[str] | None = None) -> None:
         self._listing = listing
+        self._keys = listing.metadata if keys is None else keys
         self._checksums: dict[str, int] = {}
 
     def __getitem__(self, key: str) -> bytes:
@@ -36,10 +39,10 @@ class MetadataFiles(Mapping[str, bytes]):
         return data
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._listing.metadata)
+        return iter(self._keys)
 
     def __len__(self) -> int:
-        return len(self._listing.metadata)
+        return len(self._keys)
 
     def iter_entries(self) -> Iterator[Entry]:
         """Yield them as entries; `FormatError` when one is not what it was at the first look."""

@@ -304,6 +304,7 @@ def _check_version(source: Source) -> None:
     if legacy is not None:
         raise UnsupportedError(
             f"expected OME-Zarr 0.5 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
+            rule="rfc9/root",
             hint="Run ozx repack first, which moves its chunks as they are.",
         )
     raise FormatError(

@@ -106,6 +106,7 @@ class InnerChunks:
             # No codec makes nothing of something: a writer was interrupted, or a disk was full.
             raise FormatError(
                 f"{self._stored.name(wanted[lengths.index(0)])}: expected an encoded chunk; it has no bytes",
+                rule="zarr/chunk-data",
                 hint="Remove it, where it may read as fill values; or write it again.",
             )
         return FoundChunks(positions, np.array(lengths, np.int64), parts)

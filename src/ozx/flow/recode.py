@@ -230,6 +230,7 @@ class _Work:
         key = self._stored.name(_number(stored_place, old.stored_grid))
         return FormatError(
             f"{key}: expected chunk {place} as the codecs of the array encode it; decoding it failed ({reason})",
+            rule="zarr/chunk-data",
             hint="Copy or download the file again. To carry it as it is, leave chunks and codec as they are.",
         )
 

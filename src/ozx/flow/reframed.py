@@ -64,6 +64,7 @@ class _ReframedPart:
         if len(data) != self.length:
             raise FormatError(
                 f"{self.key}: expected one zlib stream; found {self.length - len(data):,} bytes after its end",
+                rule="zarr/chunk-data",
                 hint="Repack with --codec, which decodes the chunks.",
             )
         yield data

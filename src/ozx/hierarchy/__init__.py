@@ -5,7 +5,9 @@
 ``entry_order``
     A million keys: whether they are in these orders, and the way into them.
 ``documents``
-    JSON bytes to a metadata document, strictly, and back.
+    JSON bytes to a metadata document, and back.
+``strict_json``
+    The same, noticing what other programs refuse or read differently.
 ``comment``
     The archive comment of RFC-9.
 ``json_values``
@@ -29,8 +31,12 @@
     The documents of arrays and images of which a part is left, and those of a hierarchy.
 ``references``
     What nodes say about other nodes, and whether those are still there.
-``understanding``
-    Whether chunks may be moved at all.
+``understanding``, ``relaid_extensions``
+    Whether chunks may be moved at all, and what that makes of extensions.
+``fill_values``
+    Which JSON values a fill value may be.
+``extension_names``
+    What extensions are called, and which names are registered.
 ``extensions``
     What a Zarr v3 ``zarr.json`` asks its reader to understand beyond the core.
 ``normalisation``
@@ -43,6 +49,8 @@
     A group of OME-Zarr 0.4 as one of 0.5, and the documents of a whole hierarchy.
 ``ome``, ``transformations``
     What the ``ome`` attributes say: version, images, labels, plates, series; scales and translations.
+``conventions``
+    Which conventions the attributes of a node declare.
 ``notes``
     What is good to know about many nodes, told once.
 ``chunk_grid``, ``skeleton``

@@ -11,9 +11,21 @@ __all__ = ["Document", "dump_document", "parse_document"]
 
 Document = dict[str, Any]
 
+_DECODER = json.JSONDecoder()
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-def parse_document(data: bytes, key: str) -> Document:
+
+def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
     """Return the JSON object that the value of the metadata key `key` holds.
+
+    Parameters
+    ----------
+    data
+        The value.
+    key
+        What messages call it.
+    decoder
+        Where what Python takes without a word is to be noticed: `ozx.hierarchy.strict_json`.
 
     Raises
     ------
@@ -25,8 +37,10 @@ def parse_document(data: bytes, key: str) -> Document:
     >>> parse_document(b'{"zarr_format": 3}', "zarr.json")
     {'zarr_format': 3}
     """
+    if data.startswith(_BYTE_ORDER_MARK):
+        raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
     try:
-        document = json.loads(data.decode("utf-8"))
+        document = decoder.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise FormatError(f"{key}: expected JSON in UTF-8; byte {error.start} is not UTF-8", rule="zarr/json") from None
     except json.JSONDecodeError as error:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ozx.hierarchy.codecs import parse_named
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.codecs import SHARDING, parse_named
+from ozx.hierarchy.extension_names import is_listed
+from ozx.hierarchy.json_values import as_list, as_object
 
-__all__ = ["CORE_FIELDS", "EXTENSIONS", "Extension", "parse_extensions", "unknown_fields"]
+__all__ = [
+    "CORE_FIELDS",
+    "EXTENSIONS",
+    "Extension",
+    "array_extensions",
+    "declared_extensions",
+    "parse_extensions",
+    "unknown_fields",
+]
 
 #: The field of ZEP 10 (draft of 2025-05-12) that lists extensions of a node.
 EXTENSIONS = "extensions"
@@ -92,6 +101,39 @@ def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/exten
     return tuple(_parse_item(item, point, f"{pointer}/{index}") for index, item in enumerate(value))
 
 
+def array_extensions(document: dict[str, Any]) -> list[Extension]:
+    """Return what stands at the five extension points of an array, codecs inside of shards too; never fails.
+
+    Examples
+    --------
+    >>> found = array_extensions({"data_type": "uint8", "codecs": ["bytes", {"name": "crc32c"}]})
+    >>> [(extension.point, extension.name, extension.pointer) for extension in found]
+    [('data_type', 'uint8', '/data_type'), ('codecs', 'bytes', '/codecs/0'), ('codecs', 'crc32c', '/codecs/1')]
+    """
+    transformers = document.get("storage_transformers") or []
+    found = list(parse_extensions(transformers, "storage_transformers", "/storage_transformers"))
+    for point in ("data_type", "chunk_grid", "chunk_key_encoding"):
+        if point in document:
+            (extension,) = parse_extensions([document[point]], point)
+            found.append(replace(extension, pointer=f"/{point}"))
+    return found + _codecs(document.get("codecs"), "/codecs")
+
+
+def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of what a ``zarr.json`` asks to be understood beyond registered codecs, data types and the like.
+
+    Examples
+    --------
+    >>> declared_extensions({"node_type": "array", "codecs": ["bytes", "a.b"], "extensions": ["example.offset"]})
+    ('a.b', 'example.offset')
+    """
+    found = array_extensions(document) if document.get("node_type") == "array" else []
+    if EXTENSIONS in document:
+        found += parse_extensions(document[EXTENSIONS])
+    names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
 def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:
     """Return the fields of a ``zarr.json`` that neither the core nor ZEP 10 defines.
 
@@ -111,6 +153,16 @@ def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:
         for name, value in document.items()
         if name not in known and name != EXTENSIONS
     )
+
+
+def _codecs(value: Any, pointer: str) -> list[Extension]:
+    found = list(parse_extensions(value, "codecs", pointer)) if isinstance(value, list) else []
+    for index, codec in enumerate(as_list(value)):
+        named = parse_named(codec)
+        if named is not None and named.name == SHARDING:
+            for chain in ("codecs", "index_codecs"):
+                found += _codecs(named.configuration.get(chain), f"{pointer}/{index}/configuration/{chain}")
+    return found
 
 
 def _parse_item(value: Any, point: str, pointer: str) -> Extension:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError
 from ozx.hierarchy.array import ArrayMetadata, parse_array
+from ozx.hierarchy.conventions import convention_names
 from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.extensions import declared_extensions
 from ozx.hierarchy.group import GroupMetadata, parse_group
 from ozx.hierarchy.keys import METADATA, breadth_first, node_of
 from ozx.hierarchy.ome import OmeMetadata, parse_ome
@@ -34,6 +36,8 @@ class Node:
         The OME-Zarr metadata of a group that has some.
     problems
         What is wrong with the metadata, one phrase each.
+    extensions, conventions
+        What it declares, by name.
     """
 
     path: str
@@ -42,6 +46,8 @@ class Node:
     array: ArrayMetadata | None = None
     ome: OmeMetadata | None = None
     problems: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    conventions: tuple[str, ...] = ()
 
 
 class NodeCollector:
@@ -71,7 +77,7 @@ class NodeCollector:
             return
         path, name = node_of(key), key.rpartition("/")[2]
         if name == METADATA:
-            self._nodes[path] = _parse_node(path, document)
+            self._nodes[path] = _with_declarations(_parse_node(path, document), document, document.get("attributes"))
         elif name != ".zmetadata":  # copies of documents that stand beside it
             self._legacy.setdefault(path, {})[name] = document
 
@@ -108,7 +114,7 @@ def _order(path: str) -> tuple[int, tuple[str, ...]]:
 
 
 def _with_problems(node: Node, problems: list[str]) -> Node:
-    return Node(node.path, node.node_type, node.zarr_format, node.array, node.ome, (*node.problems, *problems))
+    return replace(node, problems=(*node.problems, *problems))
 
 
 def _parse_node(path: str, document: dict[str, Any]) -> Node:
@@ -127,9 +133,16 @@ def _parse_legacy_node(path: str, documents: dict[str, dict[str, Any]]) -> Node:
     attributes = documents.get(".zattrs")
     if ".zarray" in documents:
         array = parse_v2_array(documents[".zarray"], attributes)
-        return Node(path, "array", 2, array=array, problems=array.problems)
-    problems = [] if ".zgroup" in documents else ["it has neither .zgroup nor .zarray"]
-    return _group_node(path, 2, parse_v2_group(attributes), problems)
+        node = Node(path, "array", 2, array=array, problems=array.problems)
+    else:
+        problems = [] if ".zgroup" in documents else ["it has neither .zgroup nor .zarray"]
+        node = _group_node(path, 2, parse_v2_group(attributes), problems)
+    return _with_declarations(node, {}, attributes)
+
+
+def _with_declarations(node: Node, document: dict[str, Any], attributes: Any) -> Node:
+    extensions, conventions = declared_extensions(document), convention_names(attributes)
+    return replace(node, extensions=extensions, conventions=conventions) if extensions or conventions else node
 
 
 def _group_node(path: str, zarr_format: int, group: GroupMetadata, problems: list[str]) -> Node:

@@ -142,6 +142,7 @@ def parse_index(
     if len(data) != size or size > shard_size:
         raise FormatError(
             f"{where}: expected a shard with an index of {size:,} bytes; it has {shard_size:,} bytes in all",
+            rule="zarr/shard-index",
             hint="The shard is truncated: copy or download the file again.",
         )
     if form.has_checksum:
@@ -149,6 +150,7 @@ def parse_index(
         if google_crc32c.value(data) != int.from_bytes(checksum, "little"):
             raise FormatError(
                 f"{where}: the shard's index is damaged: its CRC-32C is not the one that follows it",
+                rule="zarr/shard-index",
                 hint="Copy or download the file again; which of its chunks are where cannot be told.",
             )
     pairs = np.frombuffer(data, "<u8" if form.endian == "little" else ">u8").astype(np.uint64)
@@ -167,13 +169,15 @@ def parse_index(
         raise FormatError(
             f"{where}: expected inner chunk {chunk} within bytes {first:,} to {last:,} of the shard; its index says "
             f"{int(lengths[place]):,} bytes at {int(starts[place]):,}",
+            rule="zarr/shard-index",
             hint="The shard is damaged or truncated: copy or download the file again.",
         )
     offsets = np.where(is_empty, np.uint64(0), starts).astype(np.int64)
     sizes = np.where(is_empty, np.uint64(0), lengths).astype(np.int64)
     # Chunks that share bytes are written by nobody, and could make a small file a huge one.
     if sum(sizes.tolist()) > last - first:
-        raise FormatError(f"{where}: expected inner chunks beside each other; its index has them overlap")
+        message = f"{where}: expected inner chunks beside each other; its index has them overlap"
+        raise FormatError(message, rule="zarr/shard-index")
     return ShardIndex(offsets.reshape(chunks_per_shard), sizes.reshape(chunks_per_shard))
 
 

@@ -6,14 +6,12 @@ Packing bytes is always safe. Whoever re-lays chunks must know that they depend 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.codecs import SHARDING, parse_named
+from ozx.hierarchy.codecs import parse_named
 from ozx.hierarchy.documents import Document
-from ozx.hierarchy.extensions import EXTENSIONS, Extension, parse_extensions, unknown_fields
-from ozx.hierarchy.json_values import as_list
+from ozx.hierarchy.extensions import EXTENSIONS, array_extensions, parse_extensions, unknown_fields
 from ozx.hierarchy.normalisation import Understands
 
 __all__ = ["check_understood", "is_registered"]
@@ -96,7 +94,7 @@ def check_understood(document: Document, node: str, understands: Understands = i
     if EXTENSIONS in document:
         found += parse_extensions(document[EXTENSIONS])
     if document.get("node_type") == "array":
-        found += _array_extensions(document)
+        found += array_extensions(document)
     for extension in found:
         is_optional = not extension.must_understand and extension.point in ("extensions", "fields", "codecs")
         if not is_optional and not understands(extension.point, extension.value):
@@ -105,22 +103,3 @@ def check_understood(document: Document, node: str, understands: Understands = i
                 f"{extension.name!r} (zarr.json, {extension.pointer}), which is not understood here",
                 hint=_HINT,
             )
-
-
-def _array_extensions(document: Document) -> list[Extension]:
-    transformers = document.get("storage_transformers") or []
-    found = list(parse_extensions(transformers, "storage_transformers", "/storage_transformers"))
-    for point in ("data_type", "chunk_grid", "chunk_key_encoding"):
-        if point in document:
-            (extension,) = parse_extensions([document[point]], point)
-            found.append(replace(extension, pointer=f"/{point}"))
-    return found + _codecs(document.get("codecs"), "/codecs")
-
-
-def _codecs(value: Any, pointer: str) -> list[Extension]:
-    found = list(parse_extensions(value, "codecs", pointer)) if isinstance(value, list) else []
-    for index, codec in enumerate(as_list(value)):
-        named = parse_named(codec)
-        if named is not None and named.name == SHARDING:
-            found += _codecs(named.configuration.get("codecs"), f"{pointer}/{index}/configuration/codecs")
-    return found

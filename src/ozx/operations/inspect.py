@@ -55,10 +55,24 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class NodeSummary:
-    """One node: its path, and ``group``, ``array`` or None where its metadata does not tell."""
+    """One node.
+
+    Attributes
+    ----------
+    path
+        Where it stands; the root's path is empty.
+    node_type
+        ``group``, ``array``, or None where its metadata does not tell.
+    extensions
+        Names of the extensions it declares; registered codecs, data types and the like are none.
+    conventions
+        The conventions its attributes declare, by name or else by identifier.
+    """
 
     path: str
     node_type: str | None
+    extensions: tuple[str, ...] = ()
+    conventions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +213,9 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         labels=tuple(_describe(nodes, labels, notes)),
         arrays=tuple(describe_level(node.path, node.array) for node in islice(arrays, MOST_IMAGES)),
         plate=plate,
-        nodes=tuple(NodeSummary(node.path, node.node_type) for node in nodes.values()),
+        nodes=tuple(
+            NodeSummary(node.path, node.node_type, node.extensions, node.conventions) for node in nodes.values()
+        ),
         notes=tuple(dict.fromkeys([*_remark(view, nodes), *notes])),
     )
 

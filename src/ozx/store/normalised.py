@@ -12,9 +12,9 @@ from zarr.storage import WrapperStore
 from ozx.errors import OzxError, UsageError
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.location import printable_location
-from ozx.flow.zarr_knowledge import zarr_understands
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.normalisation import normalise_document
+from ozx.store.handled import understands_opening
 
 __all__ = ["NormalisedStore"]
 
@@ -123,7 +123,7 @@ class NormalisedStore(WrapperStore[Store]):
             return None
         stored = value.to_bytes()
         try:
-            shown = normalise_document(stored, node_of(key), zarr_understands)
+            shown = normalise_document(stored, node_of(key), understands_opening)
         except OzxError as error:
             path = getattr(self._store, "path", None)
             raise error if path is None else error.at(printable_location(path)) from None

@@ -95,7 +95,9 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
             if node
             else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
         )
-    return zarr.open_group(store, mode="r", path=node, zarr_format=3)
+    from ozx.store.handled import with_handlers  # noqa: PLC0415 (see open_store)
+
+    return with_handlers(zarr.open_group(store, mode="r", path=node, zarr_format=3))
 
 
 @contextmanager
@@ -140,6 +142,7 @@ def _open_directory(path: str) -> zarr.Group:
     from zarr.abc.store import Store  # noqa: PLC0415
     from zarr.storage import LocalStore  # noqa: PLC0415
 
+    from ozx.store.handled import with_handlers  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
 
@@ -158,9 +161,11 @@ def _open_directory(path: str) -> zarr.Group:
             rule="rfc9/root",
             hint="Name the directory that has one.",
         )
+    is_v3 = os.path.isfile(root)
     with refused_by_zarr("the root"):
         # Copies of metadata may be out of date or broken; what they are copies of is there.
-        return zarr.open_group(store, mode="r", zarr_format=3 if os.path.isfile(root) else 2, use_consolidated=False)
+        group = zarr.open_group(store, mode="r", zarr_format=3 if is_v3 else 2, use_consolidated=False)
+    return with_handlers(group) if is_v3 else group
 
 
 def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:

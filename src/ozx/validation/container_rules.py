@@ -45,24 +45,26 @@ class EntryRoles:
         The keys of all ``zarr.json``, in the order of the central directory.
     indices
         Their entries.
-    legacy
-        The keys of Zarr v2 metadata.
+    legacy, legacy_indices
+        The keys of Zarr v2 metadata, and their entries.
     """
 
     metadata: list[str]
     indices: list[int]
     legacy: list[str]
+    legacy_indices: list[int]
 
     @classmethod
     def of(cls, facts: ArchiveFacts) -> EntryRoles:
         """Return the roles of an archive's entries, by their names."""
-        roles = cls([], [], [])
+        roles = cls([], [], [], [])
         for index, name in enumerate(iter_names(facts.columns)):
             if is_metadata_key(name):
                 roles.metadata.append(name)
                 roles.indices.append(index)
             elif is_legacy_metadata_key(name):
                 roles.legacy.append(name)
+                roles.legacy_indices.append(index)
         return roles
 
 

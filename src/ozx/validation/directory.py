@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
-from ozx.flow.directory_source import MetadataFiles, check_not_embedded
+from ozx.flow.directory_source import DirectorySource, MetadataFiles, check_not_embedded
 from ozx.flow.entry import status_of
 from ozx.flow.listing import Folder, Listing, list_directory
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings
-from ozx.validation.findings import Finding
-from ozx.validation.node_facts import read_nodes
+from ozx.validation.findings import Finding, Level
+from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
 from ozx.validation.rules import each, finding_from_error, make_finding
 
@@ -23,8 +25,15 @@ __all__ = ["check_directory"]
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
 
-def check_directory(path: str) -> Iterator[Finding]:
-    """Yield what keeps the hierarchy at `path` from being packed, and what RFC-9 recommends otherwise.
+def check_directory(
+    path: str,
+    level: Level = "hierarchy",
+    options: Options | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Iterator[Finding]:
+    """Yield what is wrong with the hierarchy at `path`, and what keeps it from being packed.
 
     Raises
     ------
@@ -47,10 +56,23 @@ def check_directory(path: str) -> Iterator[Finding]:
         lambda key: make_finding("rfc9/not-embedded", f"{key} is an archive by its name", entry=key),
     )
     yield from _check_contents(listing, set(archives))
-    nodes, faults = read_nodes(MetadataFiles(listing))
+    rules = None if level == "archive" else NodeRules(options)
+    nodes, faults = read_nodes(MetadataFiles(listing), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
-    yield from check_nodes(nodes, listing.legacy_keys)
+    yield from check_nodes(nodes, listing.legacy_keys, is_directory=True)
     yield from check_sharding(nodes, listing.iter_keys())
+    if rules is None:
+        return
+    is_v3 = True
+    if not nodes and listing.legacy_keys:
+        nodes, faults = read_legacy_nodes(MetadataFiles(listing, listing.legacy_keys), (), rules.look)
+        yield from check_read_faults(faults)
+        is_v3 = False
+    yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: os.path.isfile(listing.path(key))))
+    if level == "data":
+        from ozx.validation.data_rules import check_data  # noqa: PLC0415 (loads zarr, half a second)
+
+        yield from check_data(DirectorySource(listing), has_checksums=False, jobs=jobs, progress=progress)
 
 
 def _list_everything(path: str) -> Listing:

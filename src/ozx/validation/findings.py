@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["SEVERITIES", "Finding", "Level", "Report", "Severity", "Where"]
+__all__ = ["LEVELS", "SEVERITIES", "Container", "Finding", "Level", "Report", "Severity", "Where"]
 
 Severity = Literal["error", "warning", "note"]
-Level = Literal["archive", "directory"]
+Level = Literal["archive", "hierarchy", "data"]
+Container = Literal["zip", "directory"]
+
+#: How far a check goes; each takes in those before it. The container, every metadata document, every chunk.
+LEVELS: tuple[Level, ...] = ("archive", "hierarchy", "data")
 
 #: From the worst on. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -92,20 +96,24 @@ class Report:
     path
         What was checked.
     level
-        ``archive`` for a file, ``directory`` for a directory, to which the rules about ZIP do not apply.
+        How far the check went.
     findings
         The findings.
+    container
+        ``zip`` or ``directory``; to a directory the rules about ZIP do not apply.
     """
 
     path: str
     level: Level
     findings: tuple[Finding, ...]
+    container: Container = "zip"
 
     @classmethod
-    def of(cls, path: str, level: Level, findings: Iterable[Finding]) -> Report:
+    def of(cls, path: str, level: Level, findings: Iterable[Finding], container: Container = "zip") -> Report:
         """Return a report on `findings`, sorted by severity; the same thing said twice counts once."""
         unique = {(finding.id, finding.where, finding.message): finding for finding in findings}
-        return cls(path, level, tuple(sorted(unique.values(), key=lambda finding: SEVERITIES.index(finding.severity))))
+        in_order = sorted(unique.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+        return cls(path, level, tuple(in_order), container)
 
     @property
     def valid(self) -> bool:
@@ -121,6 +129,7 @@ class Report:
         return {
             "path": self.path,
             "level": self.level,
+            "container": self.container,
             "valid": self.valid,
             "findings": [finding.to_dict() for finding in self.findings],
         }

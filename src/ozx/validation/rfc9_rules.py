@@ -6,12 +6,14 @@ Nothing here reads a file: `check_metadata` takes the metadata documents, from a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, breadth_first, is_metadata_key, node_of
 from ozx.validation.findings import Finding
 from ozx.validation.node_facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.rules import each, finding_from_error, make_finding
+from ozx.validation.wording import brief
 
 __all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_faults", "check_sharding"]
 
@@ -55,12 +57,14 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
         yield from each(rule, list(group), lambda fault: finding_from_error(fault.error, entry=fault.key))
 
 
-def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = ()) -> Iterator[Finding]:
-    """Yield what is wrong with the hierarchy that the nodes, by path, make up."""
+def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with the hierarchy that the nodes, by path, make up; OME-Zarr 0.4 may be in a directory."""
     root = nodes.get("")
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
-        yield _missing_root(nodes, legacy_keys)
+        missing = _missing_root(nodes, legacy_keys)
+        is_old = is_directory and any(name in legacy_keys for name in LEGACY_METADATA)
+        yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
         return
     # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
     yield from _check_root(root)
@@ -144,17 +148,17 @@ def _check_root(root: NodeFacts) -> Iterator[Finding]:
         message = "the root is an array: this is Zarr, but not OME-Zarr, which has a group at its root"
         hint = "Put the array into a group with OME-Zarr metadata."
     elif root.node_type != "group":
-        message = f"zarr.json: expected the node_type group; found {root.node_type!r}"
+        message = f"zarr.json: expected the node_type group; found {brief(root.node_type)}"
         pointer = "/node_type"
     elif root.zarr_format != 3:
-        message = f"zarr.json: expected zarr_format 3; found {root.zarr_format!r}"
+        message = f"zarr.json: expected zarr_format 3; found {brief(root.zarr_format)}"
         pointer = "/zarr_format"
     elif not root.has_ome:
         message = "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr"
         hint = "Write OME-Zarr metadata, at least attributes.ome.version, into the root's zarr.json."
         pointer = "/attributes"
     elif not isinstance(root.version, str):
-        found = "none" if root.version is None else repr(root.version)
+        found = "none" if root.version is None else brief(root.version)
         message = f"zarr.json: expected attributes.ome.version, a string; found {found}"
         hint = "Write the OME-Zarr version into the root's zarr.json, such as 0.5."
         pointer = "/attributes/ome"
@@ -205,7 +209,7 @@ def _check_versions(root: NodeFacts, nodes: _Nodes) -> Iterator[Finding]:
         others,
         lambda node: make_finding(
             "rfc9/one-hierarchy",
-            f"{node.key}: ome.version is {node.version!r}, but that of the root is {root.version!r}",
+            f"{node.key}: ome.version is {brief(node.version)}, but that of the root is {brief(root.version)}",
             entry=node.key,
             pointer="/attributes/ome/version",
             hint="Write all metadata in one version.",

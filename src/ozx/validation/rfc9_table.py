@@ -1,4 +1,4 @@
-"""The rows of the table for OME-Zarr in a ZIP file (RFC-9), and for the documents of Zarr."""
+"""The rows of the table for OME-Zarr in a ZIP file (RFC-9)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ RFC9_RULES = (
         id="rfc9/root",
         severity="error",
         title="There is no zarr.json at the root",
-        clause="The root of the ZIP file has to be the root of the hierarchy, and has to hold its `zarr.json`.",
+        clause="The root of the ZIP file has to be the root of the hierarchy, and has to hold its `zarr.json`. Of an "
+        "OME-Zarr 0.4 hierarchy in a directory, to which RFC-9 does not apply, this is a note.",
         document=_RFC9,
         revision=_R2,
         meaning="Readers open the root first. OME-Zarr 0.4 (Zarr v2) has no `zarr.json`: RFC-9 begins with OME-Zarr "
@@ -168,15 +169,5 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Readers that rely on it do not see the nodes whose `zarr.json` come later.",
         mend=_REPACK,
-    ),
-    Rule(
-        id="zarr/json",
-        severity="error",
-        title="A zarr.json cannot be read as a JSON object",
-        clause="Metadata documents: the `zarr.json` of a node is a JSON object in UTF-8.",
-        document="Zarr core",
-        revision="3.1 (2026-07-23)",
-        meaning="The node, and all below it, cannot be opened.",
-        mend="Mend the document in the hierarchy that was packed, and pack that anew.",
     ),
 )

@@ -7,9 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.convention_table import CONVENTION_RULES
+from ozx.validation.data_table import DATA_RULES
+from ozx.validation.extension_table import EXTENSION_RULES
 from ozx.validation.findings import Finding, Severity, Where
+from ozx.validation.name_table import NAME_RULES
+from ozx.validation.ome.image_table import IMAGE_RULES
+from ozx.validation.ome.label_table import LABEL_RULES
+from ozx.validation.ome.plate_table import PLATE_RULES
 from ozx.validation.rfc9_table import RFC9_RULES
 from ozx.validation.rule import Rule
+from ozx.validation.zarr_table import ZARR_RULES
 from ozx.validation.zip_table import ZIP_RULES
 
 __all__ = [
@@ -26,7 +34,14 @@ __all__ = [
 ]
 
 #: Every rule by its id, in the order of the documentation.
-RULES: dict[str, Rule] = {rule.id: rule for rule in (*ZIP_RULES, *RFC9_RULES)}
+RULES: dict[str, Rule] = {
+    rule.id: rule
+    for table in (
+        *(ZIP_RULES, RFC9_RULES, ZARR_RULES, EXTENSION_RULES, NAME_RULES),
+        *(CONVENTION_RULES, IMAGE_RULES, LABEL_RULES, PLATE_RULES, DATA_RULES),
+    )
+    for rule in table
+}
 
 #: So many findings of one kind are listed one by one; one more says how many follow.
 MOST_OF_A_KIND = 20

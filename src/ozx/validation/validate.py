@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ozx.archive.audit import ArchiveFacts, audit
 from ozx.archive.byte_source import FileSource
@@ -12,8 +13,10 @@ from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.name_audit import iter_names
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.archive_source import ArchiveSource
 from ozx.flow.browsing import open_view
-from ozx.flow.location import parse_local
+from ozx.flow.location import parse_location, printable_location
+from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import (
     EntryRoles,
     check_comment,
@@ -24,11 +27,16 @@ from ozx.validation.container_rules import (
     read_comment,
 )
 from ozx.validation.directory import check_directory
-from ozx.validation.findings import Finding, Report
-from ozx.validation.node_facts import read_nodes
+from ozx.validation.findings import LEVELS, Finding, Level, Report
+from ozx.validation.hierarchy import NodeRules, Options
+from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
-from ozx.validation.rules import finding_from_error
+from ozx.validation.rules import finding_from_error, make_finding
+from ozx.validation.schemas import Schemas
 from ozx.validation.zip_rules import check_zip
+
+if TYPE_CHECKING:
+    from ozx.archive.remote import RemoteSource
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
@@ -39,27 +47,50 @@ PROFILES = ("rfc9", "strict")
 _LONGEST_DOCUMENT = 64 << 20
 
 
-def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
-    """Return everything that is wrong with an OME-Zarr zip file, or with an OME-Zarr directory as one to be packed.
+def validate(
+    path: str | os.PathLike[str],
+    *,
+    level: Level = "hierarchy",
+    profile: str = "rfc9",
+    second_opinion: bool = True,
+    schemas: Mapping[str, str] | None = None,
+    jobs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Report:
+    """Return everything that is wrong with an OME-Zarr zip file or an OME-Zarr directory.
 
     Every fault of format becomes a finding; none is raised.
 
     Parameters
     ----------
     path
-        A file or a directory. Of a directory only what can apply is checked. Of a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked, as a node is only as good as the file it is
-        in; findings about entries that are not below the node are left out, those about the file as a whole stay.
+        A file, a URL of one (extra ``remote``), or a directory. Of a directory only what can apply is checked. Of a
+        node URI such as ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked, as a node is only as good as
+        the file it is in; findings about entries that are not below the node are left out, those about the file as a
+        whole stay.
+    level
+        How far to look: ``archive``, the container and what RFC-9 asks of it; ``hierarchy``, every metadata document,
+        too; ``data``, every chunk, too.
     profile
         ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
         comments other than RFC-9's.
+    second_opinion
+        Whether ome-zarr-models is asked about OME-Zarr metadata, too.
+    schemas
+        JSON schemas of conventions: the URL that documents know each by, and the file it is in. No URL is resolved.
+    jobs
+        How many chunks are decoded at a time; by default as many as there are processors.
+    progress
+        Is told how far level ``data`` is.
 
     Raises
     ------
     OSError
-        It does not exist or cannot be read.
+        It does not exist or cannot be read, or a schema.
+    ResourceError
+        A URL cannot be read.
     UsageError
-        There is no such profile, or no such node; or it is a URL.
+        There is no such level or profile, or no such node; or a schema is none, or refers to another that is not given.
 
     Examples
     --------
@@ -68,31 +99,51 @@ def validate(path: str | os.PathLike[str], *, profile: str = "rfc9") -> Report:
     """
     if profile not in PROFILES:
         raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
-    given, location = os.fspath(path), parse_local(path)
-    where, node = location.path, location.node
-    if os.path.isdir(where):
-        return Report.of(given, "directory", check_directory(where))
-    if node:
+    if level not in LEVELS:
+        raise UsageError(f"expected a level of {', '.join(LEVELS)}; got {level!r}")
+    options = Options(second_opinion, Schemas.read(schemas or {}))
+    location = parse_location(path)
+    given, where = printable_location(path), location.path
+    if not location.is_remote and os.path.isdir(where):
+        found = check_directory(where, level, options, jobs=jobs, progress=progress)
+        return Report.of(given, level, found, "directory")
+    if location.node:
         with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
             open_view(path)
-    source = FileSource(where)
+    source = _open_remote(where) if location.is_remote else FileSource(where)
     try:
-        findings = [*check_file_name(where), *check_surroundings(where)]
-        findings += check_archive(ArchiveReader(source), strict=profile == "strict")
+        findings = [*check_file_name(source.name)]
+        findings += [] if location.is_remote else check_surroundings(where)
+        strict = profile == "strict"
+        findings += check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
     finally:
         source.close()
-    return Report.of(given, "archive", [finding for finding in findings if _concerns(finding, node)])
+    return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])
 
 
-def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Finding]:
+def check_archive(
+    reader: ArchiveReader,
+    level: Level = "hierarchy",
+    options: Options | None = None,
+    *,
+    strict: bool = False,
+    jobs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Iterator[Finding]:
     """Yield everything that is wrong with an archive, its name and its place apart.
 
     Parameters
     ----------
     reader
         The archive.
+    level
+        How far to look.
+    options
+        What is looked at besides.
     strict
         Whether the profile is ``strict``.
+    jobs, progress
+        As for `validate`.
     """
     try:
         facts = audit(reader)
@@ -102,7 +153,9 @@ def check_archive(reader: ArchiveReader, *, strict: bool = False) -> Iterator[Fi
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)
-        yield from _check_hierarchy(reader, facts, strict=strict)
+        yield from _check_hierarchy(reader, facts, level, options, strict=strict)
+        if level == "data":
+            yield from _check_data(reader, jobs, progress)
     try:
         reader.source.check_unchanged()
     except FormatError as error:
@@ -114,17 +167,47 @@ def _concerns(finding: Finding, node: str) -> bool:
     return not node or entry is None or entry.startswith(f"{node}/")
 
 
-def _check_hierarchy(reader: ArchiveReader, facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:
+def _check_hierarchy(
+    reader: ArchiveReader, facts: ArchiveFacts, level: Level, options: Options | None, *, strict: bool
+) -> Iterator[Finding]:
     roles, comment = EntryRoles.of(facts), read_comment(facts)
     yield from check_order(facts, roles, comment)
-    values = _MetadataEntries(reader, facts, roles)
-    nodes, faults = read_nodes(values, values.damaged())
+    rules = None if level == "archive" else NodeRules(options)
+    values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
+    nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
     yield from check_nodes(nodes, roles.legacy)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None
     yield from check_comment(facts.end.comment, comment, version, strict=strict)
+    if rules is None:
+        return
+    is_v3 = True
+    if not nodes and roles.legacy:
+        values = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
+        nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
+        yield from check_read_faults(faults)
+        is_v3 = False
+    yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: reader.find(key) is not None))
+
+
+def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:
+    from ozx.validation.data_rules import check_data  # noqa: PLC0415 (loads zarr, half a second)
+
+    try:
+        reader.check(allow_duplicates=True)
+    except (FormatError, UnsupportedError) as error:
+        # It is a finding already; nobody reads such an archive as a whole.
+        yield make_finding("zarr/not-decoded", f"no chunk was looked at: {error.message}")
+        return
+    yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
+
+
+def _open_remote(url: str) -> RemoteSource:
+    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
+
+    return RemoteSource(url)
 
 
 def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
@@ -132,14 +215,14 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
 
 
 class _MetadataEntries(Mapping[str, bytes]):
-    """The ``zarr.json`` of an archive by key, read when asked for; of entries with the same name the last counts."""
+    """Metadata documents of an archive by key, read when asked for; of entries with the same name the last counts."""
 
-    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, roles: EntryRoles) -> None:
+    def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
         self._facts = facts
         self._end = reader.end
         # Metadata that are read one after the other mostly stand one behind the other.
         self._source = ReadAhead(reader.source)
-        self._indices = dict(zip(roles.metadata, roles.indices, strict=True))
+        self._indices = dict(zip(keys, indices, strict=True))
 
     def __getitem__(self, key: str) -> bytes:
         columns, index = self._facts.columns, self._indices[key]

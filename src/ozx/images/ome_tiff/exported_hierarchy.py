@@ -67,7 +67,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     """
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
-    images = list(_take_images(start, nodes, choice, notes))
+    images = list(_take_images(start, nodes, choice, notes, len(group.path) and len(group.path) + 1))
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without any"
@@ -102,8 +102,9 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
 
 
 def _take_images(
-    start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str]
+    start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
+    """Yield the images; the first `given` characters of paths are those of the node that was opened."""
     labels: list[str] = []
     for path in list_images(start):
         full = join_path(start.path, path)
@@ -121,7 +122,7 @@ def _take_images(
         yield image
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
-        notes.append(f"labels are left out, {labels[0]}{more}: --path {labels[0]} writes one by itself")
+        notes.append(f"labels are left out, {labels[0]}{more}: --path {labels[0][given:]} writes one by itself")
 
 
 def _emissions(group: zarr.Group) -> dict[int, float]:

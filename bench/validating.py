@@ -1,0 +1,32 @@
+"""Validating: the metadata of a whole plate, against ome-zarr-models opening it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import datasets
+from measuring import Table, in_worker, remove, take_turns
+
+
+def bench_validate(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    """Measure a plate: as a file, as a directory, and in the hands of the peer."""
+    root, documents = datasets.make_plate(folder, quick=quick)
+    packed = f"{root}.ozx"
+    remove(packed)
+    subprocess.run([sys.executable, "-m", "ozx", "pack", str(root), packed, "--no-sync", "-q"], check=True)
+    measures = {
+        "ozx.validate, .ozx": in_worker("validating_tasks.ozx_validate", packed, "twice"),
+        "ozx.validate, .ozx, without the second opinion": in_worker("validating_tasks.ozx_validate", packed, "once"),
+        "ozx.validate, directory": in_worker("validating_tasks.ozx_validate", str(root), "twice"),
+        "ome-zarr-models open_ome_zarr, directory": in_worker("validating_tasks.open_by_models", str(root)),
+    }
+    # The peer takes half a minute: a few rounds are enough to tell factors of ten.
+    rows = take_turns(measures, None, min(rounds, 3))
+    title = f"validate a plate of 384 wells × 4 fields, {documents:,} metadata documents"
+    wish = "≥ 10 × faster than ome-zarr-models, ≥ 20 × without the second opinion"
+    return [Table(title, rows, wish, entries=documents, show_memory=True)]
+
+
+GROUPS = {"validate": bench_validate}

@@ -1,0 +1,105 @@
+"""How ``ozx validate`` shows a report: grouped by node, the worst first, and how to mend it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ozx.cli.output import one_line
+from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.validation.findings import SEVERITIES, Finding, Report, Severity
+
+__all__ = ["report_lines"]
+
+# What a screen has room for; the JSON answer lists more.
+_MOST_OF_A_KIND = 5
+
+# What `ozx.validation.rules.each` says of those that it does not list.
+_MORE = re.compile(r"and ([\d,]+) more of the same")
+
+
+def report_lines(report: Report) -> Iterator[str]:
+    """Yield the lines that show a report on a terminal."""
+    verdict = "valid" if report.valid else "not valid"
+    counts = _counts(report.findings)
+    yield f"{one_line(report.path)}: {verdict}{': ' if counts else ''}{counts}"
+    shown: Counter[str] = Counter()
+    hints: set[tuple[str, str]] = set()
+    for title, findings in _by_node(finding for finding in report.findings if not _uncounted(finding)):
+        fresh = [finding for finding in findings if _count_up(shown, finding)]
+        if fresh:
+            yield f"  {one_line(title)}: {_counts(findings)}"
+        for finding in fresh:
+            yield from _lines(finding, hints)
+    for finding in report.findings:
+        shown[finding.id] += _uncounted(finding)
+    for rule, count in shown.items():
+        if count > _MOST_OF_A_KIND:
+            yield f"  {rule}: {count - _MOST_OF_A_KIND:,} more of the same; --json lists more of them"
+
+
+def _count_up(shown: Counter[str], finding: Finding) -> bool:
+    shown[finding.id] += 1
+    return shown[finding.id] <= _MOST_OF_A_KIND
+
+
+def _uncounted(finding: Finding) -> int:
+    """Return for how many others a finding stands that says how many more there are; 0 for all others."""
+    match = _MORE.fullmatch(finding.message)
+    return int(match[1].replace(",", "")) if match and finding.where.entry is None else 0
+
+
+def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Return the findings by what they are about, those about the whole file first of those that are as bad."""
+    groups: dict[str | None, list[Finding]] = {}
+    for finding in findings:  # they come sorted by severity
+        groups.setdefault(_node(finding.where.entry), []).append(finding)
+
+    def order(item: tuple[str | None, list[Finding]]) -> tuple[object, ...]:
+        entry, found = item
+        worst = SEVERITIES.index(found[0].severity)
+        return worst, -sum(finding.severity == found[0].severity for finding in found), breadth_first(entry or "")
+
+    return [(_title(entry), found) for entry, found in sorted(groups.items(), key=order)]
+
+
+def _node(entry: str | None) -> str | None:
+    """Return the node that an entry is metadata of, with a slash at the end; any other entry as it is."""
+    if entry is not None and (is_metadata_key(entry) or is_legacy_metadata_key(entry)):
+        return f"{node_of(entry)}/"
+    return entry
+
+
+def _title(entry: str | None) -> str:
+    if entry is None:
+        return "the file as a whole"
+    return "the root" if entry == "/" else entry.removesuffix("/")
+
+
+def _lines(finding: Finding, hints: set[tuple[str, str]]) -> Iterator[str]:
+    yield f"    {finding.severity:<7}  {finding.id}{_place(finding)}"
+    yield f"             {one_line(finding.message)}"
+    # A hint is the same for most findings of a rule: once is enough.
+    if (finding.id, finding.hint) not in hints:
+        yield f"             hint: {one_line(finding.hint)}"
+        hints.add((finding.id, finding.hint))
+
+
+def _place(finding: Finding) -> str:
+    where = finding.where
+    parts = []
+    if where.entry is not None and where.pointer is not None:
+        parts.append(f"in {one_line(where.entry.rpartition('/')[2] + '#' + where.pointer)}")
+    if where.offset is not None:
+        parts.append(f"at byte {where.offset:,}")
+    return f"  {' '.join(parts)}" if parts else ""
+
+
+def _counts(findings: Iterable[Finding]) -> str:
+    counts = Counter(finding.severity for finding in findings)
+    return ", ".join(_count(counts[severity], severity) for severity in SEVERITIES if counts[severity])
+
+
+def _count(number: int, what: Severity) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,192 @@
+"""Handlers: what other packages teach ozx about extensions of Zarr (Zarr core 3.1, ZEP 9, ZEP 10).
+
+Packing carries every extension unchanged. Whoever opens an array or lays its chunks out anew has to understand what its
+metadata ask for; a handler does. It is registered for an extension point and a name, by `register` or by an entry point
+of the group ``ozx.extensions``, whose name is ``POINT:NAME`` and whose object is a class without parameters or an
+instance::
+
+    [project.entry-points."ozx.extensions"]
+    "extensions:example.offset" = "example_package:Offset"
+
+Each of its three methods may be missing:
+
+``check(configuration, node)``
+    Yields a `Fault` for each thing that is wrong; `ozx validate` reports them.
+``open(node, array)``
+    Returns the array to use in place of `array`, or `array` itself; `ozx.open` gives that. Without it the array cannot
+    be opened, unless the extension may be ignored.
+``relayout(configuration, old, new)``
+    Returns the configuration that is right after the chunks of an array were laid out anew; raises
+    `ozx.UnsupportedError` where that cannot be done. Without it ``ozx repack`` keeps the chunks in place, unless the
+    extension may be ignored.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ozx.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "POINTS",
+    "ExtensionNode",
+    "Fault",
+    "find_handler",
+    "has_method",
+    "iter_registered",
+    "register",
+    "unregister",
+]
+
+#: The extension points of Zarr core 3.1, and that of ZEP 10.
+POINTS = ("data_type", "chunk_grid", "chunk_key_encoding", "codecs", "storage_transformers", "extensions")
+
+_GROUP = "ozx.extensions"
+
+_Handler = TypeVar("_Handler")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionNode:
+    """The node that an extension stands in, as handlers get it.
+
+    Attributes
+    ----------
+    path
+        Path of the node; the root's is empty.
+    document
+        Its ``zarr.json``, parsed. Not to be changed.
+    """
+
+    path: str
+    document: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a handler finds wrong with a configuration.
+
+    Attributes
+    ----------
+    message
+        What was expected and what was found.
+    pointer
+        Where: a JSON pointer (RFC 6901) into the configuration.
+    severity
+        ``error``, ``warning`` or ``note``.
+    """
+
+    message: str
+    pointer: str = ""
+    severity: Literal["error", "warning", "note"] = "error"
+
+
+def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
+    """Return a decorator that registers a class without parameters, or an instance, as the handler of an extension.
+
+    Parameters
+    ----------
+    point
+        The extension point, one of `POINTS`.
+    name
+        The name of the extension. A handler that it had before is replaced.
+
+    Raises
+    ------
+    UsageError
+        There is no such point.
+
+    Examples
+    --------
+    >>> @register("extensions", "example.note")
+    ... class Note:
+    ...     def check(self, configuration, node):
+    ...         if "text" not in configuration:
+    ...             yield Fault("expected a text; it is missing")
+    >>> [fault.message for fault in find_handler("extensions", "example.note").check({}, None)]
+    ['expected a text; it is missing']
+    >>> unregister("extensions", "example.note")
+    """
+    _check_point(point)
+
+    def remember(handler: _Handler) -> _Handler:
+        _registered[point, name] = handler() if isinstance(handler, type) else handler
+        return handler
+
+    return remember
+
+
+def unregister(point: str, name: str) -> None:
+    """Forget the handler of an extension that `register` was told of; one of an entry point counts again."""
+    _registered.pop((point, name), None)
+
+
+def find_handler(point: str, name: str) -> Any:
+    """Return the handler of an extension, or None.
+
+    Parameters
+    ----------
+    point, name
+        The extension point and the name of the extension.
+
+    Raises
+    ------
+    UsageError
+        The package that has it cannot be loaded.
+    """
+    handler = _registered.get((point, name))
+    return _load(f"{point}:{name}") if handler is None else handler
+
+
+def has_method(point: str, name: str, method: str) -> bool:
+    """Tell whether an extension has a handler with this method.
+
+    Examples
+    --------
+    >>> has_method("extensions", "example.unheard-of", "open")
+    False
+    """
+    return callable(getattr(find_handler(point, name), method, None))
+
+
+_registered: dict[tuple[str, str], Any] = {}
+
+
+def _check_point(point: str) -> None:
+    if point not in POINTS:
+        raise UsageError(f"expected one of the extension points {', '.join(POINTS)}; got {point!r}")
+
+
+@functools.cache
+def _load(name: str) -> Any:
+    found = _entry_points().get(name)
+    if found is None:
+        return None
+    try:
+        handler = found.load()
+        return handler() if isinstance(handler, type) else handler
+    except Exception as error:
+        message = f"the handler of the extension {name}, {found.value}, cannot be loaded: {error!r}"
+        raise UsageError(message, hint="Mend or remove the package that provides it.") from error
+
+
+@functools.cache
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and only metadata of extensions need it)
+
+    return {found.name: found for found in entry_points(group=_GROUP)}
+
+
+def iter_registered() -> Iterator[tuple[str, str]]:
+    """Yield point and name of every extension that has a handler."""
+    yield from _registered
+    for name in _entry_points():
+        point, _, extension = name.partition(":")
+        if (point, extension) not in _registered:
+            yield point, extension

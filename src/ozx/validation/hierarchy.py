@@ -1,0 +1,171 @@
+"""The rules about metadata documents: what there is to check of each node, and of all of them together.
+
+Nothing here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the hierarchy
+one from all `NodeFacts`; whoever adds one puts it into the table below.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ozx.errors import FormatError
+from ozx.extensions import iter_registered
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.validation.array_rules import check_array
+from ozx.validation.convention_rules import check_conventions, check_schemas
+from ozx.validation.extension_rules import check_extensions, check_references
+from ozx.validation.findings import Finding
+from ozx.validation.limits import Kind, LimitedFindings
+from ozx.validation.name_rules import check_dimension_names, check_node_name
+from ozx.validation.node_document import NodeDocument
+from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.hierarchy import check_ome_hierarchy
+from ozx.validation.ome.second_opinion import check_ome_twice
+from ozx.validation.rules import finding_from_error
+from ozx.validation.schemas import Schemas
+from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
+
+__all__ = [
+    "HIERARCHY_CHECKS",
+    "NODE_CHECKS",
+    "PLACE_CHECKS",
+    "Hierarchy",
+    "HierarchyCheck",
+    "NodeCheck",
+    "NodeRules",
+    "Options",
+    "check_documents",
+]
+
+
+# Documents that may be met again: at most some megabytes.
+_LONGEST_REMEMBERED = 16 << 10
+_MOST_REMEMBERED = 512
+
+NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
+HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
+
+#: Run for each node, as they go by where it stands.
+PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
+
+#: Run for each node when it has been read. They go by its documents, not by where it stands: a document that was met
+#: already is not checked again where nothing would be said of it, or nothing but one more of many.
+NODE_CHECKS: tuple[NodeCheck, ...] = (
+    check_json,
+    check_fields,
+    check_array,
+    check_extensions,
+    check_legacy,
+    check_conventions,
+    check_dimension_names,
+)
+
+#: Run once, when all nodes are known.
+HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hierarchy)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is looked at besides the rules that hold for everybody.
+
+    Attributes
+    ----------
+    second_opinion
+        Whether ome-zarr-models is asked, too.
+    schemas
+        The schemas of conventions that are given.
+    """
+
+    second_opinion: bool = True
+    schemas: Schemas = field(default_factory=Schemas)
+
+    def node_checks(self) -> Iterator[NodeCheck]:
+        """Yield the checks of a node."""
+        yield from NODE_CHECKS
+        yield check_ome_twice if self.second_opinion else check_ome
+        if self.schemas:
+            yield partial(check_schemas, schemas=self.schemas)
+
+
+class NodeRules:
+    """Collects what is wrong with nodes, one after the other as they are read.
+
+    Of each rule only the first findings are kept, the others counted: documents come from anywhere.
+
+    Parameters
+    ----------
+    options
+        What is looked at.
+
+    Examples
+    --------
+    >>> rules = NodeRules()
+    >>> nodes, faults = read_nodes({"zarr.json": b'{"zarr_format": 3, "zarr_format": 3}'}, look=rules.look)
+    >>> [finding.id for finding in rules.findings(Hierarchy(nodes))][0]
+    'zarr/json-names'
+    """
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._node_checks = tuple((options or Options()).node_checks())
+        self._found = LimitedFindings()
+        # Handlers of extensions are shown the node's path and may judge by it.
+        self._met: dict[bytes, Counter[Kind]] = {}
+        self._may_remember = next(iter_registered(), None) is None
+
+    def look(self, node: NodeDocument) -> None:
+        """Check one node; what is only counted by now need not be looked for in a document that was met already."""
+        for check in PLACE_CHECKS:
+            self._found.add(check(node))
+        kinds = self._met.get(node.source)
+        if kinds is not None and self._found.count_again(kinds):
+            return
+        before = self._found.counts()
+        try:
+            for check in self._node_checks:
+                self._found.add(check(node))
+        except RecursionError:
+            error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
+            self._found.add([finding_from_error(error, entry=node.key)])
+        if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
+            if len(self._met) >= _MOST_REMEMBERED:
+                del self._met[next(iter(self._met))]
+            self._met[node.source] = self._found.counts() - before
+
+    def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
+        """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
+        for check in HIERARCHY_CHECKS:
+            self._found.add(check(hierarchy))
+        yield from self._found
+
+
+def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
+    """Yield what is wrong with the metadata documents of a hierarchy.
+
+    That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.rfc9_rules` to say.
+
+    Parameters
+    ----------
+    metadata
+        Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
+        of Zarr v2. May read them when asked: each is asked for once, in its order, and what it raises as `FormatError`
+        or `UnsupportedError` becomes a finding.
+    options
+        What is looked at besides.
+
+    Examples
+    --------
+    >>> document = b'{"zarr_format": 3, "node_type": "group", "attributes": {"scale": NaN}}'
+    >>> [finding.id for finding in check_documents({"zarr.json": document})]
+    ['zarr/json-numbers']
+    """
+    rules = NodeRules(options)
+    is_v3 = any(map(is_metadata_key, metadata))
+    faults: list[ReadFault]
+    nodes, faults = read_nodes(metadata, look=rules.look) if is_v3 else read_legacy_nodes(metadata, (), rules.look)
+    for fault in faults:
+        yield finding_from_error(fault.error, entry=fault.key)
+    yield from rules.findings(Hierarchy(nodes, is_v3))

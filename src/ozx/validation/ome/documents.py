@@ -1,0 +1,149 @@
+"""The OME-Zarr metadata of one node, as far as they alone tell: which version, which keys, and each key's own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ozx.hierarchy.json_values import as_list, as_object, as_text
+from ozx.hierarchy.ome import OME_KEYS
+from ozx.validation.findings import Finding
+from ozx.validation.node_document import NodeDocument
+from ozx.validation.ome.image_labels import check_image_label, check_labels
+from ozx.validation.ome.multiscales import check_multiscales
+from ozx.validation.ome.omero import check_omero
+from ozx.validation.ome.place import Place
+from ozx.validation.ome.plates import check_plate, check_well
+from ozx.validation.ome.series import LAYOUT, check_layout, check_series
+from ozx.validation.ome.systems import check_scene
+from ozx.validation.wording import listed, shown
+
+__all__ = ["check_ome", "inner_versions", "is_understood"]
+
+_CHECKS: dict[str, Callable[[Any, Place], Iterator[Finding]]] = {
+    "multiscales": check_multiscales,
+    "omero": check_omero,
+    "labels": check_labels,
+    "plate": check_plate,
+    "well": check_well,
+    LAYOUT: check_layout,
+    "series": check_series,
+    "scene": check_scene,
+}
+# What of OME-Zarr 0.4 had a version of its own.
+_VERSIONED = ("omero", "plate", "well", "image-label")
+
+
+def is_understood(version: str | None, *, is_v3: bool) -> bool:
+    """Tell whether the rules know the OME-Zarr version of a node: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
+
+    Examples
+    --------
+    >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
+    [True, True, False]
+    """
+    if version is None:  # for `ome/version` to say; a reader goes by what it finds
+        return True
+    return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"
+
+
+def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield where the parts of OME-Zarr metadata have a version of their own, and what it is.
+
+    Examples
+    --------
+    >>> list(inner_versions({"multiscales": [{"version": "0.4"}], "plate": {"version": "0.5"}}))
+    [(('multiscales', 0, 'version'), '0.4'), (('plate', 'version'), '0.5')]
+    """
+    for number, item in enumerate(as_list(ome.get("multiscales"))):
+        if "version" in as_object(item):
+            yield ("multiscales", number, "version"), item["version"]
+    for key in _VERSIONED:
+        if "version" in as_object(ome.get(key)):
+            yield (key, "version"), ome[key]["version"]
+
+
+def check_ome(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the OME-Zarr metadata of a node."""
+    attributes = as_object(node.attributes)
+    if node.node_type == "array":
+        return
+    yield from _check_namespace(node, attributes)
+    ome = node.ome
+    if ome is None:
+        return
+    place = Place(node.attributes_key, node.ome_pointer)
+    if node.is_v3:
+        version = as_text(ome.get("version"))
+        yield from _check_inner_versions(ome, place)
+    else:
+        version = next((value for _, value in inner_versions(ome) if isinstance(value, str)), None)
+        yield from _check_versions_of_v2(ome, place)
+    if is_understood(version, is_v3=node.is_v3):
+        yield from _check_keys(ome, place, is_v2=not node.is_v3)
+    elif version is not None:
+        known = "0.5 and 0.6" if node.is_v3 else "0.4"
+        message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
+        yield place.finding("ome/unknown-version", message)
+        if node.is_v3:  # what was before 0.4 had other forms
+            for finding in _check_keys(ome, place, is_v2=False):
+                yield replace(finding, severity="warning") if finding.severity == "error" else finding
+
+
+def _check_keys(ome: dict[str, Any], place: Place, *, is_v2: bool) -> Iterator[Finding]:
+    for key, check in _CHECKS.items():
+        if key in ome:
+            yield from check(ome[key], place / key)
+    if "image-label" in ome:
+        # OME-Zarr 0.5.2, "labels": "The `zarr.json` file for the label image MUST implement the multiscales
+        # specification."
+        if "multiscales" not in ome:
+            message = "expected multiscales beside image-label; they are missing"
+            yield (place / "image-label").finding("ome/label-missing", message)
+        yield from check_image_label(ome["image-label"], place / "image-label", is_v2=is_v2)
+
+
+def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator[Finding]:
+    # OME-Zarr 0.5.2, "OME-Zarr Metadata": "In this file, the metadata is stored under the namespaced key `ome` in
+    # `attributes`."
+    where = Place(node.attributes_key, node.attributes_pointer)
+    if node.is_v3:
+        if "ome" in attributes and node.ome is None:
+            message = f"expected attributes.ome to be an object; found {shown(attributes['ome'])}"
+            yield (where / "ome").finding("ome/metadata", message)
+        # A convention has `multiscales`, too; its value is an object.
+        found = [
+            key
+            for key in OME_KEYS
+            if key in attributes and isinstance(attributes[key], list if key == "multiscales" else dict)
+        ]
+        if found:
+            message = f"{listed(found)} stand in attributes, where OME-Zarr in Zarr v3 has them in attributes.ome"
+            yield where.finding("ome/namespace", message)
+    # OME-Zarr 0.4.2, "Metadata": "The various `.zattrs` files throughout the above array hierarchy may contain metadata
+    # keys as specified below".
+    elif isinstance(attributes.get("ome"), dict):
+        message = "ome is the place of OME-Zarr metadata in Zarr v3; this is Zarr v2, whose readers look beside it"
+        yield (where / "ome").finding("ome/namespace", message)
+
+
+def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+    version = ome.get("version")
+    # "The OME-Zarr Metadata version MUST be consistent within a hierarchy."
+    for path, inner in inner_versions(ome):
+        if isinstance(version, str) and inner != version:
+            where = place
+            for part in path:
+                where /= part
+            message = f"expected {shown(version)}, the version of the group, or none; found {shown(inner)}"
+            yield where.finding("ome/inner-version", message)
+
+
+def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # OME-Zarr 0.4.2, "multiscales": "It SHOULD contain the field "version", which indicates the version of the
+    # multiscale metadata of this image (current version is 0.4)."
+    for number, item in enumerate(as_list(ome.get("multiscales"))):
+        if isinstance(item, dict) and not isinstance(item.get("version"), str):
+            message = "expected a version, a string; it is missing"
+            yield (place / "multiscales" / number).finding("ome/version", message)

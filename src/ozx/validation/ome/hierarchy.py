@@ -1,0 +1,50 @@
+"""The OME-Zarr metadata of all nodes together: what is said is there, and the arrays are as it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ozx.validation.findings import Finding
+from ozx.validation.node_facts import Hierarchy, NodeFacts
+from ozx.validation.ome.collections import check_collection
+from ozx.validation.ome.expecting import MISSING, find
+from ozx.validation.ome.label_images import check_label_group, check_label_image, check_labels_are_listed
+from ozx.validation.ome.levels import check_levels
+from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.ome.wells import check_plate_wells, check_well_fields
+from ozx.validation.wording import shown
+
+__all__ = ["check_ome_hierarchy"]
+
+_CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
+    check_levels,
+    check_labels_are_listed,
+    check_label_group,
+    check_label_image,
+    check_plate_wells,
+    check_well_fields,
+    check_collection,
+)
+
+
+def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
+    """Yield what is wrong between the OME-Zarr metadata of nodes, and between these and the arrays."""
+    for node in hierarchy.nodes.values():
+        yield from _check_version(node)
+    nodes = OmeNodes(hierarchy)
+    for group in nodes.groups():
+        for check in _CHECKS:
+            yield from check(group, nodes)
+
+
+def _check_version(node: NodeFacts) -> Iterator[Finding]:
+    # OME-Zarr 0.5.2, "OME-Zarr Metadata": "The version of the OME-Zarr Metadata is denoted as a string in the `version`
+    # attribute within the `ome` namespace." Of the root `rfc9/one-hierarchy` says so.
+    if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
+        return
+    version = find(node.ome, "version")
+    if version is MISSING:
+        yield node.ome_finding("ome/version", "expected a version, that of the root; it is missing")
+    else:
+        message = f"expected a version, a string; found {shown(version)}"
+        yield node.ome_finding("ome/version", message, severity="error")

@@ -1,0 +1,131 @@
+"""Label images and the images that they belong to: OME-Zarr 0.5.2, "labels" metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.references import resolve_reference
+from ozx.validation.findings import Finding
+from ozx.validation.ome.expecting import MISSING
+from ozx.validation.ome.image_labels import check_image_label
+from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.wording import shown
+
+__all__ = ["check_label_group", "check_label_image", "check_labels_are_listed"]
+
+# OME-Zarr 0.5.2, "labels": "integer data types, i.e. one of …"; Zarr v2 spells them the same way once parsed.
+_INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
+
+def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield a finding when an image has a ``labels`` group that lists nothing."""
+    path = join_path(image.path, "labels")
+    if not image.ome.multiscales or not nodes.is_group(path) or nodes.is_unknown(path):
+        return
+    group = nodes.group(path)
+    # OME-Zarr 0.5.2, "labels": "The OME-Zarr Metadata in the `zarr.json` file associated with the "labels" group MUST
+    # contain a JSON object with the key `labels`".
+    if group is None or group.ome.labels is None:
+        message = f"expected {shown(path)} to list its label images under the key labels; there is no such key"
+        yield image.place.finding("ome/labels", message)
+
+
+def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield what is wrong between a ``labels`` group, its label images and the image beside them."""
+    if group.ome.labels is None:
+        return
+    place = group.place / "labels"
+    found = set()
+    image = nodes.group(group.path.rpartition("/")[0]) if group.path else None
+    for number, name in enumerate(group.ome.labels):
+        path = nodes.resolve(group, name)
+        # OME-Zarr 0.5.2, "labels": its "value is a JSON array of paths to the labeled multiscale image(s)."
+        if path is None or not nodes.is_image(path):
+            yield (place / number).finding("ome/label-missing", f"expected an image at {shown(name)}; there is none")
+            continue
+        found.add(path)
+        yield from _check_between(group, path, nodes)
+        label = nodes.group(path)
+        if label is not None:
+            if "image-label" not in (label.node.ome or {}):
+                yield from check_image_label(MISSING, label.place)
+                yield from _check_types(label, nodes)
+            yield from _check_against_image(label, image, nodes)
+    # "All label images SHOULD be listed within this metadata file." (0.4: "Unlisted groups MAY be labels.")
+    for path in nodes.below(group.path) if not group.is_v2 else ():
+        other = nodes.group(path)
+        is_inside = any(path == label or path.startswith(f"{label}/") for label in found)
+        if other is not None and other.ome.multiscales and not is_inside:
+            message = f"expected all label images in the list; {shown(path)} is missing"
+            yield place.finding("ome/label-unlisted", message)
+
+
+def check_label_image(label: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield what is wrong between a label image, its arrays, and the image that it names."""
+    if not isinstance(label.raw("image-label"), dict):
+        return
+    yield from _check_types(label, nodes)
+    # "This object MAY include a key `image`, whose value MUST be a string specifying the relative path to a Zarr image
+    # group."
+    source = as_object(as_object(label.raw("image-label")).get("source")).get("image")
+    if isinstance(source, str) and "://" not in source:
+        path = resolve_reference(label.path, source)
+        if path is None or not nodes.is_image(path):
+            message = f"expected the path of an image from here; at {shown(source)} there is none"
+            where = label.place / "image-label" / "source" / "image"
+            yield where.finding("ome/image-label-source", message, severity="warning")
+
+
+def _check_between(group: OmeGroup, path: str, nodes: OmeNodes) -> Iterator[Finding]:
+    # "Intermediate groups between "labels" and the images within it are allowed, but these MUST NOT contain metadata."
+    above = path.rpartition("/")[0]
+    while above.startswith(f"{group.path}/"):
+        between = nodes.group(above)
+        if between is not None and not group.is_v2:
+            message = "expected no OME-Zarr metadata between the labels group and its images; found some"
+            yield between.place.finding("ome/labels-between", message)
+        above = above.rpartition("/")[0]
+
+
+def _check_types(label: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    # "The pixels of the label images MUST be integer data types, i.e. one of [`uint8`, `int8`, `uint16`, `int16`,
+    # `uint32`, `int32`, `uint64`, `int64`]."
+    for number, multiscale in enumerate(label.ome.multiscales):
+        for level, dataset in enumerate(multiscale.datasets):
+            path = None if dataset.path is None else nodes.resolve(label, dataset.path)
+            array = None if path is None else nodes.array(path)
+            if array is not None and array.data_type is not None and array.data_type not in _INTEGERS:
+                where = label.place / "multiscales" / number / "datasets" / level / "path"
+                message = f"expected a label image of integers; the array is of {shown(array.data_type)}"
+                yield where.finding("ome/label-type", message)
+
+
+def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNodes) -> Iterator[Finding]:
+    if image is None or not image.ome.multiscales or not label.ome.multiscales:
+        return
+    ours, theirs = label.ome.multiscales[0], image.ome.multiscales[0]
+    # "Within the `multiscales` object, the JSON array associated with the `datasets` key MUST have the same number of
+    # entries (scale levels) as the original unlabeled image."
+    if len(ours.datasets) != len(theirs.datasets):
+        message = f"expected {len(theirs.datasets):,} levels, as many as the image has; found {len(ours.datasets):,}"
+        yield (label.place / "multiscales" / 0 / "datasets").finding("ome/label-levels", message)
+    shape, of_image = _shape(label, nodes), _shape(image, nodes)
+    # "Images": "Each dimension of the label should be either the same as the corresponding dimension of the image, or
+    # `1` if that dimension of the label is irrelevant." An image may have axes that its labels do not have: these are
+    # compared by name.
+    lengths = dict(zip((axis.name for axis in theirs.axes), of_image, strict=False))
+    names = [axis.name for axis in ours.axes]
+    wrong = [name for name, length in zip(names, shape, strict=False) if length not in (1, lengths.get(name, length))]
+    if wrong:
+        message = f"expected the lengths of the image, {shown(list(of_image))}, or 1; found {shown(list(shape))}"
+        yield (label.place / "multiscales" / 0).finding("ome/label-shape", message)
+
+
+def _shape(group: OmeGroup, nodes: OmeNodes) -> tuple[int, ...]:
+    """Return the shape of the first level; no dimensions where it is not known."""
+    datasets = group.ome.multiscales[0].datasets
+    path = nodes.resolve(group, datasets[0].path) if datasets and datasets[0].path else None
+    array = None if path is None else nodes.array(path)
+    return (array.shape or ()) if array is not None else ()

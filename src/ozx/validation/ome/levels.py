@@ -1,0 +1,159 @@
+"""Images and their arrays: what OME-Zarr 0.5.2, "multiscales" and "axes" metadata, demands of both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ozx.hierarchy.array import ArrayMetadata
+from ozx.hierarchy.json_values import as_list, as_object
+from ozx.hierarchy.ome import Axis, Multiscale
+from ozx.validation.findings import Finding
+from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.ome.place import Check, Place
+from ozx.validation.wording import listed, shown
+
+__all__ = ["check_levels"]
+
+# Scales are rounded by their writers.
+_SAME = 1.001
+# A level may be cut or filled up to whole pixels, or to whole chunks of a factor; more is another scale.
+_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    array: ArrayMetadata
+    shape: tuple[int, ...]
+    scale: tuple[float, ...] | None
+    place: Place
+
+
+def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield what is wrong between the images of a group and the arrays of their levels."""
+    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.raw("multiscales")))
+    for number, multiscale in enumerate(group.ome.multiscales):
+        place = group.place / "multiscales" / number
+        levels = yield from _find_levels(group, multiscale, nodes, place)
+        for level in levels:
+            yield from _check_axes(level, multiscale.axes)
+            if not group.is_v2 and not has_systems:
+                yield from _check_names(level, multiscale.axes)
+        yield from _check_shapes(levels)
+        yield from _check_types(levels, place)
+        if levels and number == 0:
+            yield from _check_display(group, multiscale.axes, levels[0].shape)
+
+
+def _find_levels(group: OmeGroup, multiscale: Multiscale, nodes: OmeNodes, place: Place) -> Check[list[_Level]]:
+    levels = []
+    for number, dataset in enumerate(multiscale.datasets):
+        if dataset.path is None:
+            continue
+        where = place / "datasets" / number / "path"
+        path = nodes.resolve(group, dataset.path)
+        array = None if path is None else nodes.array(path)
+        if array is not None:
+            if array.shape is not None:
+                levels.append(_Level(array, array.shape, dataset.scale, where))
+        # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "path", whose value
+        # contains the path to the array for this resolution relative to the current zarr group."
+        elif path is None or not nodes.is_unknown(path):
+            found = "there is a group" if path is not None and nodes.is_group(path) else "there is none"
+            yield where.finding("ome/level-missing", f"expected an array at {shown(dataset.path)}; {found}")
+    return levels
+
+
+def _check_axes(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
+    # OME-Zarr 0.5.2, "axes": "The length of "axes" MUST be equal to the number of dimensions of the arrays that contain
+    # the image data."
+    if axes and len(level.shape) != len(axes):
+        message = f"expected an array of {len(axes)} dimensions, one for each axis; it has {len(level.shape)}"
+        yield level.place.finding("ome/dimensions", message)
+
+
+def _check_names(level: _Level, axes: Sequence[Axis]) -> Iterator[Finding]:
+    # OME-Zarr 0.5.2, "axes": "The "dimension_names" attribute MUST be included in the `zarr.json` of the Zarr array of
+    # a multiscale level and MUST match the names in the "axes" metadata."
+    names = level.array.dimension_names
+    expected = [axis.name for axis in axes]
+    if not axes or (names is not None and list(names) == expected):
+        return
+    found = "it has none" if names is None else f"they are {shown(list(names))}"
+    message = f"expected an array whose dimension_names are those of the axes, {shown(expected)}; {found}"
+    yield level.place.finding("ome/dimension-names", message)
+
+
+def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
+    for finer, coarser in pairwise(levels):
+        if len(finer.shape) != len(coarser.shape):
+            continue
+        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." Where scales tell which
+        # resolution is the higher, `ome/level-order` goes by these.
+        grows = any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True))
+        if grows and not _is_coarser(finer.scale, coarser.scale):
+            message = "expected levels from the largest to the smallest; found the shape "
+            message += f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
+            yield coarser.place.finding("ome/level-order", message)
+        # What a scale says of a level is what its shape says, too: where pixels are twice as large, there are half as
+        # many. No clause says so, but a reader that goes by one of them shows another place than by the other.
+        elif finer.scale is not None and coarser.scale is not None and not _agree(finer, coarser):
+            shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
+            scales = f"{shown(list(coarser.scale))} after {shown(list(finer.scale))}"
+            message = f"expected shapes that shrink as scales grow; found the shape {shapes}, the scale {scales}"
+            yield coarser.place.finding("ome/level-shape", message)
+
+
+def _is_coarser(finer: Sequence[float] | None, coarser: Sequence[float] | None) -> bool:
+    return finer is not None and coarser is not None and any(b > a for a, b in zip(finer, coarser, strict=False))
+
+
+def _agree(finer: _Level, coarser: _Level) -> bool:
+    """Tell whether the shapes of two levels differ as their scales say."""
+    scales = zip(finer.scale or (), coarser.scale or (), strict=False)
+    for before, after, (small, large) in zip(finer.shape, coarser.shape, scales, strict=False):
+        if small <= 0 or large < small:
+            continue  # `ome/scale-value` and `ome/level-order` say so
+        expected = before * small / large
+        is_same = large < small * _SAME
+        if (is_same and after != before) or abs(after - expected) > max(1, _TOLERANCE * expected):
+            return False
+    return True
+
+
+def _check_types(levels: Sequence[_Level], place: Place) -> Iterator[Finding]:
+    # Levels are one image at several resolutions; no clause names their data types.
+    types = [level.array.data_type for level in levels if level.array.data_type is not None]
+    if len(set(types)) > 1:
+        message = f"expected levels of one data type; found {listed(types)}"
+        yield (place / "datasets").finding("ome/level-type", message)
+
+
+def _check_display(group: OmeGroup, axes: Sequence[Axis], shape: Sequence[int]) -> Iterator[Finding]:
+    omero = group.raw("omero")
+    if not isinstance(omero, dict) or len(axes) != len(shape):
+        return
+    lengths = dict(zip(map(_role, axes), shape, strict=True))
+    # OME-Zarr 0.5.2, "omero": "Array matching the c dimension size".
+    channels = omero.get("channels")
+    count = lengths.get("channel", 1)
+    if isinstance(channels, list) and len(channels) != count:
+        message = f"expected {count:,} channels, as many as the array has; found {len(channels):,}"
+        yield (group.place / "omero" / "channels").finding("ome/channel-count", message)
+    # "First timepoint to show the user", "First Z section to show the user": vizarr shows black beyond the range.
+    rdefs = omero.get("rdefs")
+    for key, role in (("defaultT", "time"), ("defaultZ", "z")):
+        value = as_object(rdefs).get(key)
+        length = lengths.get(role, 1)
+        if value is not None and not (type(value) is int and 0 <= value < max(length, 1)):
+            message = f"expected {key} to be a number from 0 to {max(length, 1) - 1:,}; found {shown(value)}"
+            yield (group.place / "omero" / "rdefs" / key).finding("ome/default-plane", message)
+
+
+def _role(axis: Axis) -> str | None:
+    return (
+        "z"
+        if axis.type == "space" and str(axis.name).lower() == "z"
+        else (axis.type if axis.type != "space" else axis.name)
+    )

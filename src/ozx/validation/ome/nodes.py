@@ -1,0 +1,129 @@
+"""The nodes of a hierarchy as the rules about OME-Zarr look at them together."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ozx.hierarchy.array import ArrayMetadata
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome import OmeMetadata, parse_ome
+from ozx.hierarchy.references import resolve_reference
+from ozx.validation.node_facts import Hierarchy, NodeFacts
+from ozx.validation.ome.documents import is_understood
+from ozx.validation.ome.place import Place
+
+__all__ = ["OmeGroup", "OmeNodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class OmeGroup:
+    """A group with OME-Zarr metadata.
+
+    Attributes
+    ----------
+    node
+        The group.
+    ome
+        Its metadata, as far as they could be read.
+    place
+        Where they stand.
+    """
+
+    node: NodeFacts
+    ome: OmeMetadata
+    place: Place
+
+    @property
+    def path(self) -> str:
+        """Path of the group; the root's is empty."""
+        return self.node.path
+
+    @property
+    def is_v2(self) -> bool:
+        """Whether this is OME-Zarr 0.4."""
+        return bool(self.node.zarr_format == 2)
+
+    def raw(self, key: str) -> object:
+        """Return what stands under `key`, or None."""
+        return (self.node.ome or {}).get(key)
+
+
+class OmeNodes:
+    """All nodes, and the OME-Zarr metadata of the groups among them whose version the rules know.
+
+    Parameters
+    ----------
+    hierarchy
+        The nodes, and which files there are besides.
+    """
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self._nodes = nodes = hierarchy.nodes
+        #: Tells whether there is a plain file of this key.
+        self.has_file = hierarchy.has_file
+        self._groups = {path: group for path, node in nodes.items() if (group := _group_of(node)) is not None}
+        self._sorted = sorted(self._groups)
+
+    def groups(self) -> Iterator[OmeGroup]:
+        """Yield the groups."""
+        yield from self._groups.values()
+
+    def group(self, path: str) -> OmeGroup | None:
+        """Return the group at `path` where it has OME-Zarr metadata."""
+        return self._groups.get(path)
+
+    def is_group(self, path: str) -> bool:
+        """Tell whether there is a group at `path`, or a node of which nothing is known."""
+        node = self._nodes.get(path)
+        return node is not None and (not node.is_known or node.node_type == "group")
+
+    def is_unknown(self, path: str) -> bool:
+        """Tell whether nothing can be said of the node at `path`: it cannot be read, or its version is not known."""
+        node = self._nodes.get(path)
+        if node is None:
+            return False
+        return not node.is_known or (node.ome is not None and path not in self._groups)
+
+    def array(self, path: str) -> ArrayMetadata | None:
+        """Return the metadata of the array at `path`."""
+        node = self._nodes.get(path)
+        return None if node is None else node.array
+
+    def is_image(self, path: str) -> bool:
+        """Tell whether there is an image at `path`, or something that may be one."""
+        group = self._groups.get(path)
+        return self.is_unknown(path) or (group is not None and bool(group.ome.multiscales))
+
+    def below(self, path: str) -> Iterator[str]:
+        """Yield the paths of all groups with OME-Zarr metadata below `path`."""
+        if not path:
+            return (found for found in self._sorted if found)
+        # "/" sorts right before "0": what is below a path stands together.
+        return iter(self._sorted[bisect_left(self._sorted, f"{path}/") : bisect_left(self._sorted, f"{path}0")])
+
+    @staticmethod
+    def resolve(group: OmeGroup, path: str) -> str | None:
+        """Return the path in the hierarchy that the metadata of `group` mean by `path`; None where it leads out.
+
+        Examples
+        --------
+        >>> from ozx.hierarchy.ome import OmeMetadata
+        >>> group = OmeGroup(NodeFacts("A/1/zarr.json"), OmeMetadata("0.5"), Place("A/1/zarr.json"))
+        >>> OmeNodes.resolve(group, "0"), OmeNodes.resolve(group, "../../..")
+        ('A/1/0', None)
+        """
+        if path.startswith("/"):  # relative to the group, though some write it so
+            return join_path(group.path, path.strip("/"))
+        return resolve_reference(group.path, path)
+
+
+def _group_of(node: NodeFacts) -> OmeGroup | None:
+    if node.ome is None:
+        return None
+    is_v3 = node.zarr_format != 2
+    ome = parse_ome({"ome": node.ome} if is_v3 else node.ome, 3 if is_v3 else 2)
+    if ome is None or not is_understood(ome.version, is_v3=is_v3):
+        return None
+    return OmeGroup(node, ome, Place(node.ome_key, node.ome_pointer))

@@ -1,0 +1,159 @@
+"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata, as far as these alone tell."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ozx.validation.findings import Finding
+from ozx.validation.ome.expecting import MISSING, expect_integer, expect_object, expect_objects, expect_text, find
+from ozx.validation.ome.place import Check, Place
+from ozx.validation.wording import listed, shown
+
+__all__ = ["check_plate", "check_well"]
+
+_ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
+
+
+def check_plate(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield what is wrong with a plate's rows, columns, wells and acquisitions."""
+    plate = yield from expect_object(value, place, "ome/plate")
+    if plate is None:
+        return
+    # OME-Zarr 0.5.2, "plate": "The `plate` dictionary MUST contain a `rows` key whose value MUST be a list of JSON
+    # objects defining the rows of the plate." Likewise `columns`.
+    rows = yield from _check_lines(find(plate, "rows"), place / "rows")
+    columns = yield from _check_lines(find(plate, "columns"), place / "columns")
+    # "The `plate` dictionary MUST contain a `wells` key whose value MUST be a list of JSON objects defining the wells
+    # of the plate."
+    wells = yield from expect_objects(find(plate, "wells"), place / "wells", "ome/plate", may_be_empty=True)
+    yield from _check_wells(wells, rows, columns, place / "wells")
+    # "The `plate` dictionary MAY contain an `acquisitions` key whose value MUST be a list of JSON objects defining the
+    # acquisitions for a given plate to which wells can refer to."
+    if "acquisitions" in plate:
+        yield from _check_acquisitions(plate["acquisitions"], place / "acquisitions")
+    # "The `plate` dictionary SHOULD contain a `field_count` key whose value MUST be a positive integer", "SHOULD
+    # contain a `name` key whose value MUST be a string".
+    yield from expect_integer(plate, "field_count", place, "ome/plate", least=1, is_optional=True)
+    yield from expect_text(plate, "name", place, "ome/plate", is_optional=True)
+    missing = [key for key in ("name", "field_count") if key not in plate]
+    if missing:
+        yield place.finding("ome/plate-description", f"plate: expected {' and '.join(missing)}; missing")
+    # "The `plate` dictionary MUST contain a `version` key whose value MUST be a string". The schema does not ask for
+    # it, and the group's own version says it.
+    if "version" not in plate:
+        yield place.finding("ome/plate-version", "plate: expected a version; it is missing")
+
+
+def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
+    """Return the names of rows or columns, in order."""
+    names = []
+    for where, item in (yield from expect_objects(value, place, "ome/plate")):
+        # "Each defined row MUST contain a `name` key whose value MUST be a string defining the row name."
+        name = yield from expect_text(item, "name", where, "ome/plate")
+        names.append(name)
+        # "The `name` MUST contain only alphanumeric characters".
+        if name is not None and not _ALPHANUMERIC.fullmatch(name):
+            yield (where / "name").finding("ome/plate-names", f"expected letters and digits; found {shown(name)}")
+    known = [name for name in names if name is not None]
+    # "and MUST NOT be a duplicate of any other `name` in the `rows` list."
+    repeated = [name for name, count in Counter(known).items() if count > 1]
+    if repeated:
+        yield place.finding("ome/plate-names", f"expected each name once; found {listed(repeated)} more than once")
+    # "Care SHOULD be taken to avoid collisions on case-insensitive filesystems".
+    alike = [name for name, count in Counter(name.lower() for name in set(known)).items() if count > 1]
+    if alike:
+        message = f"expected names that differ by more than case; found several spellings of {listed(alike)}"
+        yield place.finding("ome/plate-case", message)
+    return names
+
+
+def _check_wells(
+    wells: Sequence[tuple[Place, dict[str, Any]]],
+    rows: Sequence[str | None],
+    columns: Sequence[str | None],
+    place: Place,
+) -> Iterator[Finding]:
+    paths = []
+    for where, well in wells:
+        # "Each well object MUST contain a `path` key whose value MUST be a string", "both a `rowIndex` key whose value
+        # MUST be an integer … and a `columnIndex` key". "`rowIndex` and `columnIndex` MUST be 0-based."
+        path = yield from expect_text(well, "path", where, "ome/plate")
+        row = yield from expect_integer(well, "rowIndex", where, "ome/plate", least=0)
+        column = yield from expect_integer(well, "columnIndex", where, "ome/plate", least=0)
+        if path is None:
+            continue
+        paths.append(path)
+        # "The `path` MUST consist of a `name` in the `rows` list, a file separator (`/`), and a `name` from the
+        # `columns` list, in that order. The `path` MUST NOT contain additional leading or trailing directories."
+        row_name, _, column_name = path.partition("/")
+        if row_name not in rows or column_name not in columns:
+            message = f"expected the name of a row, a slash and the name of a column; found {shown(path)}"
+            yield (where / "path").finding("ome/well-path", message)
+        # "The `rowIndex`, `columnIndex`, and `path` MUST all refer to the same row/column pair."
+        elif row is not None and column is not None:
+            expected = f"{_name_at(rows, row)}/{_name_at(columns, column)}"
+            if path != expected:
+                message = f"{shown(path)}: rowIndex {row} and columnIndex {column} are those of {shown(expected)}"
+                yield where.finding("ome/well-path", message)
+    # plate.schema of 0.5.2: the wells are "uniqueItems".
+    repeated = [path for path, count in Counter(paths).items() if count > 1]
+    if repeated:
+        yield place.finding("ome/well-path", f"expected each well once; found {listed(repeated)} more than once")
+
+
+def _name_at(names: Sequence[str | None], index: int) -> str | None:
+    return names[index] if index < len(names) else "(no such)"
+
+
+def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
+    rule = "ome/acquisitions"
+    identifiers = []
+    for where, item in (yield from expect_objects(value, place, rule, may_be_empty=True)):
+        # "Each acquisition object MUST contain an `id` key whose value MUST be an unique integer identifier greater
+        # than or equal to 0 within the context of the plate".
+        identifiers.append((yield from expect_integer(item, "id", where, rule, least=0)))
+        # "SHOULD contain a `name` key whose value MUST be a string", "SHOULD contain a `maximumfieldcount` key whose
+        # value MUST be a positive integer", "MAY contain a `description` key whose value MUST be a string", "MAY
+        # contain a `starttime` and/or `endtime` key whose values MUST be integer epoch timestamps".
+        for key in ("name", "description"):
+            if find(item, key) is not MISSING and not isinstance(item[key], str):
+                yield (where / key).finding(rule, f"expected {key}, a string; found {shown(item[key])}")
+        yield from expect_integer(item, "maximumfieldcount", where, rule, least=1, is_optional=True)
+        for key in ("starttime", "endtime"):
+            yield from expect_integer(item, key, where, rule, is_optional=True)
+        missing = [key for key in ("name", "maximumfieldcount") if key not in item]
+        if missing:
+            message = f"acquisition: expected {' and '.join(missing)}; missing"
+            yield where.finding("ome/plate-description", message)
+    repeated = [number for number, count in Counter(identifiers).items() if number is not None and count > 1]
+    if repeated:
+        yield place.finding(rule, f"expected each id once; found {listed(repeated)} more than once")
+
+
+def check_well(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield what is wrong with a well's list of fields."""
+    well = yield from expect_object(value, place, "ome/well")
+    if well is None:
+        return
+    # OME-Zarr 0.5.2, "well": "The `well` dictionary MUST contain an `images` key whose value MUST be a list of JSON
+    # objects specifying all fields of views for a given well."
+    paths = []
+    for where, item in (yield from expect_objects(find(well, "images"), place / "images", "ome/well")):
+        # "Each image object MUST contain a `path` key whose value MUST be a string specifying the path to the field of
+        # view."
+        path = yield from expect_text(item, "path", where, "ome/well")
+        if path is not None:
+            paths.append(path)
+            # "The `path` MUST contain only alphanumeric characters, MUST be case-sensitive".
+            if not _ALPHANUMERIC.fullmatch(path):
+                yield (where / "path").finding("ome/field-path", f"expected letters and digits; found {shown(path)}")
+        # "it MUST contain an `acquisition` key whose value MUST be an integer identifying the acquisition".
+        yield from expect_integer(item, "acquisition", where, "ome/well", is_optional=True)
+    # "and MUST NOT be a duplicate of any other `path` in the `images` list."
+    repeated = [path for path, count in Counter(paths).items() if count > 1]
+    if repeated:
+        message = f"expected each field once; found {listed(repeated)} more than once"
+        yield (place / "images").finding("ome/field-path", message)

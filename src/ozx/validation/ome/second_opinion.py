@@ -1,0 +1,166 @@
+"""What ome-zarr-models says of OME-Zarr metadata, where it says something else than our own rules.
+
+It is given attributes that are parsed already: its ``from_zarr`` walks the store, which takes minutes for a plate. So
+only what it says of attributes counts; that arrays are there and fit is for our own rules to say.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Collection, Iterator
+from functools import cache, lru_cache
+from importlib import import_module, metadata
+from typing import Any
+
+from ozx.hierarchy.json_values import as_list, as_numbers, as_object
+from ozx.validation.findings import Finding
+from ozx.validation.node_document import NodeDocument
+from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.place import Place
+from ozx.validation.ome.series import LAYOUT
+
+__all__ = ["check_ome_twice", "check_second_opinion", "refusals"]
+
+# The model for each key, by module and class; both versions have the same names.
+_MODELS = {
+    "image-label": ("image_label", "ImageLabelAttrs"),
+    "multiscales": ("image", "ImageAttrs"),
+    "labels": ("labels", "LabelsAttrs"),
+    "plate": ("hcs", "HCSAttrs"),
+    "well": ("well", "WellAttrs"),
+    LAYOUT: ("bioformats2raw", "BioFormats2RawAttrs"),
+}
+# What it takes whatever it is, and what differs from image to image.
+_IGNORED = ("name", "type", "metadata")
+# What is a warning here, and refused there.
+_ALSO_ERRORS = ("ome/inner-version",)
+# Many refusals of one part say the same.
+_MOST = 3
+
+
+def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the OME-Zarr metadata of a node, by our own rules and by ome-zarr-models."""
+    ours = list(check_ome(node))
+    yield from ours
+    yield from check_second_opinion(node, ours)
+
+
+def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Iterator[Finding]:
+    """Yield what ome-zarr-models refuses of a node's OME-Zarr metadata, and our own rules do not.
+
+    Parameters
+    ----------
+    node
+        The node.
+    ours
+        What our own rules say of its OME-Zarr metadata.
+    """
+    ome = node.ome
+    if ome is None or node.node_type == "array" or any(finding.id == "ome/unknown-version" for finding in ours):
+        return
+    if node.is_v3 and ome.get("version") != "0.5":
+        return
+    place = Place(node.attributes_key, node.ome_pointer)
+    known = {_key_of(finding, place) for finding in ours if finding.severity == "error" or finding.id in _ALSO_ERRORS}
+    for pointer, message in refusals(ome, is_v3=node.is_v3):
+        if (pointer[0] in known) if pointer else known:  # ours say what is wrong there, in their own words
+            continue
+        where = place
+        for part in pointer:
+            where /= part
+        text = f"ome-zarr-models {_version()} refuses this, the rules of ozx do not: {message}"
+        yield where.finding("ome/second-opinion", text)
+
+
+def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return where ome-zarr-models finds fault with OME-Zarr metadata, and what it says.
+
+    Parameters
+    ----------
+    ome
+        The metadata: ``attributes.ome`` of 0.5, all attributes of 0.4.
+    is_v3
+        Whether it is 0.5, in Zarr v3.
+
+    Examples
+    --------
+    >>> refusals({"version": "0.5", "labels": ["cells", 7]}, is_v3=True)
+    [(('labels', 1), 'Input should be a valid string')]
+    """
+    found: dict[tuple[tuple[str | int, ...], str], None] = {}
+    for key, (module, model) in _MODELS.items():
+        if key in ome and not (key == "multiscales" and "image-label" in ome):
+            found |= dict.fromkeys(_refusals_of(is_v3, module, model, _canonical(ome, key, is_v3=is_v3)))
+    return list(found)[:_MOST]
+
+
+@lru_cache(maxsize=4096)
+def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
+    """Return the refusals of metadata given as JSON: the images of a plate differ in little but their names."""
+    from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
+
+    validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            validator.model_validate(json.loads(text))
+    except ValidationError as error:
+        return [(_pointer(fault["loc"], json.loads(text)), _sentence(fault["msg"])) for fault in error.errors()[:_MOST]]
+    except Exception:  # noqa: BLE001 (it stumbles over metadata that no validator of its own expects: no opinion)
+        return []
+    return []
+
+
+def _canonical(ome: dict[str, Any], key: str, *, is_v3: bool) -> str:
+    """Return what a model looks at, the same for images that differ in what it does not mind."""
+    keys = [key, *(["multiscales"] if key == "image-label" else []), *(["version"] if is_v3 else ["omero"])]
+    chosen = {name: ome[name] for name in keys if name in ome}
+    if isinstance(chosen.get("multiscales"), list):
+        chosen["multiscales"] = [_without_details(item) for item in chosen["multiscales"]]
+    return json.dumps(chosen, sort_keys=True)
+
+
+def _without_details(multiscale: Any) -> Any:
+    if not isinstance(multiscale, dict):
+        return multiscale
+    item = {key: value for key, value in multiscale.items() if key not in _IGNORED}
+    if isinstance(item.get("datasets"), list):
+        item["datasets"] = [_without_offsets(dataset) for dataset in item["datasets"]]
+    return item
+
+
+def _without_offsets(dataset: Any) -> Any:
+    if not isinstance(dataset, dict):
+        return dataset
+    steps = []
+    for step in as_list(dataset.get("coordinateTransformations")):
+        numbers = as_numbers(as_object(step).get("translation"))
+        steps.append(step if numbers is None else {**step, "translation": [0.0] * len(numbers)})
+    return {**dataset, "coordinateTransformations": steps} if steps else dataset
+
+
+def _pointer(location: tuple[str | int, ...], document: Any) -> tuple[str | int, ...]:
+    """Return as much of pydantic's location as leads into the document: it names models on the way, too."""
+    pointer: list[str | int] = []
+    value = document
+    for part in location:
+        steps = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+        if part in steps:
+            value = steps[part]
+            pointer.append(part)
+    return tuple(pointer)
+
+
+def _sentence(message: str) -> str:
+    return " ".join(message.removeprefix("Value error, ").split())
+
+
+def _key_of(finding: Finding, place: Place) -> str:
+    pointer = (finding.where.pointer or "").removeprefix(place.pointer)
+    return pointer.removeprefix("/").partition("/")[0]
+
+
+@cache
+def _version() -> str:
+    return metadata.version("ome-zarr-models")

@@ -1,0 +1,93 @@
+"""How levels lie in space, up to 0.5: OME-Zarr 0.5.2, "coordinateTransformations" and "multiscales" metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ozx.hierarchy.json_values import as_numbers
+from ozx.validation.findings import Finding
+from ozx.validation.ome.expecting import MISSING, expect_objects, find
+from ozx.validation.ome.place import Check, Place
+from ozx.validation.wording import shown
+
+__all__ = ["check_transformations", "check_vector"]
+
+_ALLOWED = ("scale", "translation")
+
+
+def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
+    """Yield what is wrong with the transformations of a level, or of a multiscale; return the scale.
+
+    Parameters
+    ----------
+    value
+        What stands there.
+    place
+        Where it stands.
+    ndim
+        Number of axes; None where that is not known.
+    """
+    # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "coordinateTransformations",
+    # which contains a list of transformations". "It is a list of dictionaries."
+    steps = yield from expect_objects(value, place, "ome/transformations")
+    kinds = []
+    scale = None
+    for where, step in steps:
+        # "Each entry describes a single transformation and MUST contain the field "type"." In "multiscales": "The
+        # transformation MUST only be of type `translation` or `scale`."
+        kind = find(step, "type")
+        if kind not in _ALLOWED:
+            found = "it is missing" if kind is MISSING else f"found {shown(kind)}"
+            yield where.finding("ome/transformations", f"expected a type, scale or translation; {found}")
+            continue
+        kinds.append(kind)
+        vector = yield from _check_parameters(step, kind, where, ndim)
+        scale = vector if kind == "scale" and scale is None else scale
+    if steps:
+        yield from _check_kinds(kinds, place)
+    return scale
+
+
+def _check_kinds(kinds: list[str], place: Place) -> Iterator[Finding]:
+    # "They MUST contain exactly one `scale` transformation that specifies the pixel size in physical units".
+    if kinds.count("scale") != 1:
+        yield place.finding("ome/scale", f"expected exactly one scale; found {kinds.count('scale'):,}")
+    # "It MAY contain exactly one `translation` that specifies the offset from the origin in physical units."
+    if kinds.count("translation") > 1:
+        message = f"expected at most one translation; found {kinds.count('translation'):,}"
+        yield place.finding("ome/translation", message)
+    # "If `translation` is given it MUST be listed after `scale`".
+    elif kinds == ["translation", "scale"]:
+        yield place.finding("ome/translation", "expected the translation after the scale; found it before")
+
+
+def _check_parameters(
+    step: dict[str, Any], kind: str, place: Place, ndim: int | None
+) -> Check[tuple[float, ...] | None]:
+    # "scale | one of: "scale":List[float], "path":str", likewise for "translation".
+    if kind not in step and isinstance(step.get("path"), str):
+        message = f"the {kind} is stored in the array {shown(step['path'])}, which few programs read"
+        yield place.finding("ome/transformation-path", message)
+        return None
+    return (yield from check_vector(step, kind, place, ndim))
+
+
+def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
+    """Yield what is wrong with the numbers of a scale or translation; return them where they can be used."""
+    value = find(step, kind)
+    where, rule = place / kind, f"ome/{kind}"
+    numbers = as_numbers(value)
+    if numbers is None:
+        found = "it is missing" if value is MISSING else f"found {shown(value)}"
+        yield (place if value is MISSING else where).finding(rule, f"expected {kind}, a list of numbers; {found}")
+        return None
+    # "The length of the `scale` and `translation` array MUST be the same as the length of "axes"."
+    if ndim is not None and len(numbers) != ndim:
+        yield where.finding(rule, f"{kind}: expected one number for each of the {ndim} axes; found {len(numbers):,}")
+        return None
+    # Pixels have a size. (0.6, "scale": "Values in the `scale` array SHOULD be non-zero".)
+    if kind == "scale" and any(number <= 0 for number in numbers):
+        yield where.finding("ome/scale-value", f"scale: expected numbers greater than 0; found {shown(value)}")
+        return None
+    return numbers

@@ -1,0 +1,187 @@
+"""JSON schemas of conventions, given as local files; no URL is ever resolved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urldefrag, urljoin
+
+from ozx.errors import UsageError
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+    from referencing import Registry
+
+__all__ = ["Schemas"]
+
+# A schema may say the same of thousands of values.
+_MOST = 20
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class Schemas:
+    """The schemas that are given, by the URL that documents know them by.
+
+    Parameters
+    ----------
+    documents
+        URL to schema.
+
+    Raises
+    ------
+    UsageError
+        One of them is no JSON schema, or refers to another that is not given: nothing is fetched.
+
+    Examples
+    --------
+    >>> schemas = Schemas({"https://example.org/s": {"properties": {"unit": {"enum": ["m"]}}}})
+    >>> schemas.faults("https://example.org/s", {"unit": "ft"})
+    [(('unit',), "'ft' is not one of ['m']")]
+    >>> schemas.faults("https://example.org/other", {"unit": "ft"})
+    []
+    """
+
+    def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
+        # References in a schema without a name of its own are relative to where it comes from.
+        self._documents = {
+            url: {"$id": url, **schema} if isinstance(schema, dict) else schema
+            for url, schema in (documents or {}).items()
+        }
+        self._validators: dict[str, Validator] = {}
+        if self._documents:
+            registry = _registry_of(self._documents)
+            self._validators = {url: _validator(url, schema, registry) for url, schema in self._documents.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._documents)
+
+    @classmethod
+    def read(cls, files: Mapping[str, str]) -> Schemas:
+        """Return the schemas in `files`: URL to path.
+
+        Raises
+        ------
+        OSError
+            A file cannot be read.
+        UsageError
+            One is no JSON schema, or refers to what is not given.
+        """
+        documents = {}
+        for url, path in files.items():
+            with open(path, "rb") as file:
+                data = file.read()
+            try:
+                documents[url] = json.loads(data)
+            except (ValueError, RecursionError) as error:
+                raise UsageError(f"{path}: expected a JSON schema; {error}") from None
+        return cls(documents)
+
+    def faults(
+        self, url: Any, value: dict[str, Any], document: dict[str, Any] | None = None
+    ) -> list[tuple[tuple[str | int, ...], str]]:
+        """Return where `value` is not as the schema of `url` has it, and in what; nothing where that is not given.
+
+        Parameters
+        ----------
+        url
+            As it stands in the metadata; a fragment such as an empty one does not count.
+        value
+            The properties of the convention.
+        document
+            The whole document of the node: some schemas describe that, with a property ``attributes``.
+        """
+        validator = self._validators.get(url) if isinstance(url, str) else None
+        if validator is None:
+            return []
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 (loaded when schemas are given)
+
+        prefix = 0
+        if document is not None and _describes_documents(self._documents[url]):
+            value, prefix = document, 1
+        found = []
+        try:
+            for error in islice(validator.iter_errors(value), _MOST):
+                path = tuple(error.absolute_path)
+                found.append(
+                    (path[prefix:] if path[:prefix] == ("attributes",)[:prefix] else (), _sentence(error.message))
+                )
+        except Unresolvable as error:
+            raise UsageError(f"the schema of {url} refers to {error.ref}, where there is nothing") from None
+        except RecursionError:
+            found.append(((), "it is nested too deep for the schema"))
+        return found
+
+
+def _registry_of(documents: Mapping[str, Any]) -> Registry[Any]:
+    """Return what references are looked up in: the given schemas, by URL and by ``$id``, and nothing else."""
+    from referencing import Registry, Resource  # noqa: PLC0415 (loaded when schemas are given)
+    from referencing.exceptions import CannotDetermineSpecification  # noqa: PLC0415
+    from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
+
+    known = dict(documents)
+    references: list[tuple[str, str]] = []
+    for url, schema in documents.items():
+        for base, value in _iter_objects(schema, url):
+            if "$id" in value:
+                known.setdefault(urldefrag(base).url, value)
+            references += [(url, urljoin(base, item)) for key in _REFERENCES if isinstance(item := value.get(key), str)]
+    for url, reference in references:
+        target = urldefrag(reference).url
+        if target not in known and not _is_metaschema(target):
+            raise UsageError(
+                f"the schema of {url} refers to {target}, which is not given; nothing is fetched",
+                hint=f"Give it, too: --schema {target}=FILE.",
+            )
+    registry: Registry[Any] = Registry()
+    for url, schema in known.items():
+        try:
+            resource = Resource.from_contents(schema, DRAFT202012)
+        except CannotDetermineSpecification:
+            resource = DRAFT202012.create_resource(schema)
+        registry = registry.with_resource(url, resource)
+    return registry
+
+
+def _validator(url: str, schema: Any, registry: Registry[Any]) -> Validator:
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+    from jsonschema.validators import validator_for  # noqa: PLC0415
+
+    if not isinstance(schema, dict | bool):
+        raise UsageError(f"the schema of {url}: expected a JSON schema, an object; found {type(schema).__name__}")
+    kind = validator_for(schema, default=Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"the schema of {url}: expected a JSON schema; {_sentence(error.message)}") from None
+    return kind(schema, registry=registry)
+
+
+def _iter_objects(schema: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every object in a schema, and the URL that references in it are relative to."""
+    pending = [(schema, base)]
+    while pending:
+        value, base = pending.pop()
+        if isinstance(value, dict):
+            base = urljoin(base, value["$id"]) if isinstance(value.get("$id"), str) else base
+            yield base, value
+            pending += [(item, base) for item in value.values()]
+        elif isinstance(value, list):
+            pending += [(item, base) for item in value]
+
+
+def _is_metaschema(url: str) -> bool:
+    from jsonschema_specifications import REGISTRY  # noqa: PLC0415 (ships with jsonschema)
+
+    return url in REGISTRY or f"{url}#" in REGISTRY
+
+
+def _describes_documents(schema: Any) -> bool:
+    return isinstance(schema, dict) and (
+        "attributes" in (schema.get("properties") or {}) or "attributes" in (schema.get("required") or [])
+    )
+
+
+def _sentence(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:200]}…"

@@ -1,0 +1,76 @@
+"""Values from documents in messages: short, on one line, whatever they are."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["brief", "listed", "pointer", "shown"]
+
+_LONGEST = 80
+_MOST = 3
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = _LONGEST
+
+
+def brief(value: Any) -> str:
+    """Return a value as Python writes it, the middle left out where it is long.
+
+    Examples
+    --------
+    >>> brief("group"), len(brief("x" * 10_000_000))
+    ("'group'", 80)
+    """
+    return _BRIEF.repr(value)
+
+
+def shown(value: Any) -> str:
+    """Return a JSON value as it may stand in a message.
+
+    Examples
+    --------
+    >>> shown([1, "µm"]), shown(True), shown("x" * 200)[-6:], shown(float("nan"))
+    ('[1, "µm"]', 'true', 'xxxxx…', 'NaN')
+    """
+    text = json.dumps(_cut(value, 2), ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def listed(values: Sequence[Any]) -> str:
+    """Return the first of several values, and whether there are more.
+
+    Examples
+    --------
+    >>> listed(["a", "b"]), listed(["a", "b", "a", "c", "d"])
+    ('"a", "b"', '"a", "b", "c", …')
+    """
+    unique = list(dict.fromkeys(values))
+    return ", ".join(map(shown, unique[:_MOST])) + (", …" if len(unique) > _MOST else "")
+
+
+def pointer(*parts: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) that leads along `parts`.
+
+    Examples
+    --------
+    >>> pointer("attributes", "a/b", 0)
+    '/attributes/a~1b/0'
+    """
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _cut(value: Any, depth: int) -> Any:
+    """Return a value of which a message shows the beginning: as much as that needs, and no deeper."""
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
+        return f"a number of {value.bit_length():,} bits"
+    if isinstance(value, dict):
+        if depth == 0:
+            return "{…}"
+        return {name[:_LONGEST]: _cut(item, depth - 1) for name, item in list(value.items())[:_LONGEST]}
+    if isinstance(value, list):
+        return [_cut(item, depth - 1) for item in value[:_LONGEST]] if depth else "[…]"
+    return value
