@@ -109,7 +109,7 @@ def test_each_tile_is_decoded_once_over_the_whole_import(tmp_path, monkeypatch):
     monkeypatch.setattr(
         tiff_segments.SegmentReader,
         "read",
-        lambda *given, **how: (decoded.append((given[1].index, given[2])), read(*given, **how))[1],
+        lambda *given: (decoded.append((given[1].index, given[2])), read(*given))[1],
     )
     for number, common in enumerate([{"tile": (208, 208)}, {"rowsperstrip": 100}]):
         decoded.clear()
@@ -382,9 +382,9 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path, monkeypatch):
     path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(128, 128), compression="zlib")
     read = tiff_segments.SegmentReader.read
 
-    def touch(*given, **how):
+    def touch(*given):
         os.utime(path, ns=(1, 1))
-        return read(*given, **how)
+        return read(*given)
 
     monkeypatch.setattr(tiff_segments.SegmentReader, "read", touch)
     with pytest.raises(FormatError, match="changed while it was read"):

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 from tifffile import TIFF, TiffFrame, TiffPage
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UnsupportedError
-from ozx.images.writing.scratch import scratch_bytes
 
 __all__ = ["FileSet", "SegmentReader", "check_decodable"]
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
-_DECOMPRESSORS: dict[int, Callable[..., Any]] = {
-    5: imagecodecs.lzw_decode,
-    8: imagecodecs.deflate_decode,
-    32946: imagecodecs.deflate_decode,
-    50000: imagecodecs.zstd_decode,
-}
 # Decoded: nobody has the memory for what a damaged tag may claim.
 _LARGEST_SEGMENT = 8 << 30
 # Systems allow a process 256 open files, or 1,024.
@@ -125,14 +117,6 @@ def _decoding_problem(keyframe: TiffPage) -> str | None:
     return None
 
 
-def _plain_decompressor(keyframe: TiffPage) -> Callable[..., Any] | None:
-    """Return what decompresses to the very bytes of the pixels; None where more is to be done, or another way."""
-    is_plain = int(keyframe.predictor) == 1 and int(keyframe.fillorder) == 1 and keyframe.dtype is not None
-    if not is_plain or np.dtype(keyframe.dtype).itemsize * 8 != keyframe.bitspersample:
-        return None
-    return _DECOMPRESSORS.get(int(keyframe.compression))
-
-
 class SegmentReader:
     """Reads and decodes the strips and tiles of pages that are all like one of them.
 
@@ -159,7 +143,6 @@ class SegmentReader:
         self._files = files
         self._decode = keyframe.decode
         self._is_jpeg = int(keyframe.compression) in _JPEG
-        self._decompress = _plain_decompressor(keyframe)
         separate, depth, height, width, samples = keyframe.shaped
         if keyframe.is_tiled:
             self._word = "tile"
@@ -179,17 +162,8 @@ class SegmentReader:
                 f"{'×'.join(map(str, keyframe.shaped))} pixels; it has {len(keyframe.dataoffsets):,}"
             )
 
-    def read(self, page: TiffPage | TiffFrame, number: int, *, is_passing: bool = False) -> NDArray[Any]:
+    def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
         """Return the pixels of a strip or tile, as far as they lie in the page at least.
-
-        Parameters
-        ----------
-        page
-            The page.
-        number
-            The number of the strip or tile.
-        is_passing
-            Whether the pixels are only needed until the same thread reads the next ones.
 
         Raises
         ------
@@ -209,29 +183,11 @@ class SegmentReader:
         if self._is_jpeg:
             options = {"jpegtables": page.jpegtables, "jpegheader": self._keyframe.jpegheader}
         data = source.read_at(offset, count)
-        if is_passing and (whole := self._decode_whole(data)) is not None:
-            return whole
         try:
             pixels = self._decode(data, number, **options)[0]
         except Exception as error:  # noqa: BLE001 (every codec has errors of its own)
             raise self._error(page, number, f"{type(error).__name__}: {error}") from None
         return np.asarray(pixels)[None]
-
-    def _decode_whole(self, data: bytes) -> NDArray[Any] | None:
-        """Return all pixels of a strip or tile in memory that is used again, or None where that is no way to do it.
-
-        It is twice as fast as `TiffPage.decode`, of whose steps most tiles need only this one.
-        """
-        if self._decompress is None:
-            return None
-        dtype = np.dtype(self._keyframe.dtype).newbyteorder(self._keyframe.parent.byteorder)
-        size = prod(self.lengths) * dtype.itemsize
-        into = memoryview(scratch_bytes("segment", size))[:size]
-        try:
-            found = self._decompress(data, out=into)
-        except Exception:  # noqa: BLE001 (`TiffPage.decode` says what is wrong, or knows better)
-            return None
-        return np.frombuffer(into, dtype).reshape(self.lengths) if len(found) == size else None
 
     def _error(self, page: TiffPage | TiffFrame, number: int, problem: str, hint: str | None = None) -> FormatError:
         return FormatError(

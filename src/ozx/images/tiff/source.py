@@ -203,7 +203,7 @@ class TiffSource:
     def _segment(self, reader: SegmentReader, page: Page, number: int, *, used: int, whole: int) -> NDArray[Any]:
         def decode() -> NDArray[Any]:
             try:
-                return reader.read(page, number, is_passing=used >= whole)
+                return reader.read(page, number)
             except FormatError as error:
                 self._damaged((id(page), number), error)
                 return np.zeros(reader.lengths, self.dtype)

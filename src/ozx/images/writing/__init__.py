@@ -8,7 +8,7 @@
     In which blocks and which order a pyramid is made; making it.
 ``array_layout``, ``image_documents``
     Chunks, shards, and the ``zarr.json`` of arrays and groups.
-``chunk_encoding``, ``scratch``, ``shard_assembly``
+``chunk_encoding``, ``shard_assembly``
     Pixels to chunks in any thread, chunks to stored values.
 ``new_archive``, ``hierarchy_writing``
     An archive whose metadata is complete only when its data is; all of it together.

@@ -16,14 +16,11 @@ from ozx.errors import UnsupportedError
 from ozx.hierarchy.codecs import NamedConfiguration, parse_named
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.layout import parse_layout
-from ozx.images.writing.scratch import scratch, scratch_bytes
 
 __all__ = ["ChunkEncoder"]
 
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 _GZIP = 16 + zlib.MAX_WBITS
-# BLOSC_MAX_OVERHEAD of blosc.h: what is not compressible is stored behind so many bytes.
-_BLOSC_OVERHEAD = 16
 # Blosc itself chooses 32 KiB at level 1; it is a fifth slower by that, and saves 1 to 4 % of the size.
 _FAST_BLOCK = 128 << 10
 
@@ -71,10 +68,11 @@ class ChunkEncoder:
         pixels
             Those of the chunk that are inside of the array.
         """
-        chunk = scratch("chunk", self.chunks, self.dtype)
-        if pixels.shape != self.chunks:
-            chunk[...] = 0
-        chunk[tuple(map(slice, pixels.shape))] = pixels
+        if pixels.shape == self.chunks:
+            chunk = np.ascontiguousarray(pixels, self.dtype)
+        else:
+            chunk = np.zeros(self.chunks, self.dtype)
+            chunk[tuple(map(slice, pixels.shape))] = pixels
         # Bits are compared: minus zero is no fill value.
         flat = chunk.reshape(-1)
         octets = flat.view(np.uint8)
@@ -105,7 +103,6 @@ def _blosc(data: Any, settings: dict[str, Any]) -> bytes:
         shuffle=_SHUFFLES[settings["shuffle"]],
         blocksize=settings["blocksize"] or (_FAST_BLOCK if settings["clevel"] == 1 else 0),
         numthreads=1,
-        out=scratch_bytes("encoded", data.nbytes + _BLOSC_OVERHEAD),
     )
     return bytes(encoded)
 

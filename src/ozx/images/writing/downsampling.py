@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UsageError
-from ozx.images.writing.scratch import scratch
 
 __all__ = ["METHODS", "Method", "halve", "halved_shape", "parse_method"]
 
@@ -148,7 +147,7 @@ def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[An
         total = block.astype(wide)
     for axis in rest:
         first, second = _groups(total, (axis,))
-        total = np.add(first, second, out=scratch(f"sum of axis {axis}", first.shape, wide))
+        total = first + second
     _divide(total, len(axes))
     half[...] = total
 
@@ -156,22 +155,16 @@ def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[An
 def _sum_of_neighbours(block: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
     """Return the sums of pixels 0 and 1, 2 and 3, … of each row; faster than adding every second pixel."""
     pairs, bits = block.view(wide), wide.type(8 * block.itemsize)
-    total, second = (scratch(purpose, pairs.shape, wide) for purpose in ("sum of neighbours", "second of neighbours"))
-    if wide.kind == "u":
-        np.bitwise_and(pairs, (1 << bits) - 1, out=total)
-    else:
-        np.left_shift(pairs, bits, out=total)
-        total >>= bits
-    total += np.right_shift(pairs, bits, out=second)
-    return total
+    first = pairs & wide.type((1 << bits) - 1) if wide.kind == "u" else (pairs << bits) >> bits
+    first += pairs >> bits
+    return cast("NDArray[Any]", first)
 
 
 def _divide(total: NDArray[Any], times: int) -> None:
     """Divide in place by ``2 ** times``, halves to the even neighbour."""
     if times:
         kind = total.dtype.type
-        odd = np.right_shift(total, kind(times), out=scratch("odd", total.shape, total.dtype))
-        odd &= kind(1)
+        odd = (total >> kind(times)) & kind(1)
         odd += kind((1 << times - 1) - 1)
         total += odd
         total >>= kind(times)
