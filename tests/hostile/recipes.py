@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from builders import ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
 
@@ -25,7 +26,7 @@ LATER = b"efgh"
 valid = ArchiveBuilder.valid
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recipe:
     """One hostile archive.
 
@@ -54,19 +55,20 @@ class Recipe:
     unpack: str = ""
     names: dict[bytes, str] = field(default_factory=dict)
 
+    @cached_property
+    def made(self) -> ArchiveBuilder | bytes:
+        """The archive, made once: a bomb takes a second."""
+        return self.make()
+
+    @cached_property
     def archive(self) -> bytes:
-        """Return the archive's bytes."""
-        made = self.make()
-        return made if isinstance(made, bytes) else made.build()
+        """The archive's bytes."""
+        return self.made if isinstance(self.made, bytes) else self.made.build()
 
     def values(self) -> dict[str, bytes]:
         """Return what is in it, the last value of each name; nothing where it is made byte by byte."""
-        made = self.make()
-        if isinstance(made, bytes):
-            return {}
-        return {
-            self.names.get(entry.name) or entry.name.decode("utf-8", "replace"): entry.value for entry in made.entries
-        }
+        entries = [] if isinstance(self.made, bytes) else self.made.entries
+        return {self.names.get(entry.name) or entry.name.decode("utf-8", "replace"): entry.value for entry in entries}
 
     def answers(self) -> dict[str, str]:
         """Return what each door has to answer."""

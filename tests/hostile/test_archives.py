@@ -20,7 +20,7 @@ def plant(tmp_path):
     def write(recipe: Recipe):
         path = tmp_path / "in" / "cells.ozx"
         path.parent.mkdir()
-        path.write_bytes(recipe.archive())
+        path.write_bytes(recipe.archive)
         return path
 
     return write
