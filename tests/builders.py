@@ -122,7 +122,10 @@ class BuiltEntry:
 
 
 class ArchiveBuilder:
-    """An archive to be: entries in order, and departures from the right form by name."""
+    """An archive to be: entries in order, and departures from the right form by name.
+
+    Entries that are not in `file_order`, where that is given, stand in the central directory only.
+    """
 
     def __init__(self) -> None:
         self.entries: list[BuiltEntry] = []
@@ -227,7 +230,7 @@ class ArchiveBuilder:
             header = entry.local_header(zip64=self.zip64_local)
             pieces += [entry.before, header, entry.data, entry.hole, entry.after]
             position += sum(map(len, (entry.before, header, entry.data, entry.after))) + entry.hole
-        directory = b"".join(entry.central_header(offsets[id(entry)]) for entry in self.entries)
+        directory = b"".join(entry.central_header(offsets.get(id(entry), 0)) for entry in self.entries)
         return [*pieces, directory, self.tail_gap, self._end(len(self.entries), len(directory), position), self.suffix]
 
     def _end(self, entries: int, size: int, offset: int) -> bytes:
