@@ -56,7 +56,9 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
     # following strings".
     unit = find(item, "unit")
     if unit is MISSING or unit is None:
-        yield place.finding("ome/axis-unit", f"axis {shown(name)}: expected a unit of {kind}; it is missing")
+        # A note only: who does not know the size of a pixel must not be pushed to make up a unit.
+        message = f"axis {shown(name)}: expected a unit of {kind}; it is missing"
+        yield place.finding("ome/axis-unit", message, severity="note")
     elif not isinstance(unit, str) or unit not in units:
         message = f"axis {shown(name)}: expected a unit of {kind} as OME-Zarr spells it, such as "
         yield place.finding("ome/axis-unit", f"{message}{sorted(units)[-9]}; found {shown(unit)}")

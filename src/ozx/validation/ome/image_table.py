@@ -115,9 +115,9 @@ IMAGE_RULES: tuple[Rule, ...] = (
         severity="warning",
         title="An axis has no unit that OME-Zarr names",
         clause="An axis should contain the field `unit`; the value should be one of those listed for space and for "
-        "time. Axes of other types need none.",
+        "time. Axes of other types need none. A unit that is missing is a note, as it may not be known.",
         meaning="Readers cannot tell micrometers from pixels.",
-        mend="Write the unit, spelled in full, such as micrometer; `ozx edit --unit` does.",
+        mend="Write the unit where it is known, spelled in full, such as micrometer; `ozx edit --unit` does.",
     ),
     _OME(
         id="ome/axes-count",
