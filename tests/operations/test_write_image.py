@@ -75,9 +75,9 @@ def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
 
 
 def test_labels(out):
-    write_image(out, PIXELS[0], labels=True)
+    write_image(out, PIXELS[0], labels=True, unit="nanometer")
     ome = ome_of(out)
-    assert ome["image-label"] == {}
+    assert ome["image-label"] == {"colors": []}
     assert "omero" not in ome
     assert ome["multiscales"][0]["type"] == "nearest"
     np.testing.assert_array_equal(ozx.open(out)["1"][...], PIXELS[0, ::2, ::2])
@@ -86,7 +86,7 @@ def test_labels(out):
 
 
 def test_labels_of_an_image(out):
-    write_image(out, PIXELS, axes="cyx", labels={"cells": PIXELS[1]}, method="mean")
+    write_image(out, PIXELS, axes="cyx", labels={"cells": PIXELS[1]}, method="mean", unit="nanometer")
     group = ozx.open(out)
     np.testing.assert_array_equal(group["labels/cells/1"][...], PIXELS[1, ::2, ::2])
     ImageLabel.from_zarr(zarr.open_group(ozx.OzxStore(out), path="labels/cells", mode="r"))

@@ -39,7 +39,8 @@ def random_pixels(shape, dtype="uint16"):
 
 
 def make_axes(names, unit="micrometer"):
-    return tuple(Axis(name, TYPES.get(name, "space"), None if name in TYPES else unit) for name in names)
+    units = {"t": "second", "c": None}
+    return tuple(Axis(name, TYPES.get(name, "space"), units.get(name, unit)) for name in names)
 
 
 def make_image(data, names, *, name="made", scale=None, source=None, **options):
@@ -240,7 +241,7 @@ def test_label_images_below_an_image(tmp_path):
     write(tmp_path / "a.ozx", make_image(data, "cyx", labels={"cells": below}))
     group = ozx.open(tmp_path / "a.ozx")
     assert group["labels"].attrs["ome"] == {"version": "0.5", "labels": ["cells"]}
-    assert group["labels/cells"].attrs["ome"]["image-label"] == {"source": {"image": "../../"}}
+    assert group["labels/cells"].attrs["ome"]["image-label"] == {"source": {"image": "../../"}, "colors": []}
     assert_pyramid(levels_of(tmp_path / "a.ozx", "labels/cells"), labels, (0, 1), "mode")
     assert not ozx.validate(tmp_path / "a.ozx").findings
 
@@ -259,8 +260,9 @@ def test_a_series(tmp_path):
 
 def test_a_plate(tmp_path):
     field = make_image(random_pixels((64, 64)), "yx")
-    wells = (NewWell(0, 1, (field, field), (0, 1)), NewWell(1, 0, (field,)))
-    write(tmp_path / "a.ozx", plate_of(NewPlate("Screen", ("A", "B"), ("1", "2"), wells, ({"id": 0}, {"id": 1}))))
+    wells = (NewWell(0, 1, (field, field), (0, 1)), NewWell(1, 0, (field,), (0,)))
+    acquisitions = tuple({"id": number, "name": f"Run {number}", "maximumfieldcount": 1} for number in range(2))
+    write(tmp_path / "a.ozx", plate_of(NewPlate("Screen", ("A", "B"), ("1", "2"), wells, acquisitions)))
     found = ozx.inspect(tmp_path / "a.ozx")
     assert (found.kind, [image.path for image in found.images]) == ("plate", ["A/2/0", "A/2/1", "B/1/0"])
     well = ozx.open(tmp_path / "a.ozx")["A/2"].attrs["ome"]["well"]
