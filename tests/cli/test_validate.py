@@ -103,12 +103,27 @@ def test_exit_codes(names, strict, code, tmp_path, warned, wrong, capsys):
 
 
 def test_a_directory_and_a_file(capsys, tmp_path):
-    code, out, err = check(capsys, IMAGE, LEGACY)
+    old = pack_tree(LEGACY, tmp_path / "old.ozx")
+    code, out, err = check(capsys, IMAGE, LEGACY, old)
     assert code == 1
     assert f"{IMAGE}: valid: 1 note" in out
-    assert f"{LEGACY}: not valid: 1 error" in out
+    assert f"{LEGACY}: valid: 1 note" in out
+    assert f"{old}: not valid: 1 error" in out
     assert "ozx repack" in out
-    assert "2 checked: 1 valid, 1 not valid" in err
+    assert "3 checked: 2 valid, 1 not valid" in err
+
+
+def test_chunks_are_decoded_when_asked_for(capsys, tmp_path):
+    values = tree(IMAGE)
+    key = next(key for key in values if key.startswith("0/c/"))
+    path = write_tree(tmp_path / "cells.ome.zarr", values | {key: b"no chunk"})
+    assert check(capsys, path)[0] == 0
+    code, out, _ = check(capsys, path, "--level", "data")
+    assert code == 1
+    assert "error    zarr/chunk-data" in out
+    assert f"{key}: the chunk cannot be decoded to " in out
+    code, out, _ = check(capsys, path, path, "--level", "data", "--jobs", "2", "--json")
+    assert [report["valid"] for report in json.loads(out)["files"]] == [False, False]
 
 
 def test_json_is_the_library_s_answer_and_fits_its_schema(wrong, warned, tmp_path, capsys):

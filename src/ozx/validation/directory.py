@@ -59,7 +59,7 @@ def check_directory(
     rules = None if level == "archive" else NodeRules(options)
     nodes, faults = read_nodes(MetadataFiles(listing), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
-    yield from check_nodes(nodes, listing.legacy_keys)
+    yield from check_nodes(nodes, listing.legacy_keys, is_directory=True)
     yield from check_sharding(nodes, listing.iter_keys())
     if rules is None:
         return

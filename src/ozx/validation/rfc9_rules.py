@@ -6,6 +6,7 @@ Nothing here reads a file: `check_metadata` takes the metadata documents, from a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, breadth_first, is_metadata_key, node_of
@@ -56,12 +57,14 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
         yield from each(rule, list(group), lambda fault: finding_from_error(fault.error, entry=fault.key))
 
 
-def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = ()) -> Iterator[Finding]:
-    """Yield what is wrong with the hierarchy that the nodes, by path, make up."""
+def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with the hierarchy that the nodes, by path, make up; OME-Zarr 0.4 may be in a directory."""
     root = nodes.get("")
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
-        yield _missing_root(nodes, legacy_keys)
+        missing = _missing_root(nodes, legacy_keys)
+        is_old = is_directory and any(name in legacy_keys for name in LEGACY_METADATA)
+        yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
         return
     # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
     yield from _check_root(root)

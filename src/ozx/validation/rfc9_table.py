@@ -16,7 +16,8 @@ RFC9_RULES = (
         id="rfc9/root",
         severity="error",
         title="There is no zarr.json at the root",
-        clause="The root of the ZIP file has to be the root of the hierarchy, and has to hold its `zarr.json`.",
+        clause="The root of the ZIP file has to be the root of the hierarchy, and has to hold its `zarr.json`. Of an "
+        "OME-Zarr 0.4 hierarchy in a directory, to which RFC-9 does not apply, this is a note.",
         document=_RFC9,
         revision=_R2,
         meaning="Readers open the root first. OME-Zarr 0.4 (Zarr v2) has no `zarr.json`: RFC-9 begins with OME-Zarr "

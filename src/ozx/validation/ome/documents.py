@@ -43,9 +43,9 @@ def is_understood(version: str | None, *, is_v3: bool) -> bool:
     >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
     [True, True, False]
     """
-    if not is_v3:
-        return version in ("0.4", None)
-    return version is not None and (version == "0.5" or version.startswith("0.6"))
+    if version is None:  # for `ome/version` to say; a reader goes by what it finds
+        return True
+    return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -146,4 +146,4 @@ def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding
     for number, item in enumerate(as_list(ome.get("multiscales"))):
         if isinstance(item, dict) and not isinstance(item.get("version"), str):
             message = "expected a version, a string; it is missing"
-            yield (place / "multiscales" / number).finding("ome/version", message, severity="warning")
+            yield (place / "multiscales" / number).finding("ome/version", message)

@@ -43,5 +43,8 @@ def _check_version(node: NodeFacts) -> Iterator[Finding]:
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
         return
     version = find(node.ome, "version")
-    found = "it is missing" if version is MISSING else f"found {shown(version)}"
-    yield node.ome_finding("ome/version", f"expected a version, a string; {found}")
+    if version is MISSING:
+        yield node.ome_finding("ome/version", "expected a version, that of the root; it is missing")
+    else:
+        message = f"expected a version, a string; found {shown(version)}"
+        yield node.ome_finding("ome/version", message, severity="error")

@@ -31,11 +31,13 @@ IMAGE_RULES: tuple[Rule, ...] = (
     ),
     _OME(
         id="ome/version",
-        severity="error",
-        title="The version is missing",
-        clause="The version of OME-Zarr metadata is a string in `version`, in the `ome` namespace. Images of 0.4 "
-        "should have one each: there it is a warning.",
-        meaning="Readers do not know by which rules to read the group.",
+        severity="warning",
+        title="The version is missing, or no string",
+        clause="The version of OME-Zarr metadata is a string in `version`, in the `ome` namespace. Below the root, "
+        "where it says nothing new, it is a warning when it is missing, an error when it is no string; images of 0.4 "
+        "should have one each.",
+        meaning="Readers that open the group by itself do not know by which rules to read it; ome-zarr-models refuses "
+        "it.",
         mend="Write the version that the root has.",
     ),
     _OME(
