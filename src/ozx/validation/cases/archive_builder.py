@@ -44,7 +44,8 @@ def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> byte
     """Return the ``zarr.json`` of an array."""
     codecs: list[Any] = [{"name": "bytes"}]
     if sharded:
-        inner = {"chunk_shape": [1] * len(shape), "codecs": codecs, "index_codecs": codecs, "index_location": "end"}
+        index = [{"name": "bytes", "configuration": {"endian": "little"}}]
+        inner = {"chunk_shape": [1] * len(shape), "codecs": codecs, "index_codecs": index, "index_location": "end"}
         codecs = [{"name": "sharding_indexed", "configuration": inner}]
     document = {
         "zarr_format": 3,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 from ozx.validation.cases.case import Case
 
@@ -12,8 +14,15 @@ _PLAIN_COMMENT = b'{"ome":{"version":"0.5"}}'
 _valid = ArchiveBuilder.valid
 
 
-def _two_chunks(*, sharded: bool = False) -> ArchiveBuilder:
-    return _valid().value("0/zarr.json", array([8], [4], sharded=sharded)).add("0/c/1", b"efgh")
+def _two_chunks() -> ArchiveBuilder:
+    return _valid().value("0/zarr.json", array([8], [4])).add("0/c/1", b"efgh")
+
+
+def _two_shards() -> ArchiveBuilder:
+    # Inner chunks of one byte, and the index: offset and length of each.
+    index = struct.pack("<8Q", 0, 1, 1, 1, 2, 1, 3, 1)
+    builder = _two_chunks().value("0/zarr.json", array([8], [4], sharded=True))
+    return builder.value("0/c/0", b"abcd" + index).value("0/c/1", b"efgh" + index)
 
 
 def _moved(prefix: str) -> ArchiveBuilder:
@@ -24,7 +33,14 @@ def _moved(prefix: str) -> ArchiveBuilder:
 
 
 def _legacy() -> ArchiveBuilder:
-    return ArchiveBuilder().add(".zgroup", b'{"zarr_format": 2}').add(".zattrs", b"{}").add("0/.zarray", b"{}")
+    builder = ArchiveBuilder()
+    for name, value in _legacy_directory().items():
+        builder.add(name, value)
+    return builder
+
+
+def _legacy_directory() -> dict[str, bytes]:
+    return {".zgroup": b'{"zarr_format": 2}', ".zattrs": b"{}", "0/.zarray": b"{}"}
 
 
 def _image(**values: bytes) -> dict[str, bytes]:
@@ -42,6 +58,7 @@ RFC9_CASES = (
     Case("rfc9/root", "no root", lambda: _valid().remove("zarr.json"), "rfc9/root"),
     Case("rfc9/root", "in a folder", lambda: _moved("cells.ome.zarr/"), "rfc9/root"),
     Case("rfc9/root", "OME-Zarr 0.4", _legacy, "rfc9/root"),
+    Case("rfc9/root", "OME-Zarr 0.4 in a directory", _legacy_directory, "rfc9/root=note", file="cells.zarr"),
     Case(
         "rfc9/root",
         "another name that ends so",
@@ -116,7 +133,7 @@ RFC9_CASES = (
     Case("rfc9/stored", "a deflated chunk", lambda: _valid().deflate("0/c/0"), "rfc9/stored"),
     Case("rfc9/stored", "all stored", _valid),
     Case("rfc9/sharding", "two chunks", _two_chunks, "rfc9/sharding=note"),
-    Case("rfc9/sharding", "two shards", lambda: _two_chunks(sharded=True)),
+    Case("rfc9/sharding", "two shards", _two_shards),
     Case(
         "rfc9/root-first",
         "the second",

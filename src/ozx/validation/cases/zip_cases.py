@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder, array, group
+from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
 from ozx.validation.cases.case import Case
 
 __all__ = ["ZIP_CASES"]
@@ -50,9 +50,9 @@ def _with_hole(size: int) -> ArchiveBuilder:
 
 
 def _many(entries: int) -> ArchiveBuilder:
-    builder = _valid().value("0/zarr.json", array([1 << 20], [1], sharded=True)).remove("0/c/0")
-    for number in range(entries - 2):
-        builder.add(f"0/c/{number}")
+    builder = _valid()
+    for number in range(entries - len(builder.entries)):
+        builder.add(f"notes/{number}")
     return builder
 
 
