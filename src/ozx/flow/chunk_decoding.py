@@ -62,6 +62,8 @@ class ChunkDecoder:
         ------
         UndecodableError
             One of them cannot be decoded, or not to the shape of a chunk.
+        MemoryError
+            There is no room for what a chunk decodes to.
         """
         if not chunks:
             return
@@ -75,8 +77,6 @@ class ChunkDecoder:
         """Tell whether chunks can be decoded all at once."""
         try:
             self._read(chunks, box)
-        except MemoryError:
-            raise
         except Exception:  # noqa: BLE001 (codecs raise whatever they like)
             return False
         return True

@@ -31,8 +31,8 @@
     The documents of arrays and images of which a part is left, and those of a hierarchy.
 ``references``
     What nodes say about other nodes, and whether those are still there.
-``understanding``
-    Whether chunks may be moved at all.
+``understanding``, ``relaid_extensions``
+    Whether chunks may be moved at all, and what that makes of extensions.
 ``fill_values``
     Which JSON values a fill value may be.
 ``extension_names``

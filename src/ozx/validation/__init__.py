@@ -22,6 +22,10 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     Zarr conventions, in both forms; ``schemas`` holds the JSON schemas that are given for them.
 ``ome``
     OME-Zarr, a package of its own.
+``data_rules``
+    Stored values: every chunk is where its array looks for it, and can be decoded.
+``limits``
+    Findings by the thousand.
 ``readers``
     The programs that warnings name.
 ``wording``

@@ -56,7 +56,6 @@ def check_codecs(node: NodeDocument) -> Iterator[Finding]:
     if array is None:
         return
     stored = array.chunks if array.shards is None else array.shards
-    # Only of these types an item has a byte order.
     chain = _Chain(node, "/codecs", stored, array.item_size)
     yield from _check_chain(chain, node.document.get("codecs"))
 
