@@ -123,9 +123,12 @@ def check_part(source, out, *, node="", images=None, models=True):
 
     Returns, by image and level, where the level begins in the source's array and how long it is.
     """
-    report = ozx.validate(out)
-    assert report.valid
-    assert {finding.id for finding in report.findings} <= {"rfc9/sharding"}  # which is for ozx repack
+    faults = {finding.id for finding in ozx.validate(source).findings}
+    # What is odd about the source stays, levels that are cut by themselves show regions that differ, and sharding is
+    # for ozx repack.
+    allowed = faults | {"ome/level-shape", "rfc9/sharding"}
+    assert {finding.id for finding in ozx.validate(out).findings} <= allowed
+    assert not {rule for rule in faults if rule.startswith(("zip/", "rfc9/", "zarr/"))} - {"rfc9/sharding"}
     origins = {}
     for image in images or [image.path for image in (*ozx.inspect(out).images, *ozx.inspect(out).labels)]:
         with ZipStore(out, mode="r") as store:

@@ -109,7 +109,7 @@ def check_cut(path, length, attempt):
     assert all(values[key] == module.Skeleton.empty_group() for key in result.made)
     is_whole = length >= ArchiveReader(os.fspath(path)).end.directory_offset + 4
     assert result.complete == is_whole
-    assert {finding.id for finding in ozx.validate(result.path).findings} <= {"rfc9/sharding"}
+    assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
 
 
 def test_cut_at_every_boundary(packed, attempt):
@@ -157,7 +157,7 @@ def check_flip(data, expected, position, mask, attempt):
     missing = expected.keys() - (values.keys() - set(result.made))
     assert missing or result.complete or len(damaged) < len(data)
     assert not (missing and result.complete)
-    assert all(finding.severity != "error" for finding in ozx.validate(result.path).findings)
+    assert all(finding.severity != "error" for finding in ozx.validate(result.path, level="archive").findings)
     return missing
 
 
@@ -397,7 +397,7 @@ def test_archives_of_other_writers_without_their_directory(tmp_path, attempt, wr
     result, values = attempt(data[: data.index(b"PK\1\2")])
     assert values == expected
     assert not result.complete
-    assert {finding.id for finding in ozx.validate(result.path).findings} <= {"rfc9/sharding"}
+    assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
     cuts = random.Random(8)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
@@ -454,7 +454,7 @@ def test_the_file_of_a_killed_writer(tmp_path, mode):
     }
     if mode == "a":
         assert values_of(path) == old
-    assert {finding.id for finding in ozx.validate(result.path).findings} <= {"rfc9/sharding"}
+    assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -537,7 +537,7 @@ def test_a_group_that_is_lost_between_others_is_made_anew(tmp_path, attempt, wit
     assert result.notes[-1] == "written as empty groups, as their own metadata is lost: A/1/zarr.json, A/zarr.json"
     assert list(values) == list(expected)
     assert {key for key in values if values[key] != expected[key]} == set(result.made)
-    assert ozx.validate(result.path).valid
+    assert ozx.validate(result.path, level="archive").valid
 
 
 def test_lost_metadata_is_taken_from_its_consolidated_copy(tmp_path, attempt):

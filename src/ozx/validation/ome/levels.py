@@ -89,10 +89,12 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
     for finer, coarser in pairwise(levels):
         if len(finer.shape) != len(coarser.shape):
             continue
-        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest."
-        if any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True)):
-            shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
-            message = f"expected levels from the largest to the smallest; found the shape {shapes}"
+        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." Where scales tell which
+        # resolution is the higher, `ome/level-order` goes by these.
+        grows = any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True))
+        if grows and not _is_coarser(finer.scale, coarser.scale):
+            message = "expected levels from the largest to the smallest; found the shape "
+            message += f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
             yield coarser.place.finding("ome/level-order", message)
         # What a scale says of a level is what its shape says, too: where pixels are twice as large, there are half as
         # many. No clause says so, but a reader that goes by one of them shows another place than by the other.
@@ -101,6 +103,10 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
             scales = f"{shown(list(coarser.scale))} after {shown(list(finer.scale))}"
             message = f"expected shapes that shrink as scales grow; found the shape {shapes}, the scale {scales}"
             yield coarser.place.finding("ome/level-shape", message)
+
+
+def _is_coarser(finer: Sequence[float] | None, coarser: Sequence[float] | None) -> bool:
+    return finer is not None and coarser is not None and any(b > a for a, b in zip(finer, coarser, strict=False))
 
 
 def _agree(finer: _Level, coarser: _Level) -> bool:
