@@ -2,7 +2,7 @@
 
 By hand, as many as there is time for (each number is one mutation, the same with the same seed):
 
-    PYTHONPATH=src python tests/hostile/mutations.py --archives 100000 --documents 20000 --seed 1
+    PYTHONPATH=src python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from mutations import archives, hierarchies, mutate_bytes, mutate_documents, run_archives, run_documents
+from mutated_cases import archives, hierarchies, mutate_bytes, mutate_documents, run_archives, run_documents
 
 
 @pytest.mark.ci
