@@ -99,14 +99,14 @@ def test_bioio_into_a_directory(tmp_path):
     require(Package("bioio_ome_zarr"))
     write_by_bioio(str(tmp_path / "a.zarr"))
     # It does not say how it makes the smaller level.
-    assert found(tmp_path / "a.zarr") == ({"ome/downscaling": "warning"}, {})
+    assert found(tmp_path / "a.zarr") == ({"ome/downscaling": "note"}, {})
 
 
 def test_bioio_into_a_file(tmp_path):
     require(Package("bioio_ome_zarr"))
     write_by_bioio(str(tmp_path / "a.ozx"))
     # It writes every shard once for each of its chunks: entries of the same name.
-    expected = {"zip/duplicate-name": "error", "ome/downscaling": "warning"} | CLASSIC
+    expected = {"zip/duplicate-name": "error", "ome/downscaling": "note"} | CLASSIC
     findings, counts = found(tmp_path / "a.ozx")
     assert findings == expected
     assert counts.keys() == {"zip/duplicate-name"}

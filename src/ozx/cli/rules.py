@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 
 import click
 
@@ -72,7 +73,7 @@ def _explanation(rule: Rule) -> str:
     width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
 
     def paragraph(text: str) -> str:
-        return click.wrap_text(text, width, initial_indent="  ", subsequent_indent="  ")
+        return textwrap.fill(text, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
     return "\n".join(
         (

@@ -286,5 +286,8 @@ def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
             item["starttime"] = start
         if end is not None:
             item["endtime"] = end
+        most = max((well.acquisitions.count(number) for well in plate.wells), default=0)
+        if most:
+            item["maximumfieldcount"] = most
         described.append(item)
     return described

@@ -76,11 +76,12 @@ IMAGE_RULES: tuple[Rule, ...] = (
     ),
     _OME(
         id="ome/downscaling",
-        severity="warning",
+        severity="note",
         title="It is not said how the smaller levels were made",
         clause="Each `multiscales` dictionary should contain the field `type`, which gives the type of downscaling "
         "method used to generate the pyramid, and `metadata`, a dictionary with more about it. An image of one level "
-        "was not downscaled and needs neither. Where `type` is there, missing `metadata` are not reported.",
+        "was not downscaled and needs neither. Where `type` is there, missing `metadata` are not reported. It is a "
+        "note, as whoever was given the levels may not know it.",
         meaning="Nobody can tell means from samples in the smaller levels.",
         mend="Write `type` and `metadata` where the program that made the levels is known.",
     ),
