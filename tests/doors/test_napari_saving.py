@@ -23,7 +23,7 @@ def save(folder, *layers):
     path = str(folder / "saved.ozx")
     assert write_layers(path, list(layers)) == [path]
     report = ozx.validate(path)
-    assert [finding.message for finding in report.findings] == []
+    assert [finding.message for finding in report.findings if finding.severity != "note"] == []  # napari knows no units
     group = ozx.open(path)
     open_ome_zarr(group)
     return group
@@ -113,8 +113,11 @@ def test_names_of_dimensions(tmp_path, shape, meta, names):
 
 
 def test_a_dimension_of_another_kind(tmp_path):
-    group = save(tmp_path, image(np.ones((3, 4, 5), "u1"), axis_labels=["field", "y", "x"]))
-    assert axes(group)[0] == ("field", None, None)
+    (path,) = write_layers(str(tmp_path / "a.ozx"), [image(np.ones((3, 4, 5), "u1"), axis_labels=["field", "y", "x"])])
+    assert axes(ozx.open(path))[0] == ("field", None, None)
+    # OME-Zarr 0.5 asks for a type, and names none that would be right.
+    problems = [finding for finding in ozx.validate(path).findings if finding.severity != "note"]
+    assert ["expected a type" in finding.message for finding in problems] == [True]
 
 
 def test_levels_are_kept_and_placed(tmp_path):
@@ -147,7 +150,7 @@ def test_labels_go_below_their_image_with_as_many_levels(tmp_path):
     assert np.array_equal(group["labels/cells_2/0"][...], cells > 3)
     assert group["labels/cells_2/0"].dtype == np.uint8
     assert np.array_equal(group["labels/a_b_c/1"][...], cells[::2, ::2])
-    assert ome(group["labels/cells"])["image-label"] == {"source": {"image": "../../"}}
+    assert ome(group["labels/cells"])["image-label"] == {"source": {"image": "../../"}, "colors": []}
 
 
 def test_label_colours_and_features_are_kept(tmp_path):

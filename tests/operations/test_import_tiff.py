@@ -250,7 +250,7 @@ def test_a_plate(tmp_path):
     plate = ome(group)["plate"]
     assert (plate["name"], [row["name"] for row in plate["rows"]]) == ("Screen", ["A", "B"])
     assert [well["path"] for well in plate["wells"]] == ["A/2", "B/1"]
-    assert plate["acquisitions"] == [{"id": 0, "name": "Run", "starttime": 1767323045000}]
+    assert plate["acquisitions"] == [{"id": 0, "name": "Run", "starttime": 1767323045000, "maximumfieldcount": 2}]
     assert ome(group["A/2"])["well"]["images"] == [
         {"path": "0", "acquisition": 0},
         {"path": "1", "acquisition": 0},
