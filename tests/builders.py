@@ -1,268 +1,29 @@
-"""Archives built from their records, for tests: a valid one, and named departures from it. Uses nothing of ozx.
+"""Archives built from their records, for tests: those that ozx makes its cases of (`ozx rules --cases`)."""
 
->>> ArchiveBuilder.valid().names()
-['zarr.json', '0/zarr.json', '0/c/0']
-"""
+from ozx.validation.cases.archive_builder import (
+    COMMENT,
+    DESCRIPTOR,
+    ENCRYPTED,
+    PADDING_FIELD,
+    TIME_FIELD,
+    UTF8,
+    ArchiveBuilder,
+    BuiltEntry,
+    array,
+    group,
+    write_tree,
+)
 
-from __future__ import annotations
-
-import json
-import struct
-import zlib
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}'
-ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
-PADDING_FIELD = struct.pack("<3H", 0xD935, 2, 1)
-TIME_FIELD = struct.pack("<HHBI", 0x5455, 5, 1, 0)
-
-
-def group(version: Any = "0.5", **others: Any) -> bytes:
-    """Return the ``zarr.json`` of a group; without `ome` where `version` is None."""
-    attributes = {} if version is None else {"ome": {"version": version}}
-    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes} | others).encode()
-
-
-def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
-    """Return the ``zarr.json`` of an array."""
-    codecs: list[Any] = [{"name": "bytes"}]
-    if sharded:
-        inner = {"chunk_shape": [1] * len(shape), "codecs": codecs, "index_codecs": codecs, "index_location": "end"}
-        codecs = [{"name": "sharding_indexed", "configuration": inner}]
-    document = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": shape,
-        "data_type": "uint8",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": codecs,
-        "attributes": {},
-    }
-    return json.dumps(document).encode()
-
-
-@dataclass
-class BuiltEntry:
-    """One entry. `local` and `central` replace fields of its two headers by name; `size` may be a hole's."""
-
-    name: bytes
-    data: bytes  # as it stands in the file
-    value: bytes  # before compression
-    method: int = 0
-    flags: int = 0
-    hole: int = 0  # zeros of a sparse file after `data`
-    before: bytes = b""  # bytes that belong to nothing
-    after: bytes = b""  # such as a data descriptor
-    local: dict[str, Any] = field(default_factory=dict)
-    central: dict[str, Any] = field(default_factory=dict)
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "flags": self.flags,
-            "method": self.method,
-            "crc32": zlib.crc32(self.value),
-            "compressed": len(self.data) + self.hole,
-            "uncompressed": len(self.value) + self.hole,
-            "extra": b"",
-        }
-
-    def local_header(self, *, zip64: bool) -> bytes:
-        """APPNOTE 4.3.7; in the form of ozx with the ZIP64 field, or in the classic one."""
-        fields = self._fields() | self.local
-        extra, compressed, uncompressed = fields["extra"], fields["compressed"], fields["uncompressed"]
-        if zip64:
-            extra = struct.pack("<2H2Q", 1, 16, uncompressed, compressed) + extra
-            compressed = uncompressed = 0xFFFFFFFF
-        header = struct.pack(
-            "<4s5H3I2H",
-            fields.get("signature", b"PK\x03\x04"),
-            45 if zip64 else 20,
-            fields["flags"],
-            fields["method"],
-            0,
-            33,
-            fields["crc32"],
-            compressed,
-            uncompressed,
-            len(fields["name"]),
-            len(extra),
-        )
-        return header + fields["name"] + extra
-
-    def central_header(self, offset: int) -> bytes:
-        """APPNOTE 4.3.12, true values."""
-        fields = self._fields() | {"made_by": 3 << 8 | 45, "external": 0o100644 << 16, "disk": 0, "comment": b""}
-        fields |= {"offset": offset} | self.central
-        header = struct.pack(
-            "<4s6H3I5H2I",
-            fields.get("signature", b"PK\x01\x02"),
-            fields["made_by"],
-            45,
-            fields["flags"],
-            fields["method"],
-            0,
-            33,
-            fields["crc32"],
-            fields["compressed"],
-            fields["uncompressed"],
-            len(fields["name"]),
-            len(fields["extra"]),
-            len(fields["comment"]),
-            fields["disk"],
-            0,
-            fields["external"],
-            fields["offset"],
-        )
-        return header + fields["name"] + fields["extra"] + fields["comment"]
-
-
-class ArchiveBuilder:
-    """An archive to be: entries in order, and departures from the right form by name."""
-
-    def __init__(self) -> None:
-        self.entries: list[BuiltEntry] = []
-        self.file_order: list[str] | None = None
-        self.comment = COMMENT
-        self.zip64_local = self.zip64_end = True
-        self.prefix = self.suffix = self.tail_gap = b""
-        self.end: dict[str, int] = {}
-        self.wide_end: dict[str, int] = {}
-        self.locator: dict[str, int] = {}
-
-    @classmethod
-    def valid(cls, **values: bytes) -> ArchiveBuilder:
-        """Return the smallest image: a group, an array of one chunk, the chunk."""
-        builder = cls()
-        for name, value in ({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values).items():
-            builder.add(name, value)
-        return builder
-
-    def names(self) -> list[str]:
-        """Return the names in the order of the central directory."""
-        return [entry.name.decode("utf-8", "surrogateescape") for entry in self.entries]
-
-    def __getitem__(self, name: str) -> BuiltEntry:
-        return self.entries[self.names().index(name)]
-
-    def add(self, name: str | bytes, value: bytes = b"", *, at: int | None = None, **fields: Any) -> ArchiveBuilder:
-        """Add a stored entry at the end, or at position `at`."""
-        raw = name.encode() if isinstance(name, str) else name
-        entry = BuiltEntry(raw, value, value, **({"flags": 0 if raw.isascii() else UTF8} | fields))
-        self.entries.insert(len(self.entries) if at is None else at, entry)
-        return self
-
-    def set(self, name: str, /, **fields: Any) -> ArchiveBuilder:
-        """Set fields of an entry; those of `local` and `central` are added to what is set already."""
-        entry = self[name]
-        for key, value in fields.items():
-            setattr(entry, key, getattr(entry, key) | value if isinstance(value, dict) else value)
-        return self
-
-    def value(self, name: str, value: bytes) -> ArchiveBuilder:
-        """Give an entry another value."""
-        return self.set(name, data=value, value=value)
-
-    def remove(self, name: str) -> ArchiveBuilder:
-        """Remove an entry."""
-        self.entries.remove(self[name])
-        return self
-
-    def rename(self, name: str, new: str) -> ArchiveBuilder:
-        """Rename an entry."""
-        return self.set(name, name=new.encode())
-
-    def deflate(self, name: str) -> ArchiveBuilder:
-        """Compress an entry."""
-        packer = zlib.compressobj(wbits=-15)
-        data = packer.compress(self[name].value) + packer.flush()
-        return self.set(name, data=data, method=8)
-
-    def stream(self, name: str, *, signature: bool = True) -> ArchiveBuilder:
-        """Write an entry as streaming writers do: sizes and CRC-32 after the data (APPNOTE 4.3.9)."""
-        entry = self[name]
-        entry.flags |= DESCRIPTOR
-        fields = (zlib.crc32(entry.value), len(entry.data), len(entry.value))
-        descriptor = struct.pack("<IQQ" if self.zip64_local else "<III", *fields)
-        entry.after = (b"PK\x07\x08" if signature else b"") + descriptor
-        entry.local |= {"crc32": 0, "compressed": 0, "uncompressed": 0}
-        return self
-
-    def duplicate(self, name: str, value: bytes | None = None) -> ArchiveBuilder:
-        """Add an entry of the same name at the end, as a rewriting program does."""
-        return self.add(name, self[name].value if value is None else value)
-
-    def reorder(self, *names: str) -> ArchiveBuilder:
-        """Put the entries in this order, in the central directory and in the file."""
-        self.entries = [self[name] for name in names]
-        return self
-
-    def set_end(self, **fields: int) -> ArchiveBuilder:
-        """Replace fields of the classic end record."""
-        self.end |= fields
-        return self
-
-    def with_(self, **attributes: Any) -> ArchiveBuilder:
-        """Set attributes of the archive: `comment`, `prefix`, `suffix`, `tail_gap`, `zip64_end`, `zip64_local`, …."""
-        for key, value in attributes.items():
-            assert hasattr(self, key), key
-            setattr(self, key, value)
-        return self
-
-    def classic(self) -> ArchiveBuilder:
-        """Use no ZIP64 structure."""
-        return self.with_(zip64_local=False, zip64_end=False)
-
-    def _pieces(self) -> list[bytes | int]:
-        pieces: list[bytes | int] = [self.prefix]
-        offsets: dict[int, int] = {}
-        position = 0
-        in_file = self.entries if self.file_order is None else [self[name] for name in self.file_order]
-        for entry in in_file:
-            offsets[id(entry)] = position + len(entry.before)
-            header = entry.local_header(zip64=self.zip64_local)
-            pieces += [entry.before, header, entry.data, entry.hole, entry.after]
-            position += sum(map(len, (entry.before, header, entry.data, entry.after))) + entry.hole
-        directory = b"".join(entry.central_header(offsets[id(entry)]) for entry in self.entries)
-        return [*pieces, directory, self.tail_gap, self._end(len(self.entries), len(directory), position), self.suffix]
-
-    def _end(self, entries: int, size: int, offset: int) -> bytes:
-        wide = {"disk": 0, "directory_disk": 0, "here": entries, "entries": entries, "size": size, "offset": offset}
-        end = wide | {"here": min(entries, 0xFFFF), "entries": min(entries, 0xFFFF)} | self.end
-        wide |= self.wide_end
-        locator = {"disk": 0, "offset": offset + size + len(self.tail_gap), "disks": 1} | self.locator
-        comment_length = end.pop("comment_length", len(self.comment))
-        result = b""
-        if self.zip64_end:
-            result += struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", 44, 45, 45, *wide.values())
-            result += struct.pack("<4sIQI", b"PK\x06\x07", *locator.values())
-        return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
-
-    def build(self) -> bytes:
-        """Return the archive."""
-        return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in self._pieces())
-
-    def write(self, path: str | Path) -> Path:
-        """Write the archive to `path`; holes stay holes where the file system has them."""
-        path = Path(path)
-        with path.open("wb") as file:
-            for piece in self._pieces():
-                if isinstance(piece, bytes):
-                    file.write(piece)
-                else:
-                    file.seek(piece, 1)
-        return path
-
-
-def write_tree(root: str | Path, values: dict[str, bytes]) -> Path:
-    """Write a hierarchy into the directory `root`: key to bytes."""
-    root = Path(root)
-    for key, value in values.items():
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(value)
-    return root
+__all__ = [
+    "COMMENT",
+    "DESCRIPTOR",
+    "ENCRYPTED",
+    "PADDING_FIELD",
+    "TIME_FIELD",
+    "UTF8",
+    "ArchiveBuilder",
+    "BuiltEntry",
+    "array",
+    "group",
+    "write_tree",
+]

@@ -111,7 +111,7 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
             check_target(path, force=force)
             rename_file(temporary, path, force=force)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # what cannot be removed is swept by the next run
             if fcntl is None and descriptor >= 0:
                 os.close(descriptor)
                 descriptor = -1
@@ -145,8 +145,9 @@ def replacing_directory(path: str, *, force: bool = False, sync: bool = True) ->
                 _sync_tree(temporary)
             _rename_directory(temporary, path, force=force)
     finally:
-        # After an exchange the old tree has the temporary name.
-        shutil.rmtree(temporary, ignore_errors=True)
+        # After an exchange the old tree has the temporary name. What cannot be removed is swept by the next run.
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary, ignore_errors=True)
         if lock is not None:
             os.close(lock)
     if sync:
@@ -205,9 +206,8 @@ def _create_file(path: str) -> tuple[int, str]:
     for temporary in _temporary_names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
             descriptor = os.open(temporary, flags, 0o666)
-            if lock_file(descriptor) and still_has_name(descriptor, temporary):
+            if _is_locked(descriptor, temporary):
                 return descriptor, temporary
-            os.close(descriptor)  # somebody swept it between its making and its lock
     raise ResourceError(f"no temporary name is free beside {path}")
 
 
@@ -217,11 +217,31 @@ def _create_directory(path: str) -> tuple[str, int | None]:
             os.mkdir(temporary)
             if fcntl is None:
                 return temporary, None
-            lock = os.open(temporary, os.O_RDONLY)
-            if lock_file(lock) and still_has_name(lock, temporary):
+            try:
+                lock = os.open(temporary, os.O_RDONLY)
+            except OSError:
+                os.rmdir(temporary)
+                raise
+            if _is_locked(lock, temporary):
                 return temporary, lock
-            os.close(lock)
     raise ResourceError(f"no temporary name is free beside {path}")
+
+
+def _is_locked(descriptor: int, temporary: str) -> bool:
+    """Lock what was just made; False, and closed, where somebody swept it between its making and its lock."""
+    try:
+        if lock_file(descriptor) and still_has_name(descriptor, temporary):
+            return True
+    except OSError:
+        os.close(descriptor)
+        _remove(temporary)
+        raise
+    os.close(descriptor)
+    return False
+
+
+def _remove(path: str) -> None:
+    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 def has_locks() -> bool:
@@ -277,7 +297,7 @@ def _remove_if_dead(path: str) -> bool:
         if is_directory and time.time() - os.path.getmtime(path) < 24 * 3600:
             return False
         with contextlib.suppress(OSError):
-            shutil.rmtree(path) if is_directory else os.unlink(path)
+            _remove(path)
         return not os.path.lexists(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -285,7 +305,7 @@ def _remove_if_dead(path: str) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path) if is_directory else os.unlink(path)
+        _remove(path)
     except OSError:  # alive, or on a file system without locks, where nobody can tell
         return False
     finally:
@@ -308,7 +328,13 @@ def rename_file(temporary: str, path: str, *, force: bool) -> None:
             check_target(path, force=False)
             os.rename(temporary, path)
         else:
-            os.unlink(temporary)
+            _let_go(temporary)
+
+
+def _let_go(temporary: str) -> None:
+    """Remove a name that is needed no more. The new file has its own already: nothing that fails now may hide that."""
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
 
 
 def _replace(temporary: str, path: str) -> None:
@@ -318,7 +344,7 @@ def _replace(temporary: str, path: str) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
-            os.unlink(temporary)
+            _let_go(temporary)
             return
     os.replace(temporary, path)
 
@@ -409,9 +435,9 @@ def sync_folder(folder: str) -> None:
     """Wait until the names in `folder` are on the disk."""
     if fcntl is None:  # Windows cannot sync folders, and needs not
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems refuse it
+    with contextlib.suppress(OSError):  # some file systems refuse it, and some folders may not be listed
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)

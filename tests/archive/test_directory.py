@@ -96,8 +96,23 @@ def test_a_zip64_record_with_extensible_data_is_found_by_its_locator():
     assert names(data) == [member.name for member in MEMBERS]
 
 
-def test_a_zip64_record_before_the_searched_end_takes_a_second_read():
+@pytest.mark.parametrize("between", [b"1", b"PK\6\6", bytes(56)])
+def test_a_zip64_record_that_does_not_reach_its_locator_is_refused(between):
     data = forge(MEMBERS, zip64={})
+    position = data.index(b"PK\6\7")
+    assert refusal(data[:position] + between + data[position:]).rule == "zip/end-record"
+
+
+def test_two_zip64_records_are_refused_where_one_archive_was_appended_to_another():
+    # The offset in the second locator fits the first archive, too: a reader that believes it sees the first one.
+    archive = forge(MEMBERS, zip64={})
+    error = refusal(archive + archive)
+    assert error.rule == "zip/end-record"
+    assert "readers would see different archives" in str(error)
+
+
+def test_a_zip64_record_before_the_searched_end_takes_a_second_read():
+    data = forge(MEMBERS, zip64={"size_of_rest": 44 + END_SEARCH_LENGTH})
     position = data.index(b"PK\6\7")
     source = CountingSource(data[:position] + bytes(END_SEARCH_LENGTH) + data[position:])
     assert read_end(source).has_zip64_end

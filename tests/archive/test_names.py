@@ -36,9 +36,12 @@ CAFE = b"caf\x82"
         ("é".encode(), 0, unicode_path("é".encode(), "日本".encode()), "日本"),
         (CAFE, UTF8, unicode_path(CAFE, "日本".encode()), "caf\udc82"),  # bit 11 has said what it is
         (CAFE, 0, extra_field(1, b"") + unicode_path(CAFE, "日本".encode()), "日本"),
-        (CAFE, 0, unicode_path(CAFE, b"x", version=2), "café"),
-        (CAFE, 0, unicode_path(CAFE, b"x", checksum=5), "café"),  # of a name it had before
+        (CAFE, 0, unicode_path(CAFE, "日".encode(), version=2), "café"),
+        (CAFE, 0, unicode_path(CAFE, "日".encode(), checksum=5), "café"),  # of a name it had before
         (CAFE, 0, unicode_path(CAFE, b""), "café"),
+        (CAFE, 0, unicode_path(CAFE, b"0/c/0"), "café"),  # it would hide another entry, or be found by no look-up
+        (CAFE, 0, unicode_path(CAFE, "日/".encode()), "café"),  # it would make a folder of a file
+        (CAFE + b"/", 0, unicode_path(CAFE + b"/", "日/".encode()), "日/"),
         (b"ascii", 0, unicode_path(b"ascii", "é".encode()), "ascii"),
         (CAFE, 0, extra_field(0x7075, b"\1"), "café"),
         (CAFE, 0, unicode_path(CAFE, b"\xff"), "\udcff"),

@@ -367,6 +367,13 @@ def test_names_that_occur_twice_are_refused(names):
     assert "readers differ" in str(error)
 
 
+def test_a_folder_with_bytes_is_refused():
+    # Whoever unpacks it makes a folder, so that its bytes would be lost without a word.
+    error = refusal(ArchiveReader(MemorySource(forge([Member(b"a"), Member(b"folder/", b"bytes")]), "cells.ozx")).check)
+    assert error.rule == "zip/name"
+    ArchiveReader(MemorySource(forge([Member(b"folder/")]))).check()
+
+
 def test_names_in_many_encodings_that_all_differ_are_accepted():
     members = [Member("é".encode(), flags=UTF8), Member("ü".encode("cp437")), Member(b"e"), Member("ß".encode())]
     forged(*members).check()

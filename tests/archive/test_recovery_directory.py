@@ -31,6 +31,14 @@ def test_a_whole_directory_confirms_every_name():
     assert (evidence.is_whole, evidence.is_complete, evidence.lost, evidence.disputed) == (True, True, [], {})
 
 
+@pytest.mark.parametrize("value", [b"bytes", b"damaged"])
+def test_bytes_under_the_name_of_a_folder_are_lost(value):
+    evidence = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
+    assert names(evidence) == ["zarr.json"]
+    assert [entry.name for entry in evidence.lost] == ["folder/"]
+    assert not evidence.is_complete
+
+
 @pytest.mark.parametrize("member", [0, 1, 2])
 @pytest.mark.parametrize("byte", range(35))
 def test_a_local_header_is_replaced_by_the_directory(member, byte):

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from handlers import example_package  # noqa: F401 (a fixture)
 from hierarchy_cases import FILES, documents_of
 
-from ozx.validation.data_table import DATA_RULES
-from ozx.validation.hierarchy import check_documents
+from ozx.validation.cases.table import CASES as ARCHIVES
+from ozx.validation.cases.table import WITHOUT_CASES
+from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.rules import RULES
+from ozx.validation.schemas import Schemas
 
 CASES = [(rule, kind, case) for rule, file in FILES.items() for kind in ("fails", "passes") for case in file[kind]]
 
-# Their cases need more than documents: test_rule_cases.py, and tests of the modules in tests/validation.
-ELSEWHERE = {"zarr/json", "zarr/extension-configuration", "ome/ome-xml", "conventions/schema"} | {
-    rule.id for rule in DATA_RULES
-}
-
 
 @pytest.mark.parametrize(("rule", "kind", "case"), CASES, ids=[f"{rule}: {case['name']}" for rule, _, case in CASES])
-def test_case(rule, kind, case):
-    documents = documents_of(case)
-    findings = list(check_documents(documents))
+def test_case(rule, kind, case, request):
+    file, documents = FILES[rule], documents_of(case)
+    if file.get("handlers"):
+        request.getfixturevalue("example_package")
+    findings = list(check_documents(documents, Options(schemas=Schemas(file.get("schemas", {})))))
     assert {finding.id: finding.severity for finding in findings} == case["found"], findings
     assert (rule in case["found"]) == (kind == "fails")
     for finding in findings:
@@ -29,9 +29,21 @@ def test_case(rule, kind, case):
 
 
 def test_files_are_named_after_their_rules():
-    assert {file["rule"] for file in FILES.values()} == FILES.keys()
+    assert {file["rule"] for file in FILES.values()} == FILES.keys() <= RULES.keys()
+    for file in FILES.values():
+        assert file.keys() <= {"rule", "schemas", "handlers", "fails", "passes"}
 
 
-def test_every_rule_about_documents_has_cases():
-    rules = {rule for rule in RULES if not rule.startswith(("zip/", "rfc9/"))} - ELSEWHERE
-    assert {rule for rule, file in FILES.items() if file["fails"] and file["passes"]} == rules
+def test_every_rule_has_a_case_that_breaks_it_and_a_nearest_one_that_does_not():
+    in_archives = {case.rule for case in ARCHIVES if case.breaks_its_rule} & {
+        case.rule for case in ARCHIVES if not case.breaks_its_rule
+    }
+    in_documents = {rule for rule, file in FILES.items() if file["fails"] and file["passes"]}
+    assert in_archives | in_documents == RULES.keys() - WITHOUT_CASES.keys()
+    assert not (in_archives | in_documents) & WITHOUT_CASES.keys()
+
+
+@pytest.mark.parametrize("rule", FILES)
+def test_names_of_cases_are_unique(rule):
+    names = [case["name"] for kind in ("fails", "passes") for case in FILES[rule][kind]]
+    assert len(names) == len(set(names))

@@ -119,7 +119,7 @@ def test_what_is_taken_holds_what_is_asked_for(length, chunk, levels, factor, ce
     own = finest.last(taken) - finest.first(taken)
     assert own <= 1.5 * (-(-stop // chunk) - start // chunk) * chunk
     for grid, is_shared in zip(grids, shares, strict=True):
-        first, last = grid["x"].first(taken), grid["x"].last(taken)
+        first, last = grid["x"].nearest(taken)
         assert 0 <= first < last <= grid["x"].length
         assert first % chunk == 0
         assert last % chunk == 0 or last == grid["x"].length

@@ -16,8 +16,9 @@ def test_what_is_written_reads_the_same(value):
 
 
 def test_no_bare_words_are_written():
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(FormatError, match="JSON") as caught:
         dump_document({"a": float("nan")})
+    assert caught.value.rule == "zarr/json"
 
 
 def test_nested_too_deep():

@@ -202,6 +202,16 @@ def test_a_damaged_entry_hides_no_finding_about_others():
     assert {finding.id for finding in check(builder)} == {"zip/bounds", "zip/name", "zarr/json", "rfc9/comment"}
 
 
+def test_files_are_looked_for_in_a_damaged_archive_too():
+    collection = {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}
+    builder = ArchiveBuilder.valid().value("zarr.json", group(attributes=collection))
+    builder.set("0/c/0", local={"uncompressed": 9}, central={"uncompressed": 9999, "compressed": 9999})
+    found = {finding.id for finding in check(builder)}
+    assert {"zip/bounds", "ome/ome-xml"} <= found
+    with_file = check(builder.add("OME/METADATA.ome.xml", b"<OME/>"))
+    assert found - {finding.id for finding in with_file} == {"ome/ome-xml"}
+
+
 def test_an_unreadable_root_is_said_once():
     found = check(ArchiveBuilder.valid().set("zarr.json", flags=1))
     assert [(finding.id, finding.where.entry) for finding in found] == [("zip/encrypted", "zarr.json")]

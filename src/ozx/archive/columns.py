@@ -86,6 +86,12 @@ class Columns(NameTable):
                 names += [self.name(index) for index in range(first, first + len(raw_names))]
         return names
 
+    def are_folders(self) -> NDArray[np.bool_]:
+        """Tell of each entry whether its name ends in a slash: it stands for a folder, and is no key."""
+        last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
+        are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
+        return are_folders
+
     def extra(self, index: int) -> bytes:
         """Return the extra-field block of entry `index`."""
         return self.header(index).extra

@@ -247,12 +247,30 @@ def _read_zip64_end(
             begin, what = offset - tail_offset, "the ZIP64 end record"
             data = tail[begin:] if begin >= 0 else read_exactly(source, offset, ZIP64_END_RECORD.size, what)
             if data.startswith(ZIP64_END_SIGNATURE):
-                return offset, Zip64EndRecord.from_bytes(data)
+                record = Zip64EndRecord.from_bytes(data)
+                _check_adjacent(source, record, offset, tail_offset + locator)
+                return offset, record
     raise FormatError(
         f"the ZIP64 locator names an end record at {declared:,}; there is none",
         path=source.name,
         rule="zip/end-record",
     )
+
+
+def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
+    """Raise `FormatError` where the ZIP64 end record at `offset` does not end at its locator, as 4.3.6 has it.
+
+    It may be that of another archive: a reader that looks right before the locator would see something else.
+    """
+    # 4.3.14.1: the size leaves out the first 12 bytes. Of a record without further data it need not be right.
+    ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
+    if locator not in ends:
+        raise FormatError(
+            f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, its locator stands at {locator:,}; "
+            "readers would see different archives",
+            path=source.name,
+            rule="zip/end-record",
+        )
 
 
 def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:

@@ -39,12 +39,20 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
     for field in iter_extra_fields(extra):
         if field.identifier == EXTRA_UNICODE_PATH and len(field.data) > 5:
             version, checksum = struct.unpack_from("<BI", field.data)
-            if version == 1 and checksum == crc32(raw):
+            if version == 1 and checksum == crc32(raw) and _is_path_of(field.data[5:], raw):
                 return field.data[5:].decode("utf-8", "surrogateescape")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("cp437")
+
+
+def _is_path_of(path: bytes, raw: bytes) -> bool:
+    """Tell whether a Unicode path can be that of a name which is not ASCII: no path that is, and no folder for a file.
+
+    Entries with ASCII names are found by their bytes, and those of folders by their last one.
+    """
+    return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 
 def encode_name(name: str) -> tuple[bytes, int]:

@@ -267,7 +267,9 @@ class ArchiveReader:
                 is_ascii = is_ascii and columns.raw_name(index).isascii()
                 fault = name_fault(name)
                 if fault is not None:
-                    raise FormatError(f"entry name {name!r} is refused: {fault}", path=path, rule="zip/name")
+                    raise _refused_name(name, fault, path)
+        for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
+            raise _refused_name(columns.name(index), "it is that of a folder, but has bytes", path)
         if allow_duplicates:
             return
         repeated = [raw.decode("utf-8", "replace") for raw, _ in self.name_index.duplicates()]
@@ -311,6 +313,10 @@ class ArchiveReader:
                 rule="zip/bomb",
                 hint="If you trust its origin, ask for it with --allow-bombs.",
             )
+
+
+def _refused_name(name: str, fault: str, path: str) -> FormatError:
+    return FormatError(f"entry name {name!r} is refused: {fault}", path=path, rule="zip/name")
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ from ozx.archive.recovery_values import Claim, ValueFinder, local_header_at
 __all__ = ["Evidence", "LostEntry", "hear_directory", "repeated_names"]
 
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
+_FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +185,7 @@ class _Hearing:
         ends = np.sort(self._starts)
         for row in np.flatnonzero(~self._is_heard).tolist():
             entry, start = self._listed[row], int(self._starts[row])
-            if entry.name.endswith("/"):
+            if entry.name.endswith("/") and not entry.size:
                 continue
             following = int(np.searchsorted(ends, start, "right"))
             stop = int(ends[following]) if following < len(ends) else None
@@ -256,7 +257,11 @@ class _Hearing:
         doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
         result.left_out += len(set(doubtful) - self._dropped)
         self._dropped.update(doubtful)
-        self._dropped.update(index for index, name in enumerate(result.entries.names) if name.endswith("/"))
+        for index in [index for index, name in enumerate(result.entries.names) if name.endswith("/")]:
+            entry = result.entries[index]
+            if entry.size and index not in self._dropped:
+                result.lost.append(LostEntry(entry.name, _FOLDER_WITH_BYTES, entry.start))
+            self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
         """Drop the values that the directory lists before another one of the same name, which is what readers see."""

@@ -7,7 +7,7 @@ import shutil
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import print_json
+from ozx.cli.output import format_bytes, print_json, printable
 from ozx.errors import UsageError
 from ozx.validation.rules import RULES, Rule, find_rule, near_matches, rules_dict
 
@@ -16,19 +16,28 @@ __all__ = ["command"]
 
 @click.command("rules")
 @click.argument("identifier", metavar="[ID]", required=False)
+@click.option(
+    "--cases", type=click.Path(), metavar="DIR", help="Write what breaks each rule, and what just does not, into DIR."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
-def command(*, identifier: str | None, as_json: bool) -> int:
+def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
     """Explain what a finding means and how to mend it.
 
     Without an ID: list all rules.
+
+    With --cases: write small archives and metadata documents for testing other programs, of the rule ID or of all.
+    DIR/expected.json says what is to be found in each.
 
     \b
     Examples:
       ozx rules
       ozx rules rfc9/root
+      ozx rules --cases cases
     """
     rules = list(RULES.values()) if identifier is None else [_named(identifier)]
-    if as_json:
+    if cases is not None:
+        _write_cases(cases, rules, identifier, as_json=as_json)
+    elif as_json:
         print_json(rules_dict(rules))
     elif identifier is None:
         for rule in rules:
@@ -36,6 +45,18 @@ def command(*, identifier: str | None, as_json: bool) -> int:
     else:
         click.echo(_explanation(rules[0]))
     return DONE
+
+
+def _write_cases(directory: str, rules: list[Rule], identifier: str | None, *, as_json: bool) -> None:
+    from ozx.operations.write_cases import write_cases  # noqa: PLC0415 (most runs write none)
+
+    result = write_cases(directory, rule=identifier)
+    if as_json:
+        print_json(rules_dict(rules) | {"cases": result.to_dict()})
+    else:
+        click.echo(
+            printable(f"{result.path}  {result.cases:,} cases of {result.rules:,} rules, {format_bytes(result.bytes)}")
+        )
 
 
 def _named(identifier: str) -> Rule:

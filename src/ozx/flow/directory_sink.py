@@ -13,7 +13,15 @@ from ozx.progress import Progress
 __all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries", "write_lazily"]
 
 _RESERVED_ON_WINDOWS = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³")]
+    [
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        "conin$",
+        "conout$",
+        *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"),
+    ]
 )
 _FORBIDDEN_ON_WINDOWS = frozenset('<>:"|?*') | {chr(code) for code in range(32)}
 _HINT = "Open the file as it is (ozx.open), or unpack it on another system or disk."

@@ -37,6 +37,16 @@ class Interval(NamedTuple):
         """The number of pixels of the full resolution."""
         return self.stop - self.start
 
+    def pixels(self) -> tuple[int, int]:
+        """Return the pixels of the full resolution that it touches, from the first to behind the last.
+
+        Examples
+        --------
+        >>> Interval(Fraction("0.4"), Fraction("12.00000001")).pixels()
+        (0, 12)
+        """
+        return _settle(self.start, math.floor), _settle(self.stop, math.ceil)
+
 
 @dataclass(frozen=True, slots=True)
 class AxisGrid:
@@ -72,7 +82,7 @@ class AxisGrid:
         if self._is_whole(interval):
             return 0
         position = (interval.start - self.origin) / self.factor / self.chunk
-        return min(max(0, self._settle(position, math.floor)), -(-self.length // self.chunk)) * self.chunk
+        return min(max(0, _settle(position, math.floor, self.chunk)), -(-self.length // self.chunk)) * self.chunk
 
     def last(self, interval: Interval) -> int:
         """Return where such a cut ends: a chunk border or the end of the array."""
@@ -81,7 +91,7 @@ class AxisGrid:
         is_end = interval.stop == self.whole and position > self.length - 1
         if is_end or self._is_whole(interval):
             return self.length
-        return min(max(0, self._settle(position / self.chunk, math.ceil) * self.chunk), self.length)
+        return min(max(0, _settle(position / self.chunk, math.ceil, self.chunk) * self.chunk), self.length)
 
     def is_beside(self, interval: Interval) -> bool:
         """Tell whether no pixel of the level shows anything of `interval`."""
@@ -106,12 +116,6 @@ class AxisGrid:
 
     def _is_whole(self, interval: Interval) -> bool:
         return interval.start == 0 and interval.stop == self.whole
-
-    def _settle(self, position: Fraction, outwards: Callable[[Fraction], int]) -> int:
-        nearest = round(position)
-        if abs(position - nearest) * self.chunk <= _TOLERANCE:
-            return nearest
-        return outwards(position)
 
 
 def make_grid(
@@ -191,3 +195,11 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
         if interval == before:
             return interval
     return None
+
+
+def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
+    """Return the border at `position`, counted in chunks, where it is one but for rounding; else the next outwards."""
+    nearest = round(position)
+    if abs(position - nearest) * chunk <= _TOLERANCE:
+        return nearest
+    return outwards(position)

@@ -59,7 +59,7 @@ def dump_document(document: Document) -> bytes:
     Raises
     ------
     FormatError
-        It is nested too deep (``zarr/json``).
+        It is nested too deep, or has a number that JSON has not (``zarr/json``).
 
     Examples
     --------
@@ -70,3 +70,9 @@ def dump_document(document: Document) -> bytes:
         return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
     except RecursionError as error:
         raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
+    except ValueError as error:  # what Python reads as NaN or Infinity, or as one: 1e400
+        raise FormatError(
+            f"expected numbers that JSON has; {error}",
+            rule="zarr/json",
+            hint='Write them as text, "NaN" or "Infinity", or leave them out.',
+        ) from None

@@ -6,7 +6,6 @@ their own scale, and keep the levels that their image keeps.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -309,7 +308,7 @@ class _Work:
                 path,
                 tuple(_path(multiscale, number) for number in cuts.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
-                {axis: (math.floor(taken.start), math.ceil(taken.stop)) for axis, taken in cuts.region.items()},
+                {axis: taken.pixels() for axis, taken in cuts.region.items()},
             )
         )
 
@@ -408,4 +407,5 @@ def _names(multiscale: Multiscale, numbers: Iterable[int]) -> str:
 
 
 def _text(interval: Interval) -> str:
-    return f"{math.floor(interval.start)}:{math.ceil(interval.stop)}"
+    start, stop = interval.pixels()
+    return f"{start}:{stop}"

@@ -171,7 +171,8 @@ def pack(
     UsageError
         `out` exists, lies inside the source, or options contradict each other.
     OSError
-        Reading or writing failed. After any error nothing has the name `out` that had not before.
+        Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` is
+        written when `out` is complete already.
 
     Examples
     --------

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.records import CENTRAL_HEADER
 from ozx.atomic import replacing_directory
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow import fast_unpacking
@@ -115,7 +114,8 @@ def unpack(
         raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
-    values = _value_indices(reader)
+    # A name that ends in a slash only makes a folder known to unzip.
+    values = np.flatnonzero(~reader.columns.are_folders())
     indices = _indices_below(reader, values, prefix) if node else values
     size = int(columns.uncompressed_sizes[indices].sum())
     progress.start(os.path.basename(target), size)
@@ -180,13 +180,6 @@ def _write_values(
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:
     names = reader.columns.names()
     return np.array([index for index in indices.tolist() if names[index].startswith(prefix)], np.int64)
-
-
-def _value_indices(reader: ArchiveReader) -> NDArray[np.int64]:
-    """Return the entries that hold values: those whose name ends in a slash only make folders known to unzip."""
-    columns = reader.columns
-    last = np.frombuffer(columns.buffer, np.uint8)[columns.starts + (CENTRAL_HEADER.size - 1) + columns.name_lengths]
-    return np.flatnonzero(last != ord("/"))
 
 
 def _is_inside(path: str, folder: str) -> bool:

@@ -61,10 +61,14 @@ class PartialFile:
                     path=self.target,
                     hint=f"Wait until it has closed it. It writes to {self.path}.",
                 )
-            if still_has_name(descriptor, self.path):
-                if os.fstat(descriptor).st_size == 0:
-                    return descriptor
-                self._move_aside()
+            try:
+                if still_has_name(descriptor, self.path):
+                    if os.fstat(descriptor).st_size == 0:
+                        return descriptor
+                    self._move_aside()
+            except BaseException:
+                os.close(descriptor)
+                raise
             os.close(descriptor)
         raise ResourceError(f"{self.path} is made and removed all the time", path=self.target)
 
@@ -93,10 +97,10 @@ class PartialFile:
         self.close()
 
     def remove(self) -> None:
-        """Remove the file."""
+        """Remove the file; one that cannot be removed is moved aside by the next writer."""
         if not has_locks():
             self.close()
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(self.path)
         self.close()
 

@@ -40,4 +40,6 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     What of this applies to a hierarchy in a directory.
 ``validate``, ``many``
     All of it, for one file or directory, or for many.
+``cases``
+    What breaks each rule and what just does not, a package of its own.
 """

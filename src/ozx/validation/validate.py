@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ozx.archive.audit import ArchiveFacts, audit
@@ -189,7 +190,7 @@ def _check_hierarchy(
         nodes, faults = read_legacy_nodes(values, values.damaged(), rules.look)
         yield from check_read_faults(faults)
         is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: reader.find(key) is not None))
+    yield from rules.findings(Hierarchy(nodes, is_v3, _finder(facts)))
 
 
 def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:
@@ -208,6 +209,16 @@ def _open_remote(url: str) -> RemoteSource:
     from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
 
     return RemoteSource(url)
+
+
+def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
+    """Return what tells whether there is an entry of a name, however damaged the archive is."""
+
+    @cache
+    def names() -> frozenset[str]:
+        return frozenset(iter_names(facts.columns))
+
+    return lambda key: key in names()
 
 
 def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:

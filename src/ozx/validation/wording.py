@@ -43,11 +43,16 @@ def listed(values: Sequence[Any]) -> str:
 
     Examples
     --------
-    >>> listed(["a", "b"]), listed(["a", "b", "a", "c", "d"])
-    ('"a", "b"', '"a", "b", "c", …')
+    >>> listed(["a", "b"]), listed(["a", "b", "a", "c", "d"]), listed([{"a": 1}, {"a": 1}])
+    ('"a", "b"', '"a", "b", "c", …', '{"a": 1}')
     """
-    unique = list(dict.fromkeys(values))
-    return ", ".join(map(shown, unique[:_MOST])) + (", …" if len(unique) > _MOST else "")
+    # Told apart as they are shown: they may be of any kind, and a dict cannot be the key of one.
+    unique: dict[str, None] = {}
+    for value in values:
+        unique[shown(value)] = None
+        if len(unique) > _MOST:
+            break
+    return ", ".join(list(unique)[:_MOST]) + (", …" if len(unique) > _MOST else "")
 
 
 def pointer(*parts: str | int) -> str:

@@ -1,0 +1,351 @@
+"""Wear ozx out: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
+
+Ten million mutated archives and documents, a thousand kills over everything that writes, and an hour of reading by
+four processes of eight threads. Each part is done in rounds whose random numbers come from the seed and the round's
+number alone; what is done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into
+docs/reliability.md. The exit code is 1 when anything was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
+
+DOCUMENT = ROOT / "docs" / "reliability.md"
+ROUND = 1_000
+PROCESSES, THREADS = 4, 8
+#: What the whole soak is: mutations, kills, seconds of reading.
+WHOLE = {"archives": 5_000_000, "documents": 5_000_000, "kills": 1_000, "readers": 3_600}
+# Files cost a hundred times what bytes in memory do, and validation ten times.
+EVERY_FILE, EVERY_VALIDATION = 200, 20
+
+
+@dataclass
+class Part:
+    """What was done of one part, and what was found."""
+
+    done: int = 0
+    seconds: float = 0.0
+    counts: dict[str, int] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+
+    def add(self, done: int, seconds: float, counts: dict[str, int], findings: list[str]) -> None:
+        """Add what a round did."""
+        self.done += done
+        self.seconds += seconds
+        self.counts = dict(Counter(self.counts) + Counter(counts))
+        self.findings += findings
+
+
+class State:
+    """The parts, kept in a file after every round."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.path, self.seed = path, seed
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        if kept and kept["seed"] != seed:
+            sys.exit(f"{path} is of the seed {kept['seed']}: give --seed {kept['seed']}, or another --state")
+        self.parts = {name: Part(**kept.get("parts", {}).get(name, {})) for name in WHOLE}
+
+    def save(self) -> None:
+        """Write the file anew."""
+        text = json.dumps(
+            {"seed": self.seed, "parts": {name: asdict(part) for name, part in self.parts.items()}}, indent=1
+        )
+        self.path.with_suffix(".new").write_text(text)
+        self.path.with_suffix(".new").replace(self.path)
+
+
+Round = tuple[int, dict[str, int], list[str]]
+
+
+def archives_round(seed: int, number: int) -> Round:
+    """Damage archives: nothing but errors of ozx, and no value whose CRC-32 does not fit."""
+    from seeds import seeds
+    from mutations import mutate_bytes
+    from targets import TARGETS
+
+    corpus = [data for _, data in sorted(seeds()["directory"].items())]
+    rng, counts, findings = random.Random(f"{seed}/archives/{number}"), Counter[str](), []
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
+        for place in range(ROUND):
+            data = mutate_bytes(rng.choice(corpus), rng, rng.choice(corpus))
+            try:
+                TARGETS["directory"](data)
+                TARGETS["local_headers"](data)
+                if place % EVERY_VALIDATION == 0:
+                    counts[_validate(data)] += 1
+                if place % EVERY_FILE == 0:
+                    counts.update(_at_every_door(Path(folder) / str(place), data))
+            except Exception:  # noqa: BLE001 (whatever it is, it is a finding)
+                findings.append(f"archives, round {number}, {place}: {traceback.format_exc(limit=-4)}")
+    return ROUND, dict(counts), findings
+
+
+def _validate(data: bytes) -> str:
+    from ozx.archive.byte_source import MemorySource
+    from ozx.archive.reader import ArchiveReader
+    from ozx.validation.validate import check_archive
+
+    found = {finding.severity for finding in check_archive(ArchiveReader(MemorySource(data)))}
+    return "validated, errors" if "error" in found else "validated, none"
+
+
+def _at_every_door(folder: Path, data: bytes) -> Counter[str]:
+    from answers import DOORS, answer
+
+    answers: Counter[str] = Counter()
+    for door in DOORS:
+        path = folder / door / "in" / "cells.ozx"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+        found = answer(door, path, {})
+        answers[f"{door}, {'refused' if '/' in found else 'read'}"] += door != "validate"
+    shutil.rmtree(folder)
+    return +answers
+
+
+def documents_round(seed: int, number: int) -> Round:
+    """Change metadata documents: nothing but errors of ozx."""
+    from seeds import seeds
+    from mutations import mutate_bytes, mutate_document
+    from targets import TARGETS
+
+    corpus = [json.loads(data) for _, data in sorted(seeds()["zarr_json"].items())]
+    indexes = [data for _, data in sorted(seeds()["shard_index"].items())]
+    rng, findings = random.Random(f"{seed}/documents/{number}"), []
+    for place in range(ROUND):
+        data = json.dumps(mutate_document(rng.choice(corpus), rng)).encode()
+        if place % 10 == 0:
+            data = mutate_bytes(data, rng)
+        try:
+            TARGETS["zarr_json"](data)
+            TARGETS["shard_index"](mutate_bytes(rng.choice(indexes), rng))
+        except Exception:  # noqa: BLE001
+            findings.append(f"documents, round {number}, {place}: {traceback.format_exc(limit=-4)}")
+    return ROUND, {}, findings
+
+
+def kills_round(seed: int, number: int) -> Round:
+    """Kill everything that writes once, at a random moment: the old file or the new one, and nothing else changes."""
+    from children import in_child, shortest_duration, wait
+    from works import NEED_A_FILE, WORKS, leftovers, make_sources, start_anew, state
+
+    import ozx
+    from ozx import atomic
+
+    rng, counts, findings = random.Random(f"{seed}/kills/{number}"), Counter[str](), []
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as temporary:
+        sources = make_sources(Path(temporary) / "sources")
+        for work in WORKS:
+            folder, old = Path(temporary) / "work", work.name in NEED_A_FILE or rng.random() < 0.5
+
+            def anew(folder: Path = folder, work=work, *, old: bool = old) -> None:  # noqa: ANN001
+                shutil.rmtree(folder, ignore_errors=True)
+                atomic._swept.clear()
+                start_anew(sources, folder, work, old=old)
+
+            def run(folder: Path = folder, work=work) -> None:  # noqa: ANN001
+                anew()
+                work.run(folder)
+
+            usual = shortest_duration(run)
+            anew()
+            before = state(folder / work.out)
+            work.run(folder)
+            after = state(folder / work.out)
+            anew()
+            child = in_child(lambda work=work, folder=folder: work.run(folder))
+            time.sleep(rng.uniform(0, usual))
+            os.kill(child, signal.SIGKILL)
+            code = wait(child)
+            found, given = state(folder / work.out), {name: state(sources / name) for name in os.listdir(sources)}
+            what = f"kills, round {number}, {work.name}: "
+            if found not in (before, after) or (code == 0 and found != after):
+                findings.append(f"{what}neither the old nor the new has the name")
+            if {name: state(folder / name) for name in given} != given:
+                findings.append(f"{what}a source was changed")
+            time.sleep(0.05)  # a second process is killed by the system a moment later
+            ozx.pack(folder / "other", folder / "next.ozx")
+            left = [name for name in leftovers(folder, sources, work) if name not in ("next.ozx", "out.ozx.partial")]
+            if left:
+                findings.append(f"{what}left behind: {left}")
+            counts["killed" if code else "had ended"] += 1
+            shutil.rmtree(folder)
+    return len(WORKS), dict(counts), findings
+
+
+def read(path: str, seconds: float, seed: int) -> None:
+    """Read in eight threads for so long, as one of several processes; print the number of values."""
+    import pickle
+
+    from stores import pattern
+
+    import ozx
+
+    opened = ozx.OzxStore(path)
+    store = pickle.loads(pickle.dumps(opened))
+    counts, wrong, end = [0] * THREADS, [], time.monotonic() + seconds
+
+    def work(thread: int) -> None:
+        rng = random.Random(f"{seed}/readers/{thread}")
+        while time.monotonic() < end:
+            number = rng.randrange(4_000)
+            expected = pattern(number, 500 + 17 * number)
+            start = rng.randrange(len(expected))
+            for _ in range(20):
+                found = store.get_sync(f"0/c/{number // 64}/{number % 64}", byte_range=_part(start, rng))
+                wanted = expected[start:] if found is None else expected[start : start + len(found)]
+                if found is None or found.to_bytes() != wanted:
+                    wrong.append(number)
+                counts[thread] += 1
+            whole = store.get_sync(f"0/c/{number // 64}/{number % 64}")
+            if whole is None or whole.to_bytes() != expected:
+                wrong.append(number)
+            counts[thread] += 1
+
+    threads = [threading.Thread(target=work, args=(thread,)) for thread in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps({"values": sum(counts), "wrong": sorted(set(wrong))}))
+
+
+def _part(start: int, rng: random.Random):  # noqa: ANN202
+    from zarr.abc.store import OffsetByteRequest, RangeByteRequest
+
+    return OffsetByteRequest(start) if rng.random() < 0.1 else RangeByteRequest(start, start + rng.randrange(1, 5_000))
+
+
+def readers_round(seed: int, number: int, seconds: int) -> Round:
+    """Let four processes of eight threads read one file for so many seconds."""
+    from builders import array, group
+    from stores import pattern, write_store
+
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
+        values = {"zarr.json": group(), "0/zarr.json": array([64, 64], [1, 1])}
+        values |= {f"0/c/{n // 64}/{n % 64}": pattern(n, 500 + 17 * n) for n in range(4_000)}
+        path = write_store(Path(folder) / "a.ozx", values)
+        command = [sys.executable, __file__, "--read", str(path), str(seconds)]
+        running = [
+            subprocess.Popen([*command, str(PROCESSES * number + process + seed)], stdout=subprocess.PIPE, text=True)
+            for process in range(PROCESSES)
+        ]
+        answers = [
+            json.loads(process.communicate()[0] or '{"values": 0, "wrong": ["it ended"]}') for process in running
+        ]
+    findings = [
+        f"readers, round {number}: wrong values {answer['wrong'][:10]}" for answer in answers if answer["wrong"]
+    ]
+    return seconds, {"values": sum(answer["values"] for answer in answers)}, findings
+
+
+ROUNDS: dict[str, Callable[[int, int], Round]] = {"archives": archives_round, "documents": documents_round}
+
+
+def run(state: State, name: str, wanted: int) -> None:
+    """Do rounds of one part until so much is done."""
+    part = state.parts[name]
+    if name in ROUNDS:
+        _run_in_processes(state, name, wanted)
+        return
+    while part.done < wanted:
+        start = time.monotonic()
+        if name == "kills":
+            found = kills_round(state.seed, part.done)
+        else:
+            found = readers_round(state.seed, part.done, min(60, wanted - part.done))
+        _take(state, name, found, time.monotonic() - start)
+
+
+def _run_in_processes(state: State, name: str, wanted: int) -> None:
+    """Do rounds of mutations, one in each process at a time; results are taken in their order."""
+    part, workers = state.parts[name], os.cpu_count() or 1
+    rounds = range(part.done // ROUND, -(-wanted // ROUND))
+    with ProcessPoolExecutor(workers) as pool:
+        for first in range(0, len(rounds), workers):
+            start = time.monotonic()
+            some = rounds[first : first + workers]
+            for found in pool.map(ROUNDS[name], [state.seed] * len(some), some):
+                _take(state, name, found, (time.monotonic() - start) / len(some))
+
+
+def _take(state: State, name: str, found: Round, seconds: float) -> None:
+    part = state.parts[name]
+    part.add(found[0], seconds, *found[1:])
+    state.save()
+    print(f"{name}: {part.done:,} of {WHOLE[name]:,}, {len(part.findings)} findings", flush=True)
+
+
+def table(state: State) -> str:
+    """Return the figures for the document."""
+    units = {
+        "archives": "mutated archives",
+        "documents": "mutated documents",
+        "kills": "kills",
+        "readers": "s of reading",
+    }
+    lines = ["| part | done | of | seconds | findings | counts |", "|---|--:|--:|--:|--:|---|"]
+    for name, part in state.parts.items():
+        counts = ", ".join(f"{what}: {count:,}" for what, count in sorted(part.counts.items()))
+        row = (units[name], f"{part.done:,}", f"{WHOLE[name]:,}", f"{part.seconds:,.0f}", len(part.findings), counts)
+        lines.append(f"| {' | '.join(map(str, row))} |")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout
+    where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, at {commit.strip()}"
+    return "\n".join([f"Seed {state.seed}; {where}.", "", *lines])
+
+
+def write(state: State) -> None:
+    """Put the figures into the document."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    begin, end = "<!-- soak -->", "<!-- end: soak -->"
+    new = f"{begin}\n\n{table(state)}\n\n{end}"
+    DOCUMENT.write_text(re.sub(f"{begin}.*{end}", lambda _: new, text, flags=re.DOTALL), encoding="utf-8")
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--read"]:
+        read(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))
+        return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fraction", type=float, default=1.0, help="how much of the whole, 0.01 in CI")
+    parser.add_argument("--only", choices=list(WHOLE), action="append", help="one part only")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--state", type=Path, default=ROOT / ".soak.json", help="where the next run goes on")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/reliability.md")
+    options = parser.parse_args()
+    state = State(options.state, options.seed)
+    for name in options.only or WHOLE:
+        run(state, name, round(WHOLE[name] * options.fraction))
+    print(table(state))
+    if options.write:
+        write(state)
+    findings = [finding for part in state.parts.values() for finding in part.findings]
+    print(*findings, sep="\n", file=sys.stderr)
+    return bool(findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

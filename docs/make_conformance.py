@@ -1,0 +1,104 @@
+"""Write docs/conformance.md from the clauses in docs/clauses/: ``python docs/make_conformance.py``.
+
+A clause is what one sentence of a document demands, in our own words, and what comes of it:
+
+``section``, ``level``, ``demand``
+    Where it stands, how binding it is (MUST, MUST NOT, SHOULD, SHOULD NOT, RECOMMENDED or MAY; key words in small
+    letters count as well), and what is demanded.
+``rules``
+    The rules of `ozx validate` that check it; their cases are the test.
+``by``, ``test``
+    The module, class or function that does as is demanded, and the test, or the docstring with examples, that shows it.
+``why``
+    Why nothing checks or does it.
+``decision``
+    How ozx reads the clause, where that can be asked.
+"""  # noqa: INP001 (a script)
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+DOCUMENTS = ("rfc9", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
+LEVELS = ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY")
+FOLDER = Path(__file__).parent
+
+HEAD = """# Conformance
+
+Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx goes
+by, in our words, and what ozx makes of it: a [rule](rules.md) of `ozx validate`, whose cases are its test
+([cases.md](cases.md)), or code that does as is demanded and its test, or a reason why there is neither. This page is
+made from the tables in `docs/clauses/` by `docs/make_conformance.py`; a test compares, and fails where a clause has
+none of the three.
+"""
+
+
+def read_documents() -> list[dict[str, Any]]:
+    """Return the documents with their clauses, in the order of the page."""
+    return [tomllib.loads((FOLDER / "clauses" / f"{name}.toml").read_text("utf-8")) for name in DOCUMENTS]
+
+
+def read_differences() -> list[dict[str, Any]]:
+    """Return where other programs judge cases otherwise: reader, reason, rule, names of cases."""
+    return tomllib.loads((FOLDER / "clauses" / "differences.toml").read_text("utf-8"))["difference"]
+
+
+def conformance_markdown() -> str:
+    """Return ``docs/conformance.md``."""
+    documents = read_documents()
+    lines = [
+        HEAD,
+        "| document | revision | clauses | by rules | by code | with a reason |",
+        "|---|---|---|---|---|---|",
+    ]
+    for document in documents:
+        clauses = document["clause"]
+        counts = [len(clauses), *(sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why"))]
+        lines.append(f"| {document['name']} | {document['revision']} | {' | '.join(map(str, counts))} |")
+    for document in documents:
+        lines += ["", f"## {document['name']}", "", f"{document['revision']}. {document['about']}", ""]
+        lines += ["| section | | what is demanded | what comes of it |", "|---|---|---|---|"]
+        for clause in document["clause"]:
+            lines.append(f"| {clause['section']} | {clause['level']} | {clause['demand']} | {_outcome(clause)} |")
+    lines += ["", *_differences(), ""]
+    return "\n".join(lines) + (FOLDER / "clauses" / "never-a-traceback.md").read_text("utf-8")
+
+
+def _outcome(clause: dict[str, Any]) -> str:
+    links = [_link(rule) for rule in clause.get("rules", ())]
+    if "by" in clause:
+        links.append(f"`{clause['by']}`")
+    if "test" in clause:
+        path, _, name = clause["test"].partition("::")
+        links.append(f"[{name if path.startswith('tests/') else 'its examples'}](../{path})")
+    sentences = [clause[key] for key in ("decision", "why") if key in clause]
+    return ". ".join([", ".join(links)] * bool(links) + [" ".join(sentences)] * bool(sentences))
+
+
+def _link(rule: str) -> str:
+    return f"[`{rule}`](rules.md#{rule.replace('/', '')})"
+
+
+def _differences() -> list[str]:
+    lines = [
+        "## Where other programs judge otherwise",
+        "",
+        "zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) are asked about every case",
+        "that they can be asked about. A program is expected to refuse what has an error, or a warning that names it,",
+        "and to take everything else. A test fails for a difference that is not in the table, and for one that is no",
+        "more. zarr-python reads every chunk of archives by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
+        "",
+        "| program | rule | cases | who refuses | why |",
+        "|---|---|---|---|---|",
+    ]
+    for difference in read_differences():
+        cases = ", ".join(f"“{name}”" for name in difference["cases"])
+        columns = (difference["reader"], _link(difference["rule"]), cases, difference["refuses"], difference["why"])
+        lines.append(f"| {' | '.join(columns)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    FOLDER.joinpath("conformance.md").write_text(conformance_markdown(), encoding="utf-8", newline="\n")

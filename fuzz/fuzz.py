@@ -1,0 +1,97 @@
+"""Fuzz ozx: ``python fuzz/fuzz.py [TARGET …] [--seconds 20] [--keep]`` (needs atheris, extra ``fuzz``).
+
+Each target begins with the archives and documents of fuzz/seeds.py and with its folder of fuzz/corpus/, to which
+``--keep`` adds what reached new code. What makes a target fail is written to fuzz/findings/, and ``python fuzz/fuzz.py
+TARGET --file FILE`` does it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests"), str(HERE.parent / "tests" / "hostile")]
+
+from mutations import mutate_bytes, mutate_document
+
+NAMES = ("directory", "local_headers", "shard_index", "zarr_json")
+LONGEST = 4096
+
+
+def mutate(data: bytes, longest: int, seed: int) -> bytes:
+    """Damage a document as a document, and others where their fields are; half of the time as libFuzzer does."""
+    import atheris
+
+    rng = random.Random(seed)
+    if rng.random() < 0.5:
+        return atheris.Mutate(data, longest)
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return mutate_bytes(data, rng)[:longest]
+    return json.dumps(mutate_document(document, rng)).encode()[:longest]
+
+
+def fuzz(target: str, arguments: list[str]) -> None:
+    """Run one target in this process, which libFuzzer ends."""
+    import atheris
+
+    with atheris.instrument_imports(include=["ozx"]):
+        from targets import TARGETS
+    atheris.Setup([sys.argv[0], *arguments], TARGETS[target], custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+def run(target: str, seconds: int, seed: int, *, keep: bool) -> int:
+    """Fuzz for so many seconds in a process of its own; returns its exit code."""
+    from seeds import seeds
+
+    findings, corpus = HERE / "findings", HERE / "corpus" / target
+    for folder in (findings, corpus):
+        folder.mkdir(parents=True, exist_ok=True)
+    limits = [f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+    with tempfile.TemporaryDirectory(prefix="ozx-fuzz-") as temporary:
+        found = Path(temporary)
+        for number, data in enumerate(seeds()[target].values()):
+            (found / f"seed-{number}").write_bytes(data)
+        here = [sys.executable, __file__, target, "--", *limits]
+        options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={findings}/{target}-"]
+        code = subprocess.run([*here, *options, "-print_final_stats=1", found, corpus], check=False).returncode
+        if keep and not code:
+            from keeping import keep_smallest
+            from targets import TARGETS
+
+            candidates = [path.read_bytes() for path in found.iterdir()]
+            kept = keep_smallest(TARGETS[target], seeds()[target].values(), candidates, corpus)
+            print(f"{target}: the corpus holds {kept} files")
+    return code
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("targets", nargs="*", choices=[*NAMES, []], help="all by default")
+    parser.add_argument("--seconds", type=int, default=20, help="for each target")
+    parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
+    parser.add_argument("--keep", action="store_true", help="add what reached new code to the corpus")
+    parser.add_argument("--file", help="give one target the bytes of this file, and nothing else")
+    options = parser.parse_args()
+    if options.file:
+        from targets import TARGETS
+
+        TARGETS[options.targets[0]](Path(options.file).read_bytes())
+        return 0
+    codes = [run(target, options.seconds, options.seed, keep=options.keep) for target in options.targets or NAMES]
+    return max(codes)
+
+
+if __name__ == "__main__":
+    if "--" in sys.argv:
+        fuzz(sys.argv[1], sys.argv[sys.argv.index("--") + 1 :])
+    else:
+        sys.exit(main())

@@ -1,0 +1,152 @@
+"""What is fuzzed: each target takes any bytes, and raises nothing but the errors of ozx.
+
+A target checks more than that nothing breaks: two ways to the same answer have to agree.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+
+import google_crc32c
+
+from ozx.archive.audit import audit
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import iter_headers, read_end
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.recovery import iter_found_value, scan_archive
+from ozx.archive.recovery_directory import hear_directory
+from ozx.errors import OzxError
+from ozx.hierarchy.chunk_grid import parse_chunk_grid
+from ozx.hierarchy.comment import parse_comment
+from ozx.hierarchy.documents import dump_document, parse_document
+from ozx.hierarchy.images import describe_images, image_paths, label_paths, plate_wells
+from ozx.hierarchy.layout import parse_layout
+from ozx.hierarchy.nodes import NodeCollector
+from ozx.hierarchy.normalisation import normalise_document
+from ozx.hierarchy.shards import IndexFormat, build_index, parse_index
+from ozx.hierarchy.upgrade import upgrade_hierarchy
+
+__all__ = ["TARGETS"]
+
+MOST_INFLATED = 1 << 20
+
+
+def directory(data: bytes) -> None:
+    """End records and central directory: the columns and the headers one by one are the same entries."""
+    source = MemorySource(data)
+    try:
+        reader = ArchiveReader(source)
+        columns = reader.columns
+        audit(reader)
+    except OzxError:
+        return
+    headers = list(iter_headers(source, read_end(source)))
+    assert [header.name for header in headers] == [columns.raw_name(index) for index in range(len(columns))]
+    assert [header.header_offset for header in headers] == columns.header_offsets.tolist()
+    try:
+        reader.check(allow_duplicates=True)
+    except OzxError:
+        return
+    for index, name in enumerate(columns.names()):
+        found = reader.find(name)
+        assert found is not None
+        assert found >= index
+        if columns.uncompressed_sizes[index] > MOST_INFLATED:
+            continue
+        try:
+            value = reader.read(index)
+        except OzxError:
+            continue
+        assert crc32(value) == columns.crc32s[index]
+        assert reader.read(index, 1, 3) == value[1:4]
+
+
+def local_headers(data: bytes) -> None:
+    """Local headers without a directory: what is found has the CRC-32 that it claims."""
+    source = MemorySource(data)
+    try:
+        evidence = hear_directory(source, scan_archive(source))
+    except OzxError:
+        return
+    for index in evidence.order.tolist():
+        entry = evidence.entries[index]
+        if entry.size <= MOST_INFLATED:
+            value = b"".join(iter_found_value(source, entry))
+            assert (len(value), crc32(value)) == (entry.size, entry.crc32)
+
+
+def shard_index(data: bytes) -> None:
+    """The index of a shard, in each of its forms: chunks lie in the shard, and are no more than it."""
+    if len(data) < 4:
+        return
+    form = IndexFormat(
+        "start" if data[0] & 1 else "end", "big" if data[0] & 2 else "little", has_checksum=bool(data[0] & 4)
+    )
+    shape, shard_size, index = (data[1] % 4, data[2] % 4), int(data[3]) << data[0] // 16, data[4:]
+    if form.has_checksum and not data[0] & 8:
+        index = index[:-4] + google_crc32c.value(index[:-4]).to_bytes(4, "little")
+    try:
+        found = parse_index(index, shape, shard_size, "0/c/0", form)
+    except OzxError:
+        return
+    spans = zip(found.offsets.ravel().tolist(), found.lengths.ravel().tolist(), strict=True)
+    taken = [(start, start + length) for start, length in spans if length]
+    assert sum(end - start for start, end in taken) <= shard_size
+    assert all(0 <= start < end <= shard_size for start, end in taken)
+    if form == IndexFormat():
+        again = parse_index(build_index(found.offsets, found.lengths), shape, shard_size, "0/c/0")
+        assert again.lengths.tolist() == found.lengths.tolist()
+        assert len(found.lengths.ravel()) == math.prod(shape)
+
+
+def zarr_json(data: bytes) -> None:
+    """Metadata documents, as root, as array and as Zarr v2; what is normalised stays as it is."""
+    parse_comment(data)
+    collector = NodeCollector()
+    collector.add("zarr.json", data)
+    collector.add("0/zarr.json", data)
+    for key in (".zgroup", ".zattrs", "0/.zarray", "0/.zattrs"):
+        collector.add(f"old/{key}", data)
+    nodes = collector.nodes()
+    notes: list[str] = []
+    for path in list(image_paths(nodes))[:10]:
+        describe_images(nodes, path, notes)
+        label_paths(nodes, path)
+    plate_wells(nodes)
+    for attempt in (_normalise, _grid, _upgrade):
+        try:
+            attempt(data)
+        except OzxError as error:
+            assert str(error)
+
+
+def _normalise(data: bytes) -> None:
+    normal = normalise_document(data, "0")
+    assert normalise_document(normal, "0") == normal
+    dump_document(parse_document(normal, "0/zarr.json"))
+
+
+def _grid(data: bytes) -> None:
+    document = parse_document(data, "0/zarr.json")
+    parse_chunk_grid(document)
+    parse_layout(document, "0")
+
+
+def _upgrade(data: bytes) -> None:
+    """Each key of the document is taken for one of the documents of a hierarchy."""
+    documents = parse_document(data, "zarr.json")
+    keys = (".zgroup", ".zattrs", "0/.zarray", "0/.zattrs")
+    given = {key: json.dumps(documents[key]).encode() for key in keys if key in documents}
+    for _ in upgrade_hierarchy(given).iter_values():
+        pass
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "directory": directory,
+    "local_headers": local_headers,
+    "shard_index": shard_index,
+    "zarr_json": zarr_json,
+}

@@ -1,0 +1,160 @@
+"""write_cases: what breaks each rule and what just does not, as files for other programs that check .ozx files."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.atomic import replacing_directory
+from ozx.errors import UsageError
+from ozx.flow.location import given_path
+from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
+from ozx.validation.cases.case import Case
+from ozx.validation.cases.documents import iter_files
+from ozx.validation.cases.table import CASES, WITHOUT_CASES
+from ozx.validation.rules import RULES
+
+__all__ = ["CasesResult", "write_cases"]
+
+StrPath = str | os.PathLike[str]
+
+# Larger files are written in another form, so that all cases together stay small.
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CasesResult:
+    """What was written.
+
+    Attributes
+    ----------
+    path
+        The directory.
+    rules, cases
+        Number of rules, and of cases of them.
+    files, bytes
+        Number of files, and of bytes in them.
+    """
+
+    path: str
+    rules: int
+    cases: int
+    files: int
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return ``cases`` of the answer of ``ozx rules --json``."""
+        return asdict(self)
+
+
+def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
+    """Write every rule's cases, and ``expected.json``, which says what is to be found in each; see docs/cases.md.
+
+    Twice the same call writes the same bytes.
+
+    Parameters
+    ----------
+    directory
+        The directory to make.
+    rule
+        The id of a rule: its cases only.
+
+    Raises
+    ------
+    UsageError
+        `directory` exists, or there is no such rule.
+    OSError
+        It cannot be written.
+
+    Examples
+    --------
+    >>> write_cases("cells.cases", rule="rfc9/root-first").cases
+    3
+    """
+    path = given_path(directory)
+    if rule is not None and rule not in RULES:
+        raise UsageError(f"there is no rule {rule!r}", hint="ozx rules lists all rules.")
+    chosen = list(RULES) if rule is None else [rule]
+    cases: dict[str, list[dict[str, Any]]] = {identifier: [] for identifier in chosen}
+    with replacing_directory(path, sync=False) as new:
+        for case in CASES:
+            if case.rule in cases:
+                cases[case.rule].append(_write_case(case, new.path))
+        for identifier, content in iter_files():
+            if identifier in cases:
+                write_tree(new.path, {f"documents/{identifier}.json": content})
+                cases[identifier] += _entries_of(identifier, json.loads(content))
+        expected = {"schema": 1, "rules": [_entry_of(identifier, found) for identifier, found in cases.items()]}
+        write_tree(new.path, {"expected.json": json.dumps(expected, indent=1).encode() + b"\n"})
+        sizes = [
+            os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(new.path) for name in names
+        ]
+    return CasesResult(path, len(cases), sum(map(len, cases.values())), len(sizes), sum(sizes))
+
+
+def _entry_of(identifier: str, cases: list[dict[str, Any]]) -> dict[str, Any]:
+    rule = RULES[identifier].to_dict()
+    entry = {name: rule[name] for name in ("id", "severity", "title", "clause", "document", "revision")}
+    return entry | {"cases": cases} | ({} if cases else {"without": WITHOUT_CASES[identifier]})
+
+
+def _entries_of(identifier: str, file: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for kind in ("fails", "passes"):
+        for number, case in enumerate(file[kind]):
+            yield {
+                "name": case["name"],
+                "breaks": kind == "fails",
+                "path": f"documents/{identifier}.json",
+                "pointer": f"/{kind}/{number}",
+                "level": "hierarchy",
+                "profile": "rfc9",
+                "found": case["found"],
+            }
+
+
+def _write_case(case: Case, root: str) -> dict[str, Any]:
+    """Write a file or directory, and return what ``expected.json`` says of it."""
+    folder = f"archives/{case.rule}/{_folder_name(case.name)}"
+    path, encoding = f"{folder}/{case.file}", None
+    made = case.make()
+    write_tree(os.path.join(root, folder), case.beside)
+    if isinstance(made, dict):
+        write_tree(os.path.join(root, path), made)
+    else:
+        content, encoding = _encode(made.pieces() if isinstance(made, ArchiveBuilder) else [made])
+        path += {"gzip": ".gz", "parts": ".parts.json", None: ""}[encoding]
+        write_tree(root, {path: content})
+    entry = {
+        "name": case.name,
+        "breaks": case.breaks_its_rule,
+        "path": path,
+        "level": case.level,
+        "profile": case.profile,
+        "found": case.severities(),
+    }
+    return entry if encoding is None else entry | {"encoding": encoding}
+
+
+def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
+    """Return what is to be written, and the name of its form where it is not the file as it is."""
+    lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
+    if sum(lengths) <= _LARGEST:
+        return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None
+    if all(isinstance(piece, bytes) for piece in pieces):
+        return gzip.compress(b"".join(piece for piece in pieces if isinstance(piece, bytes)), 9, mtime=0), "gzip"
+    parts, offset = [], 0
+    for piece, length in zip(pieces, lengths, strict=True):
+        if isinstance(piece, bytes):
+            parts.append({"offset": offset, "base64": base64.b64encode(piece).decode()})
+        offset += length
+    return json.dumps({"size": offset, "parts": parts}, indent=1).encode() + b"\n", "parts"
+
+
+def _folder_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

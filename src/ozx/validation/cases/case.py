@@ -1,0 +1,83 @@
+"""One file or directory that breaks a rule, or just does not, and what is to be found in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
+from ozx.validation.findings import Level, Report, Severity
+from ozx.validation.rules import RULES
+from ozx.validation.validate import validate
+
+__all__ = ["Case"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A file or directory, and all that is found in it.
+
+    Where breaking one rule cannot be done without another, `found` names both.
+
+    Attributes
+    ----------
+    rule
+        The rule it is a case of; it breaks it where `found` has its id.
+    name
+        What it is, in a few words; unique among the cases of the rule.
+    make
+        Gives an archive, bytes that are none, or the files of a directory by key.
+    found
+        The ids of all findings, separated by blanks; ``rfc9/sharding=note`` where the severity is not the rule's own.
+    profile, level
+        How it is validated.
+    file
+        The path it is validated under; some rules are about names.
+    beside
+        Other files that have to be there, by path.
+
+    Examples
+    --------
+    >>> case = Case("rfc9/stored", "all stored", ArchiveBuilder.valid, "rfc9/sharding=note")
+    >>> case.breaks_its_rule, case.severities()
+    (False, {'rfc9/sharding': 'note'})
+    """
+
+    rule: str
+    name: str
+    make: Callable[[], ArchiveBuilder | bytes | dict[str, bytes]]
+    found: str = ""
+    profile: str = "rfc9"
+    file: str = "cells.ozx"
+    level: Level = "archive"
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def breaks_its_rule(self) -> bool:
+        """Whether it breaks `rule`; else it is as near to that as can be."""
+        return self.rule in self.severities()
+
+    def severities(self) -> dict[str, Severity]:
+        """Return the id of each finding and its severity."""
+        items = [item.partition("=") for item in self.found.split()]
+        return {rule: cast("Severity", severity) or RULES[rule].severity for rule, _, severity in items}
+
+    def write(self, folder: str | os.PathLike[str]) -> Path:
+        """Write it into `folder`, and return its path."""
+        write_tree(folder, self.beside)
+        path = Path(folder, self.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = self.make()
+        if isinstance(made, dict):
+            return write_tree(path, made)
+        if isinstance(made, ArchiveBuilder):
+            return made.write(path)
+        path.write_bytes(made)
+        return path
+
+    def check(self, folder: str | os.PathLike[str]) -> Report:
+        """Write it into `folder` and validate it."""
+        return validate(self.write(folder), level=self.level, profile=self.profile)

@@ -1,0 +1,44 @@
+"""The cases of the rules about metadata documents: the JSON files in ``hierarchy/``, one for each rule.
+
+A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule; a case is ``{"name", "documents", "found"}``:
+the value of each metadata key, as an object or, where it is not to be one, as text; and the ids of all findings with
+their severities. Every case in ``fails`` breaks the rule; those in ``passes`` are as near to it as can be and do not.
+Where the rule asks for more than documents, ``schemas`` of the file are JSON schemas by their URLs, and ``handlers``
+names the extensions that have to be understood.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["documents_of", "iter_files", "read_files"]
+
+
+def iter_files() -> Iterator[tuple[str, bytes]]:
+    """Yield each rule that has a file, and the file's bytes."""
+    folder = files("ozx.validation.cases") / "hierarchy"
+    for document in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        for file in sorted(document.iterdir(), key=lambda entry: entry.name):
+            yield f"{document.name}/{file.name.removesuffix('.json')}", file.read_bytes()
+
+
+def read_files() -> dict[str, dict[str, Any]]:
+    """Return all files by rule.
+
+    Examples
+    --------
+    >>> [case["name"] for case in read_files()["zarr/extensions"]["fails"]][:1]
+    ['an empty array']
+    """
+    return {rule: json.loads(content) for rule, content in iter_files()}
+
+
+def documents_of(case: dict[str, Any]) -> dict[str, bytes]:
+    """Return the documents of a case by key, as they are stored."""
+    return {
+        key: (document if isinstance(document, str) else json.dumps(document)).encode()
+        for key, document in case["documents"].items()
+    }

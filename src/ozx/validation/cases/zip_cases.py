@@ -1,0 +1,207 @@
+"""The cases of the rules about the ZIP file."""
+
+from __future__ import annotations
+
+import struct
+
+from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
+from ozx.validation.cases.case import Case
+
+__all__ = ["ZIP_CASES"]
+
+_TWO_GIB = 2 << 30
+_BOMB = 64 << 20
+
+_valid = ArchiveBuilder.valid
+
+
+def _both(builder: ArchiveBuilder, name: str, **fields: int) -> ArchiveBuilder:
+    """Set fields in both headers of an entry."""
+    return builder.set(name, local=fields, central=fields)
+
+
+def _overlapping() -> ArchiveBuilder:
+    builder = _valid()
+    inner = builder["0/c/0"].local_header(zip64=True)
+    builder.add("notes", inner + b"abcd")
+    archive = builder.build()
+    return builder.set("0/c/0", central={"offset": archive.index(inner, archive.index(b"notes"))})
+
+
+def _not_overlapping() -> ArchiveBuilder:
+    builder = _valid()
+    return builder.add("notes", builder["0/c/0"].local_header(zip64=True) + b"abcd")
+
+
+def _left_over() -> ArchiveBuilder:
+    builder = _valid()
+    builder["zarr.json"].before = builder["0/c/0"].local_header(zip64=True) + b"old!"
+    return builder
+
+
+def _gap() -> ArchiveBuilder:
+    builder = _valid()
+    builder["0/c/0"].before = b"left over"
+    return builder
+
+
+def _with_hole(size: int) -> ArchiveBuilder:
+    return _valid().set("0/c/0", hole=size - 4)
+
+
+def _many(entries: int) -> ArchiveBuilder:
+    builder = _valid()
+    for number in range(entries - len(builder.entries)):
+        builder.add(f"notes/{number}")
+    return builder
+
+
+def _long_comment(length: int) -> ArchiveBuilder:
+    return _valid().with_(comment=_valid().comment.ljust(length))
+
+
+def _deflated_metadata(*, damaged: bool = False) -> ArchiveBuilder:
+    builder = _valid().deflate("0/zarr.json")
+    data = builder["0/zarr.json"].data
+    return builder.set("0/zarr.json", data=data[:-9] + bytes(9)) if damaged else builder
+
+
+def _wide_central(*, is_there: bool) -> ArchiveBuilder:
+    extra = struct.pack("<2H2Q", 1, 16, 4, 4) if is_there else b""
+    return _valid().set("0/c/0", central={"compressed": 0xFFFFFFFF, "uncompressed": 0xFFFFFFFF, "extra": extra})
+
+
+ZIP_CASES = (
+    Case("zip/not-a-zip", "a TIFF", lambda: b"II*\0" + bytes(100), "zip/not-a-zip"),
+    Case("zip/not-a-zip", "an empty file", lambda: b"", "zip/not-a-zip"),
+    Case("zip/not-a-zip", "an archive without entries", ArchiveBuilder, "rfc9/root"),
+    Case("zip/truncated", "the last byte is missing", lambda: _valid().build()[:-1], "zip/truncated"),
+    Case("zip/truncated", "a whole file", _valid),
+    Case("zip/end-record", "two numbers of entries", lambda: _valid().set_end(entries=4, here=4), "zip/end-record"),
+    Case("zip/end-record", "placeholders", lambda: _valid().set_end(entries=0xFFFF, here=0xFFFF, offset=0xFFFFFFFF)),
+    Case(
+        "zip/end-record",
+        "the ZIP64 record is elsewhere",
+        lambda: _valid().with_(locator={"offset": 1 << 40}, wide_end={"entries": 3}, tail_gap=b""),
+    ),
+    Case(
+        "zip/directory",
+        "one entry too many is promised",
+        lambda: _valid().with_(end={"entries": 4, "here": 4}, wide_end={"entries": 4, "here": 4}),
+        "zip/directory",
+    ),
+    Case(
+        "zip/directory",
+        "an extra field that looks like a header",
+        lambda: _valid().set("0/c/0", central={"extra": struct.pack("<2H4s", 0xCAFE, 4, b"PK\x01\x02")}),
+    ),
+    Case("zip/zip64-field", "a placeholder alone", lambda: _wide_central(is_there=False), "zip/zip64-field"),
+    Case("zip/zip64-field", "a placeholder and its field", lambda: _wide_central(is_there=True)),
+    Case(
+        "zip/bounds",
+        "beyond the directory",
+        lambda: _both(_valid(), "0/c/0", compressed=9999, uncompressed=9999),
+        "zip/bounds",
+    ),
+    Case("zip/bounds", "up to the directory", _valid),
+    Case("zip/encrypted", "bit 0", lambda: _valid().set("0/c/0", flags=1), "zip/encrypted"),
+    Case("zip/encrypted", "bit 6", lambda: _valid().set("0/c/0", flags=0x40), "zip/encrypted"),
+    Case("zip/encrypted", "an encrypted zarr.json", lambda: _valid().set("0/zarr.json", flags=1), "zip/encrypted"),
+    Case("zip/encrypted", "bit 1, of no meaning here", lambda: _valid().set("0/c/0", flags=2)),
+    Case("zip/method", "lzma", lambda: _valid().set("0/c/0", method=14), "zip/method rfc9/stored"),
+    Case("zip/method", "an lzma zarr.json", lambda: _valid().set("0/zarr.json", method=14), "zip/method rfc9/stored"),
+    Case("zip/method", "Deflate64", lambda: _valid().set("0/c/0", method=9), "rfc9/stored"),
+    Case("zip/overlap", "an entry in an entry", _overlapping, "zip/overlap zip/unreferenced-bytes"),
+    Case(
+        "zip/overlap",
+        "into the directory",
+        lambda: _both(_valid(), "0/c/0", compressed=9, uncompressed=9),
+        "zip/overlap",
+    ),
+    Case("zip/overlap", "a value that looks like an entry", _not_overlapping),
+    Case(
+        "zip/local-header", "another name", lambda: _valid().set("0/c/0", local={"name": b"0/c/1"}), "zip/local-header"
+    ),
+    Case(
+        "zip/local-header", "another size", lambda: _valid().set("0/c/0", local={"uncompressed": 3}), "zip/local-header"
+    ),
+    Case(
+        "zip/local-header", "no header", lambda: _valid().set("0/c/0", local={"signature": b"PK??"}), "zip/local-header"
+    ),
+    Case("zip/local-header", "sizes after the data", lambda: _valid().stream("0/c/0")),
+    Case("zip/name", "a way out", lambda: _valid().add("../x"), "zip/name"),
+    Case("zip/name", "a drive", lambda: _valid().add("C:/x"), "zip/name"),
+    Case("zip/name", "a backslash", lambda: _valid().add("a\\b"), "zip/name"),
+    Case("zip/name", "no UTF-8", lambda: _valid().add(b"\xff\xfe"), "zip/name"),
+    Case("zip/name", "a folder with bytes", lambda: _valid().add("x/", b"1"), "zip/name zip/directory-entry"),
+    Case("zip/name", "two dots in a name", lambda: _valid().add("..x/a..b")),
+    Case("zip/duplicate-name", "the same twice", lambda: _valid().duplicate("0/c/0"), "zip/duplicate-name"),
+    Case(
+        "zip/duplicate-name",
+        "the same in two encodings",
+        lambda: _valid().add("é").add(b"\x82", flags=0),
+        "zip/duplicate-name zip/name-encoding",
+    ),
+    Case("zip/duplicate-name", "another case", lambda: _valid().add("x").add("X")),
+    Case("zip/stored-size", "5 of 4 bytes", lambda: _both(_valid(), "0/c/0", uncompressed=5), "zip/stored-size"),
+    Case("zip/stored-size", "deflated", lambda: _valid().deflate("0/c/0"), "rfc9/stored"),
+    Case(
+        "zip/bomb",
+        "more than 64 MiB from a few bytes",
+        lambda: _both(_valid().deflate("0/c/0"), "0/c/0", uncompressed=_BOMB + 1),
+        "zip/bomb rfc9/stored",
+    ),
+    Case("zip/bomb", "64 MiB", lambda: _both(_valid().deflate("0/c/0"), "0/c/0", uncompressed=_BOMB), "rfc9/stored"),
+    Case("zip/prepended-bytes", "a script", lambda: _valid().with_(prefix=b"#!/bin/sh\n"), "zip/prepended-bytes"),
+    Case("zip/prepended-bytes", "an entry that was deleted", _left_over, "zip/unreferenced-bytes"),
+    Case("zip/trailing-bytes", "a line end", lambda: _valid().with_(suffix=b"\n"), "zip/trailing-bytes"),
+    Case("zip/trailing-bytes", "a line end in the comment", lambda: _valid().with_(comment=_valid().comment + b"\n")),
+    Case(
+        "zip/symlink",
+        "a link by Unix",
+        lambda: _valid().set("0/c/0", central={"external": 0o120777 << 16}),
+        "zip/symlink",
+    ),
+    Case(
+        "zip/symlink",
+        "the same bits by DOS",
+        lambda: _valid().set("0/c/0", central={"external": 0o120777 << 16, "made_by": 20}),
+    ),
+    Case(
+        "zip/special-file",
+        "a pipe by Unix",
+        lambda: _valid().set("0/c/0", central={"external": 0o010644 << 16}),
+        "zip/special-file",
+    ),
+    Case("zip/special-file", "no kind", lambda: _valid().set("0/c/0", central={"external": 0o644 << 16})),
+    Case("zip/directory-entry", "a slash at the end", lambda: _valid().add("0/"), "zip/directory-entry"),
+    Case("zip/directory-entry", "an empty value", lambda: _valid().add("notes")),
+    Case("zip/name-encoding", "no bit 11", lambda: _valid().add("ü".encode(), flags=0), "zip/name-encoding"),
+    Case("zip/name-encoding", "bit 11", lambda: _valid().add("ü")),
+    Case("zip/unreferenced-bytes", "between entries", _gap, "zip/unreferenced-bytes"),
+    Case("zip/unreferenced-bytes", "a data descriptor", lambda: _valid().stream("0/zarr.json")),
+    Case(
+        "zip/extra-field",
+        "a time",
+        lambda: _valid().set("0/c/0", central={"extra": TIME_FIELD}),
+        "zip/extra-field",
+        "strict",
+    ),
+    Case(
+        "zip/extra-field",
+        "padding",
+        lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}),
+        profile="strict",
+    ),
+    Case("zip/extra-field", "a time, not strict", lambda: _valid().set("0/c/0", local={"extra": TIME_FIELD})),
+    Case("zip/large-entry", "2 GiB and a byte", lambda: _with_hole(_TWO_GIB + 1), "zip/large-entry"),
+    Case("zip/large-entry", "2 GiB", lambda: _with_hole(_TWO_GIB)),
+    Case("zip/many-entries", "65,535", lambda: _many(65_535), "zip/many-entries=note"),
+    Case("zip/many-entries", "65,534", lambda: _many(65_534)),
+    Case("zip/long-comment", "4,097 bytes", lambda: _long_comment(4097), "zip/long-comment"),
+    Case("zip/long-comment", "4,096 bytes", lambda: _long_comment(4096)),
+    Case("zip/crc", "metadata", lambda: _valid().set("zarr.json", data=group("0.6")), "zip/crc"),
+    Case("zip/crc", "a chunk, which is not read", lambda: _valid().set("0/c/0", data=b"abce")),
+    Case("zip/inflate", "damaged", lambda: _deflated_metadata(damaged=True), "zip/inflate rfc9/stored"),
+    Case("zip/inflate", "whole", _deflated_metadata, "rfc9/stored"),
+)

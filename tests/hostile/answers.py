@@ -1,0 +1,109 @@
+"""What each door of ozx answers to an archive: ``whole``, ``part``, ``read``, or the rule that it is refused by."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from hierarchies import tree
+from stores import contents
+
+import ozx
+from ozx.errors import OzxError
+
+Values = dict[str, bytes]
+
+#: What these directories of a test may hold is what the doors were asked to write.
+OUT, RECOVERED = "out", "recovered.ozx"
+
+
+def by_open(path: Path, expected: Values) -> str:
+    """Open the hierarchy as zarr does, and read what it is read from."""
+    group = ozx.open(path)
+    try:
+        return compared(contents(group.store), expected)
+    finally:
+        group.store.close()
+
+
+def by_store(path: Path, expected: Values) -> str:
+    """Read every key."""
+    store = ozx.OzxStore(path)
+    try:
+        return compared(contents(store), expected)
+    finally:
+        store.close()
+
+
+def by_info(path: Path, expected: Values) -> str:
+    assert ozx.inspect(path).to_dict()["entries"] >= 0
+    return "read"
+
+
+def by_validate(path: Path, expected: Values) -> str:
+    """Return what is found in the container; never raises for what is wrong with a file."""
+    found = {finding.id for finding in ozx.validate(path).findings}
+    return " ".join(sorted(rule for rule in found if rule.startswith(("zip/", "rfc9/"))))
+
+
+def by_unpack(path: Path, expected: Values) -> str:
+    out = path.with_name(OUT)
+    ozx.unpack(path, out, sync=False)
+    return compared(tree(out), expected)
+
+
+def by_recover(path: Path, expected: Values) -> str:
+    """What is recovered is sound, whatever it was recovered from."""
+    out, before = path.with_name(RECOVERED), path.read_bytes()
+    result = ozx.recover(path, out, sync=False)
+    assert path.read_bytes() == before
+    report = ozx.validate(out)
+    assert not [f for f in report.findings if f.severity == "error" and f.id.startswith("zip/")], report.findings
+    kept = by_store(out, expected)
+    if not result.complete:
+        return "part"
+    return "whole" if kept == "whole" or not expected else kept
+
+
+def compared(found: Values, expected: Values) -> str:
+    """Compare values; expected ones that are not known, of archives made byte by byte, are none."""
+    wrong = {key for key in found if key in expected and found[key] != expected[key]}
+    assert not wrong, wrong
+    return "whole" if found == expected else f"other {sorted(found.keys() ^ expected.keys())}"
+
+
+DOORS: dict[str, Callable[[Path, Values], str]] = {
+    "open": by_open,
+    "store": by_store,
+    "info": by_info,
+    "validate": by_validate,
+    "unpack": by_unpack,
+    "recover": by_recover,
+}
+
+
+def answer(door: str, path: Path, expected: Values) -> str:
+    """Return the door's answer; any exception but those of ozx is a failure, and so is a file in a wrong place."""
+    folder = path.parent
+    before = set(listing(folder.parent))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            result = DOORS[door](path, expected)
+        except OzxError as error:
+            result = error.rule or type(error).__name__
+            assert set(listing(folder.parent)) == before, "a refusal leaves nothing behind"
+    written = set(listing(folder.parent)) - before
+    made = {"unpack": OUT, "recover": RECOVERED}.get(door, "")
+    assert all(name.split(os.sep)[1] == made for name in written), written
+    return result
+
+
+def listing(folder: Path) -> list[str]:
+    return [
+        os.path.relpath(os.path.join(top, name), folder)
+        for top, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    ]

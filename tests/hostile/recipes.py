@@ -1,0 +1,694 @@
+"""Archives made to harm or to deceive: the recipe of each, and what every door of ozx has to answer to it.
+
+The answers are ids of rules, or
+
+- ``whole``: all values come out, and nothing else;
+- ``part``: some of them come out, and what is missing is named;
+- ``read``: it answers, as it looks at nothing that is wrong here.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from builders import ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
+
+SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
+BOMB = 65 << 20
+LATER = b"efgh"
+
+valid = ArchiveBuilder.valid
+
+
+@dataclass
+class Recipe:
+    """One hostile archive.
+
+    Attributes
+    ----------
+    name
+        What is wrong with it.
+    make
+        Returns it.
+    read
+        What `ozx.open` and `ozx.OzxStore`, which share their checks, answer when every value is asked for.
+    validate
+        The ids of all findings.
+    info, recover, unpack
+        What these verbs answer; `unpack` as `read` unless it is given.
+    names
+        What entries are called, where that is not their name in the directory as UTF-8.
+    """
+
+    name: str
+    make: Callable[[], ArchiveBuilder | bytes]
+    read: str
+    validate: str
+    info: str = "read"
+    recover: str = "whole"
+    unpack: str = ""
+    names: dict[bytes, str] = field(default_factory=dict)
+
+    @cached_property
+    def made(self) -> ArchiveBuilder | bytes:
+        """The archive, made once: a bomb takes a second."""
+        return self.make()
+
+    @cached_property
+    def archive(self) -> bytes:
+        """The archive's bytes."""
+        return self.made if isinstance(self.made, bytes) else self.made.build()
+
+    def values(self) -> dict[str, bytes]:
+        """Return what is in it, the last value of each name; nothing where it is made byte by byte."""
+        entries = [] if isinstance(self.made, bytes) else self.made.entries
+        return {self.names.get(entry.name) or entry.name.decode("utf-8", "replace"): entry.value for entry in entries}
+
+    def answers(self) -> dict[str, str]:
+        """Return what each door has to answer."""
+        read = {"open": self.read, "store": self.read, "unpack": self.unpack or self.read}
+        return read | {"info": self.info, "validate": self.validate, "recover": self.recover}
+
+
+def both(name: str, **fields: int) -> ArchiveBuilder:
+    return valid().set(name, local=fields, central=fields)
+
+
+def deflated(data: bytes) -> bytes:
+    packer = zlib.compressobj(9, wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def deflated_zeros(length: int) -> ArchiveBuilder:
+    return valid().add("0/c/1", bytes(length)).deflate("0/c/1")
+
+
+# --- bombs ----------------------------------------------------------------------------------------
+
+
+def many_into_one(entries: int = 50) -> ArchiveBuilder:
+    """Every entry of the directory has the same local header: full overlap."""
+    builder = deflated_zeros(1 << 20)
+    kernel = builder["0/c/1"]
+    offset = builder.build().index(kernel.local_header(zip64=True))
+    for number in range(2, entries):
+        in_directory_only(builder, f"0/c/{number}", kernel.value, offset, method=8, compressed=len(kernel.data))
+    return builder
+
+
+def quoted_in_extra_fields(entries: int = 20) -> bytes:
+    """Fifield's quoting by extra fields: that of each local header spans the next header, up to one kernel for all."""
+    value, headers, members = bytes(1 << 20), b"", []
+    kernel = deflated(value)
+    for number in range(entries):
+        numbers = (zlib.crc32(value), len(kernel), len(value))
+        extra = struct.pack("<2H", 0xCAFE, len(headers)) if headers else b""
+        headers = _local(b"0/c/%d" % number, *numbers, extra, quoted=len(headers)) + headers
+        members.append((b"0/c/%d" % number, numbers, len(headers) + len(kernel)))
+    return _with_directory(headers + kernel, members)
+
+
+def quoted_in_deflate(entries: int = 20) -> bytes:
+    """Fifield's quoting by deflate: each entry begins with a stored block that holds the next local header."""
+    value, header, members = bytes(1 << 20), b"", []
+    data = deflated(value)
+    for number in range(entries):
+        if header:
+            data = struct.pack("<B2H", 0, len(header), len(header) ^ 0xFFFF) + header + data
+            value = header + value
+        numbers = (zlib.crc32(value), len(data), len(value))
+        header = _local(b"0/c/%d" % number, *numbers)
+        members.append((b"0/c/%d" % number, numbers, len(header) + len(data)))
+    return _with_directory(header + data, members)
+
+
+Numbers = tuple[int, int, int]
+
+
+def _local(name: bytes, checksum: int, stored: int, size: int, extra: bytes = b"", quoted: int = 0) -> bytes:
+    fields = (b"PK\x03\x04", 20, 0, 8, 0, 33, checksum, stored, size, len(name), len(extra) + quoted)
+    return struct.pack("<4s5H3I2H", *fields) + name + extra
+
+
+def _with_directory(body: bytes, members: list[tuple[bytes, Numbers, int]]) -> bytes:
+    """Append the directory of deflated entries, of each name, numbers and distance from the end of `body`."""
+    directory = b""
+    for name, numbers, distance in members:
+        fields = (b"PK\x01\x02", 20, 20, 0, 8, 0, 33, *numbers, len(name), 0, 0, 0, 0, 0, len(body) - distance)
+        directory += struct.pack("<4s6H3I5H2I", *fields) + name
+    count = len(members)
+    return body + directory + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(directory), len(body), 0)
+
+
+def overlapping() -> ArchiveBuilder:
+    """The value of one entry holds another entry, header and all, that the directory knows as well."""
+    builder = valid()
+    inner = valid().rename("0/c/0", "0/c/1")["0/c/1"].local_header(zip64=True)
+    builder.add("notes", inner + b"abcd")
+    return in_directory_only(builder, "0/c/1", b"abcd", builder.build().index(inner))
+
+
+def in_directory_only(builder: ArchiveBuilder, name: str, value: bytes, offset: int, **fields: int) -> ArchiveBuilder:
+    """Add an entry to the central directory whose local header stands at `offset` already."""
+    builder.file_order = builder.file_order or builder.names()
+    builder.add(name, value)
+    builder.entries[-1].central = {"offset": offset} | fields
+    return builder
+
+
+def many_honest_bombs() -> ArchiveBuilder:
+    """Entries that each stay below what an honest one may inflate to, and that fill any disk together."""
+    builder, size = valid(), 1 << 40
+    for number in range(1, 9):
+        name = f"0/c/{number}"
+        builder.add(name, bytes(99)).deflate(name)
+        extra = struct.pack("<2HQ", 1, 8, size // 4)
+        builder.set(name, central={"uncompressed": SENTINEL, "extra": extra})
+    return builder
+
+
+def nested(depth: int = 6, width: int = 4) -> ArchiveBuilder:
+    """42.zip: archives in archives; each level multiplies what they would inflate to."""
+    inner = bytes(1 << 20)
+    for level in range(depth):
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(width):
+                archive.writestr(zipfile.ZipInfo(f"{level}-{number}.zip"), inner, zipfile.ZIP_DEFLATED)
+        inner = target.getvalue()
+    return valid().add("lib.zip", inner)
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def lying_deflate(size: int) -> ArchiveBuilder:
+    builder = valid().add("notes", b"long " * 200).deflate("notes")
+    return builder.set("notes", local={"uncompressed": size}, central={"uncompressed": size})
+
+
+def deflate_with_tail() -> ArchiveBuilder:
+    builder = valid().add("notes", b"long " * 200).deflate("notes")
+    return builder.set("notes", data=builder["notes"].data + b"more")
+
+
+def lying_descriptor() -> ArchiveBuilder:
+    return valid().stream("0/c/0").set("0/c/0", after=b"PK\x07\x08" + struct.pack("<IQQ", 1, 2, 3))
+
+
+# --- end records and directories ------------------------------------------------------------------
+
+
+def second_archive_in_comment() -> bytes:
+    """Two archives in one file: which one a reader sees depends on where it begins to look for the end record."""
+    first, second = (valid(**{"0/c/0": value}).with_(comment=b"").classic() for value in (b"abcd", b"EVIL"))
+    begin = position = len(first.build())
+    for entry in second.entries:  # its offsets count from the beginning of the file
+        entry.central = {"offset": position}
+        position += len(entry.local_header(zip64=False)) + len(entry.data)
+    hidden = second.set_end(offset=position).build()
+    archive = first.with_(comment=hidden).build()
+    assert archive.endswith(hidden)
+    assert archive[begin:] == hidden
+    return archive
+
+
+def end_record_in_comment() -> ArchiveBuilder:
+    """A comment that holds an end record which fits nothing."""
+    fake = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 1, 1, 46, 0, 0)
+    return valid().with_(comment=b'{"ome":{"version":"0.5"}}' + fake)
+
+
+def directory_in_a_value() -> ArchiveBuilder:
+    """The end record points to a central directory that stands in the value of an entry."""
+    other = valid(**{"0/c/0": b"EVIL"}).classic().with_(comment=b"")
+    whole = other.build()
+    size, offset = struct.unpack_from("<2I", whole, len(whole) - 10)
+    builder = valid().classic().add("notes", whole[offset : offset + size])
+    position = builder.build().index(whole[offset : offset + size])
+    return builder.set_end(offset=position, size=size, entries=3, here=3)
+
+
+def two_directories() -> bytes:
+    """The directory named by the offset is not the one that stands right before the end record."""
+    archive = valid().classic().with_(comment=b"").build()
+    size, offset = struct.unpack_from("<2I", archive, len(archive) - 10)
+    directory = archive[offset : offset + size]
+    return archive[: offset + size] + directory.replace(b"0/c/0", b"0/c/9") + archive[offset + size :]
+
+
+def in_zip64_field(*values: int, **fields: int) -> ArchiveBuilder:
+    extra = struct.pack(f"<2H{len(values)}Q", 1, 8 * len(values), *values)
+    return valid().set("0/c/0", central={"extra": extra} | fields)
+
+
+def two_zip64_fields() -> ArchiveBuilder:
+    """The first field is the one that counts here; readers that take the last see 9 bytes."""
+    extra = b"".join(struct.pack("<2HQ", 1, 8, size) for size in (4, 9))
+    return valid().set("0/c/0", central={"uncompressed": SENTINEL, "extra": extra})
+
+
+def local_zip64_contradiction() -> ArchiveBuilder:
+    """The ZIP64 field of the local header names another size than the directory."""
+    extra = struct.pack("<2H2Q", 1, 16, 9, 9)
+    return valid().classic().set("0/c/0", local={"compressed": SENTINEL, "uncompressed": SENTINEL, "extra": extra})
+
+
+def offset_of_directory() -> ArchiveBuilder:
+    archive = valid().build()
+    return valid().set("0/c/0", central={"offset": archive.index(b"PK\x01\x02")})
+
+
+def huge_count(entries: int) -> ArchiveBuilder:
+    return valid().with_(wide_end={"entries": entries, "here": entries}).set_end(entries=SENTINEL_16, here=SENTINEL_16)
+
+
+def two_end_records() -> bytes:
+    """Both end records fit the one directory: the second one says that there are two entries only."""
+    archive = valid().classic().with_(comment=b"").build()
+    size, offset = struct.unpack_from("<2I", archive, len(archive) - 10)
+    return archive + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 2, 2, size, offset, 0)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def named(name: str | bytes, **fields: int) -> ArchiveBuilder:
+    return valid().add(name, b"evil", **fields)
+
+
+def unicode_path(name: str, *, of: bytes, raw: bytes = b"caf\x82", path: bytes = b"") -> ArchiveBuilder:
+    """APPNOTE 4.6.9: a second name, which counts when its CRC-32 is that of the first one."""
+    second = struct.pack("<BI", 1, zlib.crc32(of)) + (path or name.encode())
+    extra = struct.pack("<2H", 0x7075, len(second)) + second
+    return named(raw, flags=0).set(
+        raw.decode("utf-8", "surrogateescape"), local={"extra": extra}, central={"extra": extra}
+    )
+
+
+def kind(mode: int, value: bytes = b"/etc/passwd") -> ArchiveBuilder:
+    return valid().add("0/c/1", value).set("0/c/1", central={"external": mode << 16})
+
+
+def unicode_path_in_directory() -> ArchiveBuilder:
+    builder = unicode_path("caf\u00e9", of=b"caf\x82")
+    builder.entries[-1].local = {}
+    return builder
+
+
+def twice_in_directory() -> ArchiveBuilder:
+    return in_directory_only(
+        valid(), "0/c/0", b"abcd", valid().build().index(valid()["0/c/0"].local_header(zip64=True))
+    )
+
+
+def link_and_file_below() -> ArchiveBuilder:
+    """What tricks unpacking programs into writing where the link points to."""
+    return kind(0o120777, b"/tmp").add("0/c/1/evil", b"evil")
+
+
+TRAVERSALS = {
+    "../evil": "up and out",
+    "0/../../evil": "up from below",
+    "/evil": "absolute",
+    "//server/share/evil": "UNC with slashes",
+    "\\\\server\\share\\evil": "UNC",
+    "..\\evil": "up with backslashes",
+    "0/..\\..\\evil": "mixed separators",
+    "C:/evil": "a drive",
+    "C:evil": "relative to a drive",
+    "C:\\evil": "a drive with a backslash",
+    "./evil": "a dot",
+    "0/./evil": "a dot within",
+    "0//evil": "nothing within",
+    "..": "nothing but up",
+    "0/..": "up at the end",
+    "": "no name",
+    "a\0.txt": "NUL",
+}
+#: What no traversal is, however it looks: keys like any others here.
+LOOKALIKES = {
+    "%2e%2e/evil": "percent-encoded",
+    "..%2fevil": "a percent-encoded slash",
+    "\u2025/evil": "two dots in one character",
+    "\uff0e\uff0e/evil": "wide dots",
+    "..\u2215evil": "another slash",
+    "~/evil": "a home",
+    "$HOME/evil": "a variable",
+    "... /evil": "dots and a blank",
+    "-rf": "an option",
+    "a\nb\x1b[31m": "control characters",
+}
+RESERVED = ("CON", "nul.txt", "COM1", "LPT9.zarr", "aux/evil", "trailing.", "blank ", "stream:evil", "a?b", "CONIN$")
+
+
+RECIPES = [
+    # Bombs.
+    Recipe("one entry inflates 1,000 : 1", lambda: deflated_zeros(BOMB), "zip/bomb", "rfc9/stored zip/bomb"),
+    Recipe("two local headers, one value", overlapping, "zip/overlap", "zip/overlap"),
+    Recipe(
+        "all entries have one local header",
+        many_into_one,
+        "zip/overlap",
+        "rfc9/stored zip/local-header zip/overlap",
+        recover="part",
+    ),
+    Recipe(
+        "quoted by extra fields",
+        quoted_in_extra_fields,
+        "zip/overlap",
+        "rfc9/comment rfc9/root rfc9/stored rfc9/zip64 zip/overlap",
+        recover="rfc9/root",
+    ),
+    Recipe(
+        "quoted by deflate",
+        quoted_in_deflate,
+        "zip/overlap",
+        "rfc9/comment rfc9/root rfc9/stored rfc9/zip64 zip/overlap",
+        recover="rfc9/root",
+    ),
+    Recipe("archives in archives", nested, "whole", "rfc9/not-embedded"),
+    Recipe("1 TiB in all", many_honest_bombs, "zip/bomb", "rfc9/stored zip/bomb zip/large-entry zip/local-header"),
+    # Lying sizes.
+    Recipe(
+        "stored, larger than declared",
+        lambda: both("0/c/0", uncompressed=2, compressed=2),
+        "zip/crc",
+        "zip/unreferenced-bytes",
+        recover="part",
+    ),
+    Recipe("stored, two sizes", lambda: both("0/c/0", uncompressed=5), "zip/stored-size", "zip/stored-size"),
+    Recipe(
+        "stored, 4 GiB declared",
+        lambda: both("0/c/0", uncompressed=SENTINEL - 1),
+        "zip/stored-size",
+        "zip/large-entry zip/stored-size",
+    ),
+    Recipe(
+        "stored beyond the file",
+        lambda: both("0/c/0", uncompressed=9999, compressed=9999),
+        "zip/bounds",
+        "zip/bounds",
+        recover="part",
+    ),
+    Recipe("deflated, inflates to more", lambda: lying_deflate(8), "zip/inflate", "rfc9/stored"),
+    Recipe("deflated, inflates to less", lambda: lying_deflate(2000), "zip/inflate", "rfc9/stored"),
+    Recipe("deflated, goes on behind its end", deflate_with_tail, "whole", "rfc9/stored"),
+    Recipe(
+        "the two headers differ in size",
+        lambda: valid().set("0/c/0", local={"uncompressed": 3}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe(
+        "the two headers differ in method",
+        lambda: valid().set("0/c/0", local={"method": 8}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe(
+        "the two headers differ in name",
+        lambda: valid().set("0/c/0", local={"name": b"0/c/1"}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe(
+        "the two headers differ in CRC-32",
+        lambda: valid().set("0/c/0", local={"crc32": 1}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe("another CRC-32 in both", lambda: both("0/c/0", crc32=1), "zip/crc", "", recover="part"),
+    # ZIP64.
+    Recipe(
+        "a placeholder and no ZIP64 field",
+        lambda: valid().set("0/c/0", central={"compressed": SENTINEL}),
+        "zip/zip64-field",
+        "zip/zip64-field",
+        info="zip/zip64-field",
+    ),
+    Recipe(
+        "a ZIP64 field that is too short",
+        lambda: in_zip64_field(4, uncompressed=SENTINEL, compressed=SENTINEL),
+        "zip/zip64-field",
+        "zip/zip64-field",
+        info="zip/zip64-field",
+    ),
+    Recipe(
+        "a ZIP64 field of 2**63",
+        lambda: in_zip64_field(1 << 63, uncompressed=SENTINEL),
+        "zip/stored-size",
+        "zip/large-entry zip/local-header zip/stored-size",
+    ),
+    Recipe("a ZIP64 field of other sizes, not asked for", lambda: in_zip64_field(9, 9), "whole", ""),
+    Recipe("two ZIP64 fields", two_zip64_fields, "whole", ""),
+    Recipe(
+        "a ZIP64 field and true sizes in the local header",
+        local_zip64_contradiction,
+        "zip/local-header",
+        "rfc9/zip64 zip/local-header",
+    ),
+    Recipe(
+        "an extra field that runs out of its block",
+        lambda: valid().set("0/c/0", central={"extra": b"\x01\0\xff\xff"}),
+        "whole",
+        "",
+    ),
+    Recipe("offset -1", lambda: in_zip64_field((1 << 64) - 1, offset=SENTINEL), "zip/bounds", "zip/bounds"),
+    Recipe("offset 2**63", lambda: in_zip64_field(1 << 63, offset=SENTINEL), "zip/bounds", "zip/bounds"),
+    Recipe(
+        "offset behind the file", lambda: valid().set("0/c/0", central={"offset": 1 << 31}), "zip/bounds", "zip/bounds"
+    ),
+    Recipe("offset of the directory", offset_of_directory, "zip/bounds", "zip/bounds"),
+    # End records and directories.
+    Recipe(
+        "ZIP64 end record of other entries",
+        lambda: valid().with_(wide_end={"entries": 2, "here": 2}),
+        "zip/end-record",
+        "zip/end-record",
+        info="zip/end-record",
+    ),
+    Recipe(
+        "ZIP64 end record of 2**63 entries",
+        lambda: huge_count(1 << 63),
+        "zip/directory",
+        "zip/directory",
+        info="zip/directory",
+    ),
+    Recipe(
+        "ZIP64 end record, offset -1",
+        lambda: valid().with_(wide_end={"offset": (1 << 64) - 1}).set_end(offset=SENTINEL),
+        "zip/directory",
+        "zip/directory",
+        info="zip/directory",
+    ),
+    Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", ""),
+    Recipe(
+        "a directory in a value",
+        directory_in_a_value,
+        "zip/local-header",
+        "rfc9/zip64 zip/local-header zip/unreferenced-bytes",
+    ),
+    Recipe("two directories", two_directories, "zip/directory", "zip/directory", info="zip/directory", recover="part"),
+    Recipe(
+        "an archive in the comment",
+        second_archive_in_comment,
+        "zip/end-record",
+        "zip/end-record",
+        info="zip/end-record",
+    ),
+    Recipe("an end record in the comment", end_record_in_comment, "whole", "rfc9/comment rfc9/comment-nul"),
+    Recipe(
+        "two archives in a row",
+        lambda: valid().build() + valid(**{"0/c/0": b"EVIL"}).build(),
+        "zip/end-record",
+        "zip/end-record",
+        info="zip/end-record",
+    ),
+    Recipe(
+        "two classic archives in a row",
+        lambda: valid().classic().build() * 2,
+        "zip/directory",
+        "zip/directory",
+        info="zip/directory",
+    ),
+    Recipe("two end records", two_end_records, "zip/directory", "zip/directory", info="zip/directory"),
+    Recipe("bytes behind the end record", lambda: valid().with_(suffix=b"behind"), "whole", "zip/trailing-bytes"),
+    Recipe("bytes before the archive", lambda: valid().with_(prefix=b"#!/bin/sh\n"), "whole", "zip/prepended-bytes"),
+    Recipe(
+        "a disk number in the end record",
+        lambda: valid().classic().set_end(disk=1, directory_disk=1),
+        "rfc9/not-split",
+        "rfc9/not-split",
+        info="rfc9/not-split",
+    ),
+    Recipe("a disk number of an entry", lambda: valid().set("0/c/0", central={"disk": 1}), "whole", "rfc9/not-split"),
+    Recipe(
+        "two disks in the locator",
+        lambda: valid().with_(locator={"disks": 2}),
+        "rfc9/not-split",
+        "rfc9/not-split",
+        info="rfc9/not-split",
+    ),
+    # Names.
+    *[
+        Recipe(f"name: {why}", lambda name=name: named(name), "zip/name", "zip/name", recover="part")
+        for name, why in TRAVERSALS.items()
+    ],
+    *[Recipe(f"key: {why}", lambda name=name: named(name), "whole", "") for name, why in LOOKALIKES.items()],
+    *[Recipe(f"Windows: {name}", lambda name=name: named(name), "whole", "") for name in RESERVED],
+    Recipe("name: no UTF-8", lambda: named(b"\xff\xfe", flags=UTF8), "zip/name", "zip/name", recover="part"),
+    Recipe("name: 65,535 bytes", lambda: named("x" * 65_535), "whole", "", unpack="zip/name"),
+    Recipe(
+        "name: overlong UTF-8 of ../",
+        lambda: named(b"\xc0\xae\xc0\xae/evil", flags=UTF8),
+        "zip/name",
+        "zip/name",
+        recover="part",
+    ),
+    Recipe(
+        "name: a folder with bytes",
+        lambda: named("folder/"),
+        "zip/name",
+        "zip/directory-entry zip/name",
+        recover="part",
+    ),
+    Recipe("name: value and folder at once", lambda: named("0/c"), "whole", "", unpack="zip/name"),
+    Recipe(
+        "name: twice",
+        lambda: valid().duplicate("0/c/0", LATER),
+        "whole",
+        "zip/duplicate-name",
+        unpack="zip/duplicate-name",
+    ),
+    Recipe(
+        "name: twice, of one local header",
+        twice_in_directory,
+        "zip/overlap",
+        "zip/duplicate-name zip/overlap",
+        unpack="zip/duplicate-name",
+    ),
+    Recipe(
+        "name: zarr.json twice",
+        lambda: valid().duplicate("zarr.json", group()),
+        "whole",
+        "rfc9/breadth-first rfc9/json-first zip/duplicate-name",
+        unpack="zip/duplicate-name",
+    ),
+    Recipe("name: twice but for case", lambda: named("0/C/0"), "whole", ""),
+    Recipe("name: twice but for composition", lambda: named("e\u0301").add("\u00e9", b"evil"), "whole", ""),
+    Recipe("name: bit 11 off", lambda: named("\u00fc".encode(), flags=0), "whole", "zip/name-encoding"),
+    Recipe(
+        "name: bit 11 in one header only",
+        lambda: named("\u00fc").set("\u00fc", local={"flags": 0}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe(
+        "Unicode path: right",
+        lambda: unicode_path("naïve", of=b"caf\x82"),
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "naïve"},
+    ),
+    Recipe(
+        "Unicode path: out",
+        lambda: unicode_path("../é", of=b"caf\x82"),
+        "zip/name",
+        "zip/name zip/name-encoding",
+        recover="part",
+    ),
+    Recipe(
+        "Unicode path: out, in ASCII",
+        lambda: unicode_path("../evil", of=b"caf\x82"),
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "café"},
+    ),
+    Recipe(
+        "Unicode path: of another name",
+        lambda: unicode_path("é", of=b"other"),
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "café"},
+    ),
+    Recipe(
+        "Unicode path: the name of another entry",
+        lambda: unicode_path("0/c/0", of=b"caf\x82"),
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "café"},
+    ),
+    Recipe(
+        "Unicode path: the name of another entry that is not ASCII",
+        lambda: unicode_path("é", of=b"caf\x82").add("é", b"efgh"),
+        "whole",
+        "zip/duplicate-name zip/name-encoding",
+        unpack="zip/duplicate-name",
+        names={b"caf\x82": "é"},
+    ),
+    Recipe(
+        "Unicode path: a folder",
+        lambda: unicode_path("é/", of=b"caf\x82"),
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "café"},
+    ),
+    Recipe(
+        "Unicode path: no UTF-8",
+        lambda: unicode_path("é", of=b"caf\x82", path=b"\xff"),
+        "zip/name",
+        "zip/name zip/name-encoding",
+        recover="part",
+    ),
+    Recipe("Unicode path: beside an ASCII name", lambda: unicode_path("evil", of=b"plain", raw=b"plain"), "whole", ""),
+    Recipe(
+        "Unicode path: in the directory only",
+        unicode_path_in_directory,
+        "whole",
+        "zip/name-encoding",
+        names={b"caf\x82": "café"},
+    ),
+    # Kinds.
+    Recipe("a symbolic link out", lambda: kind(0o120777), "whole", "zip/symlink"),
+    Recipe("a symbolic link, then a file below it", link_and_file_below, "whole", "zip/symlink", unpack="zip/name"),
+    Recipe("a named pipe", lambda: kind(0o010644), "whole", "zip/special-file"),
+    Recipe("a device", lambda: kind(0o020666), "whole", "zip/special-file"),
+    Recipe("setuid", lambda: kind(0o104755), "whole", ""),
+    # Data descriptors, encryption, methods.
+    Recipe("a descriptor with signature", lambda: valid().stream("0/c/0"), "whole", ""),
+    Recipe("a descriptor without signature", lambda: valid().stream("0/c/0", signature=False), "whole", ""),
+    Recipe("a narrow descriptor with signature", lambda: valid().classic().stream("0/c/0"), "whole", "rfc9/zip64"),
+    Recipe(
+        "a narrow descriptor without signature",
+        lambda: valid().classic().stream("0/c/0", signature=False),
+        "whole",
+        "rfc9/zip64",
+    ),
+    Recipe("a descriptor that lies", lying_descriptor, "whole", ""),
+    Recipe("a descriptor that is missing", lambda: valid().stream("0/c/0").set("0/c/0", after=b""), "whole", ""),
+    Recipe("encrypted by bit 0", lambda: valid().set("0/c/0", flags=ENCRYPTED), "zip/encrypted", "zip/encrypted"),
+    Recipe("encrypted by bit 6", lambda: valid().set("0/c/0", flags=0x41), "zip/encrypted", "zip/encrypted"),
+    Recipe(
+        "encrypted in the local header only",
+        lambda: valid().set("0/c/0", local={"flags": ENCRYPTED}),
+        "zip/local-header",
+        "zip/local-header",
+    ),
+    Recipe("an encrypted directory", lambda: valid().set("0/c/0", flags=0x2001), "zip/encrypted", "zip/encrypted"),
+    Recipe(
+        "AES by its method",
+        lambda: valid().set("0/c/0", method=99, flags=ENCRYPTED),
+        "zip/encrypted",
+        "rfc9/stored zip/encrypted zip/method",
+    ),
+    Recipe("lzma", lambda: valid().set("0/c/0", method=14), "zip/method", "rfc9/stored zip/method"),
+    Recipe("method 65,535", lambda: valid().set("0/c/0", method=SENTINEL_16), "zip/method", "rfc9/stored zip/method"),
+    Recipe("a time that is none", lambda: valid().set("0/c/0", central={"extra": TIME_FIELD}), "whole", ""),
+]

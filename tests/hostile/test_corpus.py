@@ -1,0 +1,48 @@
+"""What the fuzzer begins with, and what it has found and kept: every target takes it, as it takes any bytes."""
+
+import random
+from pathlib import Path
+
+import pytest
+from keeping import keep_smallest, steps_of
+from mutations import mutate_bytes, mutate_document
+from seeds import seeds
+from targets import TARGETS
+
+CORPUS = Path(__file__).parent.parent.parent / "fuzz" / "corpus"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_seeds_and_corpus(target):
+    kept = [path.read_bytes() for path in sorted((CORPUS / target).iterdir())]
+    assert kept
+    for data in [*kept, *seeds()[target].values()]:
+        TARGETS[target](data)
+
+
+def test_the_shortest_that_reach_all_are_kept(tmp_path):
+    target, few = TARGETS["zarr_json"], [b"{}", b'{"zarr_format": 3, "node_type": "group"}']
+    (tmp_path / "old").write_bytes(few[1] + b" ")
+    assert keep_smallest(target, few[:1], [few[1], few[0] + b" "], tmp_path) == 1
+    (kept,) = tmp_path.iterdir()
+    assert kept.read_bytes() == few[1]
+    assert steps_of(target, few[1]) - steps_of(target, few[0])
+
+
+def twins() -> tuple[random.Random, random.Random]:
+    return random.Random("seed"), random.Random("seed")
+
+
+def test_one_seed_makes_the_same_damages():
+    archive = b"PK\x03\x04" + bytes(range(200))
+    first, second = ([mutate_bytes(archive, rng, archive[::-1]) for _ in range(200)] for rng in twins())
+    assert first == second
+    assert len(set(first)) > 150
+
+
+def test_one_seed_makes_the_same_changes_of_a_document():
+    document = {"zarr_format": 3, "shape": [1, 2], "attributes": {"ome": {"version": "0.5"}}}
+    first, second = ([repr(mutate_document(document, rng)) for _ in range(200)] for rng in twins())
+    assert first == second
+    assert len(set(first)) > 100
+    assert document["shape"] == [1, 2]

@@ -1,0 +1,109 @@
+"""Archives that were cut off: at every byte, and large ones at every border between records."""
+
+import os
+from pathlib import Path
+
+import pytest
+from answers import DOORS, answer
+from builders import ArchiveBuilder, array, group
+from packed import PROMISE, write_archive
+from stores import contents, pattern
+
+import ozx
+from ozx.archive.byte_source import FileSource
+from ozx.archive.directory import read_end
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError
+
+VALID = ArchiveBuilder.valid
+SMALL = {
+    "as ozx writes it": VALID,
+    "classic": lambda: VALID().classic(),
+    "streamed": lambda: VALID().stream("0/zarr.json").stream("0/c/0", signature=False),
+    "deflated": lambda: VALID().deflate("0/zarr.json"),
+    "with a script before": lambda: VALID().with_(prefix=b"#!/bin/sh\n"),
+}
+#: What `recover` says where it has nothing to give.
+NOTHING = ("rfc9/root", "zip/not-a-zip", "zip/crc")
+#: What may be said of an archive whose end is missing.
+CUT = ("zip/truncated", "zip/not-a-zip", "rfc9/not-split")
+
+
+def borders(builder: ArchiveBuilder) -> list[int]:
+    """Where records begin and end."""
+    data = builder.build()
+    signatures = (b"PK\x03\x04", b"PK\x07\x08", b"PK\x01\x02", b"PK\x06\x06", b"PK\x06\x07", b"PK\x05\x06")
+    return sorted({at for at in range(len(data)) if data.startswith(signatures, at)})
+
+
+def check_cut(folder: Path, builder: ArchiveBuilder, length: int) -> None:
+    """Every door refuses what is left; `recover` gives every value that is whole, and says that it is not all."""
+    path = folder / "in" / "cells.ozx"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(builder.build()[:length])
+    values = {entry.name.decode(): entry.value for entry in builder.entries}
+    for door in DOORS:
+        found = answer(door, path, values)
+        if door == "validate":
+            assert set(found.split()) <= {*CUT}, (length, found)
+            assert found
+        elif door == "recover":
+            # Without sizes and signature, a value's end is where the next record begins.
+            is_all = length >= builder.build().index(b"PK\x01\x02") + 4
+            assert found in (("whole", "part") if is_all else ("part", *NOTHING)), (length, found)
+            kept = contents(ozx.OzxStore(path.with_name("recovered.ozx"))) if found not in NOTHING else {}
+            assert kept == values if is_all else kept.items() <= values.items(), length
+        else:
+            assert found in CUT, (length, door, found)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_cut_between_records(tmp_path, name):
+    builder = SMALL[name]()
+    for length in borders(builder):
+        check_cut(tmp_path / str(length), builder, length)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["as ozx writes it", "streamed"])
+def test_cut_at_every_byte(tmp_path, name):
+    builder = SMALL[name]()
+    for length in range(len(builder.build())):
+        check_cut(tmp_path / str(length), builder, length)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """An archive of many entries, whose directory is far longer than what is read at first to find it."""
+    values = {"zarr.json": group(), "0/zarr.json": array([32, 256], [1, 1])}
+    values |= {f"0/c/{n // 256}/{n % 256}": pattern(n, 6 + n % 60) for n in range(8_000)}
+    return write_archive(tmp_path_factory.mktemp("large") / "large.ozx", values, PROMISE)
+
+
+@pytest.mark.ci
+def test_a_large_one_cut_between_records(large, tmp_path):
+    path = tmp_path / "cut.ozx"
+    path.write_bytes(large.read_bytes())
+    columns, end = ArchiveReader(str(large)).columns, read_end(FileSource(str(large)))
+    headers = [end.directory_offset + int(start) for start in columns.starts]
+    places = [*map(int, columns.header_offsets), *headers, end.directory_offset + end.directory_size]
+    refused = 0
+    for place in sorted(places, reverse=True):
+        os.truncate(path, place)
+        with pytest.raises(FormatError) as caught:
+            read_end(FileSource(str(path)))
+        assert caught.value.rule in CUT
+        refused += 1
+    assert refused > 16_000
+
+
+@pytest.mark.ci
+def test_a_large_one_is_recovered_up_to_the_cut(large, tmp_path):
+    reader = ArchiveReader(str(large))
+    offsets = reader.columns.header_offsets.tolist()
+    for number, entry in enumerate((1, 2, 3, 4_000, 8_001)):
+        path = tmp_path / f"{number}.ozx"
+        path.write_bytes(large.read_bytes()[: offsets[entry]])
+        result = ozx.recover(path, tmp_path / f"{number}.recovered.ozx", sync=False)
+        assert (result.entries, result.complete) == (entry, False)
+        assert ArchiveReader(result.path).columns.names() == reader.columns.names()[:entry]

@@ -1,0 +1,61 @@
+"""docs/conformance.md: every clause has a rule, code with a test, or a reason; and all that it names is there."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.make_conformance import LEVELS, conformance_markdown, read_documents
+from ozx.validation.rules import RULES
+
+ROOT = Path(__file__).parent.parent.parent
+CLAUSES = [
+    pytest.param(clause, id=f"{document['name']}: {clause['demand'][:60]}")
+    for document in read_documents()
+    for clause in document["clause"]
+]
+
+
+def test_the_page_is_made_of_the_tables():
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    assert page == conformance_markdown(), "run python docs/make_conformance.py"
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_a_clause_is_checked_or_kept_or_there_is_a_reason(clause):
+    assert clause.keys() <= {"section", "level", "demand", "rules", "by", "test", "why", "decision"}
+    assert clause["level"] in LEVELS
+    assert clause.get("rules") or {"by", "test"} <= clause.keys() or clause.get("why")
+    for key in ("demand", "why", "decision"):
+        assert clause.get(key, "x.").endswith(".")
+        assert "|" not in clause.get(key, "")
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_what_a_clause_names_is_there(clause):
+    assert set(clause.get("rules", ())) <= RULES.keys()
+    if "by" in clause:
+        module, _, name = clause["by"].rpartition(".")
+        assert hasattr(importlib.import_module(module), name)
+    if "test" in clause:
+        path, _, name = clause["test"].partition("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"^ *(async )?(def|class) {name}\b", text, re.MULTILINE)
+        # The examples of a function are its test, where there is no other.
+        assert path.startswith("tests/") == name.startswith("test_")
+        assert path.startswith("tests/") or ">>>" in text[text.index(f" {name}") :].split("\ndef ")[0]
+
+
+def test_every_rule_that_comes_from_these_documents_is_named_by_a_clause():
+    named = {rule for document in read_documents() for clause in document["clause"] for rule in clause.get("rules", ())}
+    assert {rule for rule in RULES if rule.startswith(("rfc9/", "zarr/", "conventions/"))} - named == set()
+
+
+def test_no_clause_stands_there_twice():
+    demands = [
+        (document["name"], clause["section"], clause["demand"])
+        for document in read_documents()
+        for clause in document["clause"]
+    ]
+    assert len(demands) == len(set(demands))
