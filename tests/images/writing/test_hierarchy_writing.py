@@ -261,7 +261,7 @@ def test_a_series(tmp_path):
 def test_a_plate(tmp_path):
     field = make_image(random_pixels((64, 64)), "yx")
     wells = (NewWell(0, 1, (field, field), (0, 1)), NewWell(1, 0, (field,), (0,)))
-    acquisitions = tuple({"id": number, "name": f"Run {number}", "maximumfieldcount": 1} for number in range(2))
+    acquisitions = tuple({"id": number, "name": f"Run {number}"} for number in range(2))
     write(tmp_path / "a.ozx", plate_of(NewPlate("Screen", ("A", "B"), ("1", "2"), wells, acquisitions)))
     found = ozx.inspect(tmp_path / "a.ozx")
     assert (found.kind, [image.path for image in found.images]) == ("plate", ["A/2/0", "A/2/1", "B/1/0"])

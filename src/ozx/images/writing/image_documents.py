@@ -67,16 +67,24 @@ def describe_image(
         for axis in image.axes
     ]
     multiscale: dict[str, Any] = {"name": image.name, "axes": axes, "datasets": datasets}
-    if len(levels) > len(image.levels):
-        method = image.pyramid.method
-        multiscale["type"] = method
-        multiscale["metadata"] = {"description": f"Each level is half of the one before: {_METHODS[method]} joined."}
+    if len(levels) > 1:
+        multiscale |= _describe_downscaling(image, is_made=len(levels) > len(image.levels))
     ome: dict[str, Any] = {"multiscales": [multiscale]}
     if image.label is not None:
         ome["image-label"] = _describe_label(image.label, source)
     else:
         ome["omero"] = _describe_channels(image, windows)
     return ome
+
+
+def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
+    """Return what OME-Zarr 0.5, "multiscales", says SHOULD stand there: how lower levels came to be."""
+    kept = f"{len(image.levels)} levels are those of the source" if len(image.levels) > 1 else ""
+    if not is_made:
+        return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
+    method = image.pyramid.method
+    made = f"Each level is half of the one before: {_METHODS[method]} joined."
+    return {"type": method, "metadata": {"description": f"{made} The first {kept}." if kept else made}}
 
 
 def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:

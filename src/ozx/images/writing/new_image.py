@@ -175,7 +175,10 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
         "version": "0.5",
     }
     if plate.acquisitions:
-        described["acquisitions"] = [dict(acquisition) for acquisition in plate.acquisitions]
+        described["acquisitions"] = [
+            {"maximumfieldcount": _most_fields(plate, acquisition.get("id")), **acquisition}
+            for acquisition in plate.acquisitions
+        ]
     images: dict[str, NewImage] = {}
     groups: dict[str, Mapping[str, Any]] = {"": {"plate": described}}
     for well in plate.wells:
@@ -187,6 +190,10 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
         groups[path] = {"well": {"images": fields, "version": "0.5"}}
         images |= {f"{path}/{number}": image for number, image in enumerate(well.fields)}
     return NewHierarchy(images, groups, dict(files or {}))
+
+
+def _most_fields(plate: NewPlate, acquisition: int | None) -> int:
+    return max((well.acquisitions.count(acquisition) for well in plate.wells), default=0)
 
 
 def _well_path(plate: NewPlate, well: NewWell) -> str:
