@@ -11,6 +11,7 @@ import atexit
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -56,6 +57,10 @@ Digests = dict[str, str]
 
 class RefusalError(Exception):
     """A judge did not accept an archive; the message holds its own words."""
+
+
+class TwiceError(RefusalError):
+    """A judge accepted an archive and delivers two entries under one name."""
 
 
 @dataclass(frozen=True)
@@ -151,17 +156,17 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> Digests:
     found: Digests = {}
     for key, digest in pairs:
         if key in found:
-            raise RefusalError(f"two entries are named {key!r}")
+            raise TwiceError(f"two entries are named {key!r}")
         found[key] = digest
     return found
 
 
-def _absent_programs(*programs: str) -> str | None:
+def absent_programs(*programs: str) -> str | None:
     absent = [program for program in programs if shutil.which(program) is None]
     return f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed" if absent else None
 
 
-def _absent_packages(*packages: str) -> str | None:
+def absent_packages(*packages: str) -> str | None:
     absent = [package for package in packages if importlib.util.find_spec(package) is None]
     return f"Python package {', '.join(absent)} is not installed" if absent else None
 
@@ -192,9 +197,7 @@ class _Extractor:
             found = _digest_folder(folder)
         extracted = len(re.findall(self.file_line, told, re.MULTILINE))
         if extracted != len(found):
-            raise RefusalError(
-                f"{self.command[0]} extracted {extracted} files, of which {len(found)} are there:\n{told}"
-            )
+            raise TwiceError(f"{self.command[0]} extracted {extracted} files, of which {len(found)} are there:\n{told}")
         return found
 
     def _extract(self, archive: Path, folder: Path) -> str:
@@ -262,7 +265,7 @@ def _read_listing(command: tuple[str | Path, ...], archive: Path) -> Digests:
 
 
 def _absent_node_module(module: str) -> str | None:
-    if reason := _absent_programs("node"):
+    if reason := absent_programs("node"):
         return reason
     if not (NODE / "node_modules" / module / "package.json").is_file():
         return f"node module {module} is not installed: npm ci in tests/interop/node"
@@ -327,20 +330,48 @@ def _read_array_tensorstore(archive: Path, node: str) -> npt.NDArray[Any]:
         raise RefusalError(f"tensorstore: {error}") from error
 
 
+def _read_array_zarrs(archive: Path, node: str) -> npt.NDArray[Any]:
+    from zarrista import Array  # noqa: PLC0415 - may be absent
+    from zarrista.store import FilesystemStore, ZipStore  # noqa: PLC0415
+
+    try:
+        array = Array.open(ZipStore(FilesystemStore(archive.parent), archive.name), f"/{node}")
+        return np.asarray(array.retrieve_array_subset(...))
+    except Exception as error:  # whatever a foreign reader raises is its refusal
+        raise RefusalError(f"zarrs: {type(error).__name__}: {error}") from error
+
+
+def _read_array_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
+    import zarr  # noqa: PLC0415 - may be absent
+    from zarr.storage import FsspecStore  # noqa: PLC0415
+
+    try:
+        store = FsspecStore.from_url(f"zip://{node}::file://{archive.resolve().as_posix()}", read_only=True)
+        return np.asarray(zarr.open_array(store, mode="r", zarr_format=3)[...])
+    except Exception as error:  # whatever a foreign reader raises is its refusal
+        raise RefusalError(f"fsspec: {type(error).__name__}: {error}") from error
+
+
+def _read_array_zarrita(archive: Path, node: str) -> npt.NDArray[Any]:
+    with tempfile.NamedTemporaryFile(prefix="ozx-judge-") as values:
+        told = json.loads(_run(("node", NODE / "zarrita.mjs", archive.resolve(), node, values.name)))
+        return np.frombuffer(values.read(), np.dtype(told["dtype"]).newbyteorder("<")).reshape(told["shape"])
+
+
 # --- the bench ------------------------------------------------------------------------------------
 
 JUDGES: tuple[Judge, ...] = (
-    Judge("zipfile", _absent_packages, _read_zipfile),
-    Judge("unzip", partial(_absent_programs, "unzip"), _UNZIP.read),
-    Judge("7z", partial(_absent_programs, "7z"), _SEVEN_ZIP.read),
-    Judge("bsdtar", partial(_absent_programs, "bsdtar"), _BSDTAR.read),
-    Judge("bsdtar-stream", partial(_absent_programs, "bsdtar", "cat"), _BSDTAR_STREAM.read, streams=True),
+    Judge("zipfile", absent_packages, _read_zipfile),
+    Judge("unzip", partial(absent_programs, "unzip"), _UNZIP.read),
+    Judge("7z", partial(absent_programs, "7z"), _SEVEN_ZIP.read),
+    Judge("bsdtar", partial(absent_programs, "bsdtar"), _BSDTAR.read),
+    Judge("bsdtar-stream", partial(absent_programs, "bsdtar", "cat"), _BSDTAR_STREAM.read, streams=True),
     # jar reads a named archive with java.util.zip.ZipFile, standard input with java.util.zip.ZipInputStream.
-    Judge("jar", partial(_absent_programs, "jar"), _JAR.read, checks_crc=False),
-    Judge("jar-stream", partial(_absent_programs, "jar", "cat"), _JAR_STREAM.read, streams=True),
+    Judge("jar", partial(absent_programs, "jar"), _JAR.read, checks_crc=False),
+    Judge("jar-stream", partial(absent_programs, "jar", "cat"), _JAR_STREAM.read, streams=True),
     Judge(
         "zipfs",
-        partial(_absent_programs, "java", "javac"),
+        partial(absent_programs, "java", "javac"),
         _read_by_zipfs,
         checks_crc=False,
         sees_duplicates=False,
@@ -359,6 +390,9 @@ JUDGES: tuple[Judge, ...] = (
 )
 
 ARRAY_JUDGES: tuple[ArrayJudge, ...] = (
-    ArrayJudge("zarr", partial(_absent_packages, "zarr"), _read_array_zarr),
-    ArrayJudge("tensorstore", partial(_absent_packages, "tensorstore"), _read_array_tensorstore, checks_crc=False),
+    ArrayJudge("zarr", partial(absent_packages, "zarr"), _read_array_zarr),
+    ArrayJudge("tensorstore", partial(absent_packages, "tensorstore"), _read_array_tensorstore, checks_crc=False),
+    ArrayJudge("zarrs", partial(absent_packages, "zarrista"), _read_array_zarrs, checks_crc=False),
+    ArrayJudge("zarrita", partial(_absent_node_module, "zarrita"), _read_array_zarrita, checks_crc=False),
+    ArrayJudge("fsspec", partial(absent_packages, "fsspec"), _read_array_fsspec),
 )

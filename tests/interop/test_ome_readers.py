@@ -19,6 +19,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES
 from judges import require
+from writers import write_by_bioio
 from zarr.storage import FsspecStore
 
 import ozx
@@ -199,26 +200,6 @@ def write_by_ome_zarr(store):
     write_labels((DATA[0] > 30000).astype("uint8"), group, name="bright", axes=["z", "y", "x"], scale_factors=[2])
 
 
-def write_by_bioio(store):
-    from bioio_ome_zarr.writers import Channel, OMEZarrWriter
-
-    writer = OMEZarrWriter(
-        store=store,
-        level_shapes=[(2, 3, 100, 140), (2, 3, 50, 70)],
-        dtype="uint16",
-        zarr_format=3,
-        axes_names=["c", "z", "y", "x"],
-        axes_types=["channel", "space", "space", "space"],
-        axes_units=[None, "micrometer", "micrometer", "micrometer"],
-        physical_pixel_size=[1, 2, 0.5, 0.5],
-        chunk_shape=(1, 1, 32, 32),
-        shard_shape=(1, 1, 64, 64),
-        channels=[Channel(label="a", color="FF0000"), Channel(label="b", color="00FF00")],
-    )
-    writer.write_full_volume(DATA)
-    writer.close()
-
-
 @pytest.mark.parametrize(
     ("package", "write", "faults"),
     [
@@ -229,7 +210,7 @@ def write_by_bioio(store):
             write_by_ome_zarr,
             {"ome/label-levels", "ome/version", "ome/axis-unit", "ome/image-label", "ome/downscaling"},
         ),
-        ("bioio_ome_zarr", write_by_bioio, {"ome/downscaling"}),
+        ("bioio_ome_zarr", lambda store: write_by_bioio(store, DATA), {"ome/downscaling"}),
     ],
     indirect=["package"],
     ids=["ome-zarr-py", "bioio-ome-zarr"],

@@ -1,0 +1,147 @@
+"""Programs that open an OME-Zarr image by its metadata, each in the way its own documentation gives for a file.
+
+Of the same kind as the array judges, so that docs/interop.md asks all alike; the node they are given besides the
+archive is of use to some of them only. ``test_ome_readers.py`` tries more of each.
+"""
+
+# ruff: noqa: PLC0415 (the packages may be absent)
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import subprocess
+import tempfile
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from judges import HERE, ArrayJudge, RefusalError, absent_packages
+
+import ozx
+
+#: The interpreter of an environment that has napari and ozx, which is another than the tests' own.
+NAPARI_VARIABLE = "OZX_NAPARI_PYTHON"
+
+
+def _read_ozx(archive: Path, node: str) -> npt.NDArray[Any]:
+    return np.asarray(ozx.open(archive)[node][...])
+
+
+def _read_ozx_by_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
+    import zarr
+
+    return np.asarray(zarr.open_group(f"ozx://{archive.as_posix()}", mode="r")[node][...])
+
+
+def _read_ozx_by_xarray(archive: Path, node: str) -> npt.NDArray[Any]:
+    import xarray
+
+    with xarray.open_dataset(archive) as dataset:
+        return np.asarray(dataset["image"])
+
+
+def _read_ngff_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+    import ngff_zarr
+
+    return np.asarray(ngff_zarr.from_ome_zarr(archive).images[0].data)
+
+
+def _read_bioio(archive: Path, node: str) -> npt.NDArray[Any]:
+    from bioio_ome_zarr import Reader
+
+    return np.asarray(Reader(archive).data)
+
+
+def _read_ome_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+
+    location = parse_url(archive)
+    if location is None:
+        raise RefusalError("parse_url gives None")
+    return np.asarray(next(iter(Reader(location)())).data[0])
+
+
+def _read_ome_zarr_by_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+    from zarr.storage import FsspecStore
+
+    location = parse_url(FsspecStore.from_url(f"ozx://{archive.as_posix()}", read_only=True))
+    return np.asarray(next(found for found in Reader(location)() if found.data).data[0])
+
+
+# --- napari, in an environment of its own ---------------------------------------------------------
+
+
+def _no_napari() -> str | None:
+    return None if os.environ.get(NAPARI_VARIABLE) else f"{NAPARI_VARIABLE} names no Python that has napari"
+
+
+@functools.cache
+def _napari() -> subprocess.Popen[str]:
+    """Return the one process that reads for all: importing napari takes seconds."""
+    # Not this process's PYTHONPATH: it may lead to packages of another Python.
+    process = subprocess.Popen(
+        (os.environ[NAPARI_VARIABLE], HERE / "napari_reader.py"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+    )
+    atexit.register(process.communicate)
+    return process
+
+
+def _ask_napari(question: str) -> Any:
+    process = _napari()
+    print(question, file=process.stdin, flush=True)
+    answer = json.loads(process.stdout.readline())
+    if isinstance(answer, dict):
+        raise RefusalError(answer["error"])
+    return answer
+
+
+def napari_versions() -> dict[str, str]:
+    """Return the versions of napari and of the Python it runs on."""
+    return dict(_ask_napari("versions"))
+
+
+def _read_napari(archive: Path, node: str) -> npt.NDArray[Any]:
+    with tempfile.TemporaryDirectory(prefix="ozx-judge-") as folder:
+        layers = _ask_napari(f"{folder}/layers.npy\t{archive}")
+        assert layers, "napari shows no layer"
+        return np.load(f"{folder}/layers.npy")
+
+
+def _reader(name: str, package: str, read: Any) -> ArrayJudge:
+    return ArrayJudge(name, partial(absent_packages, package), partial(_refusing, name, read))
+
+
+def _refusing(name: str, read: Any, archive: Path, node: str) -> npt.NDArray[Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they and what they import are deprecated in places
+            return read(archive, node)
+    except RefusalError:
+        raise
+    except Exception as error:  # whatever a foreign reader raises is its refusal
+        raise RefusalError(f"{name}: {type(error).__name__}: {error}") from error
+
+
+IMAGE_READERS = (
+    _reader("ozx", "ozx", _read_ozx),
+    _reader("fsspec, `ozx://`", "fsspec", _read_ozx_by_fsspec),
+    _reader("xarray with ozx", "xarray", _read_ozx_by_xarray),
+    ArrayJudge("napari with ozx", _no_napari, partial(_refusing, "napari", _read_napari)),
+    _reader("ome-zarr-py, `ozx://`", "ome_zarr", _read_ome_zarr_by_fsspec),
+    _reader("ome-zarr-py, path", "ome_zarr", _read_ome_zarr),
+    _reader("ngff-zarr", "ngff_zarr", _read_ngff_zarr),
+    _reader("bioio-ome-zarr", "bioio_ome_zarr", _read_bioio),
+)

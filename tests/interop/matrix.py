@@ -1,0 +1,199 @@
+"""Who reads what whom wrote: asks every reader for every writer's file, and makes docs/interop.md of the answers.
+
+Readers are the judges, who know ZIP or arrays, and `IMAGE_READERS`; `WRITERS` make the files. A cell says whether the
+reader opened the file and found the right pixels or files, and if not, why, in words of our own: an answer that none of
+`REASONS` explains is an error, so that nothing on the page is unexplained.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from image_readers import IMAGE_READERS, napari_versions
+from judges import ARRAY_JUDGES, JUDGES, NODE, ArrayJudge, Judge, RefusalError, TwiceError, digests
+from writers import IOHUB, WRITERS, Writer, pixels, write_source
+
+PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
+READERS = (*IMAGE_READERS, *ARRAY_JUDGES, *JUDGES)
+
+YES, WRONG, NO = "✓", "≠", "–"
+
+
+class Cell(NamedTuple):
+    """One answer: `YES`, `WRONG` (opened, something else inside) or `NO` (not opened); then why."""
+
+    verdict: str
+    why: str = ""
+
+
+Cells = dict[tuple[str, str], Cell]
+
+#: Why a reader fails: a pattern of "writer: words of the reader", and what the page says.
+REASONS = (
+    (r"parse_url gives None", "it opens directories and `http` and `s3` URLs only"),
+    (
+        r"^(bioio|iohub|ZipStore): .*(Duplicate filename|two entries|extracted \d+ files, of which)",
+        "some names occur more than once; it refuses that, or delivers all of them",
+    ),
+    (r"^Deflate64: ", "it knows no Deflate64"),
+    (r"^Explorer: ", "the hierarchy is in a folder of the file, where RFC-9 wants it at the root"),
+    (r"^\.NET: ", r"`\` separates nothing outside of Windows; it refuses such names, or delivers them as they stand"),
+    (
+        r"expected \d+ records in central dir, got 0",
+        "it takes the ZIP64 end record for bytes before the archive ([decision 4](decisions/0004-zip64-form.md))",
+    ),
+)
+
+
+def write_all(folder: Path) -> tuple[Path, dict[str, Path]]:
+    """Return the image as a directory in `folder`, and the file of each writer that is installed, by its name."""
+    source = write_source(folder)
+    archives = {}
+    for writer in WRITERS:
+        if writer.missing() is None:
+            archives[writer.name] = folder / f"{writer.name}.ozx"
+            writer.write(source, archives[writer.name])
+    return source, archives
+
+
+def ask(reader: Judge | ArrayJudge, writer: Writer, source: Path, archive: Path) -> Cell:
+    """Return what `reader` makes of the `archive` that `writer` made of `source`."""
+    try:
+        if isinstance(reader, ArrayJudge):
+            found = reader.read_array(archive, writer.inside + writer.level)
+            is_right = np.array_equal(np.squeeze(found), pixels())
+        else:
+            is_right = reader.read(archive) == digests(writer.entries(source, archive))
+    except TwiceError as twice:
+        return Cell(WRONG, _explain(reader, writer, str(twice)))
+    except RefusalError as refusal:
+        return Cell(NO, _explain(reader, writer, str(refusal)))
+    return Cell(YES) if is_right else Cell(WRONG, _explain(reader, writer, "opened, and not right"))
+
+
+def _explain(reader: Judge | ArrayJudge, writer: Writer, words: str) -> str:
+    told = f"{writer.name}: {words}"
+    for pattern, sentence in REASONS:
+        if re.search(pattern, told, re.DOTALL):
+            return sentence
+    raise AssertionError(f"no reason in matrix.py explains what {reader.name} says of the file by {told}")
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+_INTRODUCTION = f"""# Who reads what whom wrote
+
+Made by `python docs/make_interop.py`; `tests/interop/test_matrix.py` asks everyone again and fails where an answer is
+another than here. Each column is one small image, two channels of 96 × 128 pixels in two levels, written by another
+program; each row reads it.
+
+{YES} opened, and right · {WRONG} opened, and not right · {NO} refused; the letter says why.
+
+"""
+_IMAGES = "## Programs that know OME-Zarr or Zarr\n\nRight means every pixel of the full resolution.\n\n"
+_ARCHIVES = """## Programs that know ZIP
+
+Right means every name and every byte, and nothing twice. A warning counts as a refusal.
+
+"""
+
+
+def page(cells: Cells, versions: Mapping[str, str]) -> str:
+    """Return docs/interop.md."""
+    sentences = [sentence for _, sentence in REASONS]
+    letters = {sentence: chr(ord("a") + number) for number, sentence in enumerate(sentences)}
+    parts = [
+        _INTRODUCTION,
+        _IMAGES,
+        _table((*IMAGE_READERS, *ARRAY_JUDGES), cells, letters),
+        _ARCHIVES,
+        _table(JUDGES, cells, letters),
+        "## Why not\n\n",
+        *(f"- **{letter}**: {sentence}.\n" for sentence, letter in letters.items()),
+        "\n## The writers\n\n| column | how |\n|---|---|\n",
+        *(f"| {writer.name} | {writer.does} |\n" for writer in WRITERS),
+        "\n## Versions\n\n| program | version |\n|---|---|\n",
+        *(f"| {name} | {version} |\n" for name, version in versions.items()),
+    ]
+    return "".join(parts)
+
+
+def _table(readers: tuple[Judge | ArrayJudge, ...], cells: Cells, letters: Mapping[str, str]) -> str:
+    rows = [["", *(writer.name for writer in WRITERS)], ["---", *(":-:" for _ in WRITERS)]]
+    for reader in readers:
+        row = [cells[reader.name, writer.name] for writer in WRITERS]
+        rows.append(
+            [reader.name, *(f"{cell.verdict} {letters[cell.why]}" if cell.why else cell.verdict for cell in row)]
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"
+
+
+def read_page(text: str) -> tuple[Cells, dict[str, str]]:
+    """Return the cells and the versions on a page."""
+    sentences = dict(re.findall(r"^- \*\*(\w)\*\*: (.*)\.$", text, re.MULTILINE))
+    cells: Cells = {}
+    for table in re.findall(r"^\| +\|.*\n\| --- \|.*\n((?:\|.*\n)+)", text, re.MULTILINE):
+        for line in table.splitlines():
+            reader, *row = (word.strip() for word in line.strip("|").split(" | "))
+            for writer, (verdict, _, letter) in zip(WRITERS, (cell.partition(" ") for cell in row), strict=True):
+                cells[reader, writer.name] = Cell(verdict, sentences.get(letter, ""))
+    _, _, programs = text.partition("| program | version |\n|---|---|\n")
+    return cells, dict(re.findall(r"^\| (.*) \| (.*) \|$", programs, re.MULTILINE))
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+_PACKAGES = (
+    *("zarr", "tensorstore", "zarrista", "fsspec", "xarray"),
+    *("ngff-zarr", "bioio-ome-zarr", "ome-zarr"),
+)
+_PROGRAMS = {
+    "Info-ZIP zip": ("zip", "-v"),
+    "Info-ZIP unzip": ("unzip", "-v"),
+    "7z": ("7z", "i"),
+    "bsdtar": ("bsdtar", "--version"),
+    "Java": ("java", "-version"),
+    "Node": ("node", "--version"),
+}
+
+
+def versions() -> dict[str, str]:
+    """Return the version of every program that is asked here."""
+    modules = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    return {
+        "Python and its zipfile": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        "iohub (kept file)": IOHUB.stem.removeprefix("iohub-"),
+        **napari_versions(),
+        **{name: _program_version(command) for name, command in _PROGRAMS.items()},
+        **modules,
+    }
+
+
+def _program_version(command: tuple[str, ...]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    found = re.search(r"\d+\.\d+[.\d]*", done.stdout + done.stderr)
+    return found[0] if found else "unknown"
+
+
+def make_page() -> str:
+    """Ask everyone, and return the page; `LookupError` names what is not installed."""
+    if absent := {reason for asked in (*READERS, *WRITERS) if (reason := asked.missing())}:
+        raise LookupError("expected every program here; " + "; ".join(sorted(absent)))
+    with tempfile.TemporaryDirectory(prefix="ozx-interop-") as name:
+        source, archives = write_all(Path(name))
+        cells = {
+            (reader.name, writer.name): ask(reader, writer, source, archives[writer.name])
+            for reader in READERS
+            for writer in WRITERS
+        }
+    return page(cells, versions())

@@ -1,0 +1,66 @@
+"""A program that uses ozx as its users do: `mypy --strict` must know the type of everything, and it must run.
+
+``test_client.py`` runs it; ``.ci/check_distribution`` has mypy check it, and runs it, where only the wheel is installed.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_type
+
+import zarr
+
+import ozx
+from ozx.operations.edit import EditResult
+from ozx.operations.extract import ExtractResult
+from ozx.operations.inspect import Inspection
+from ozx.operations.pack import PackManyResult, PackResult
+from ozx.operations.recover import RecoverResult
+from ozx.operations.repack import RepackResult
+from ozx.operations.thumbnail import ThumbnailResult
+from ozx.operations.unpack import UnpackResult
+from ozx.validation.findings import Finding, Report
+
+
+def use(source: Path, folder: Path) -> None:
+    """Call what `import ozx` offers, and let mypy compare what comes back with what it should be."""
+    packed = ozx.pack(source, folder / "cells.ozx", sync=False)
+    assert_type(packed, PackResult)
+    path = Path(packed.path)
+    assert_type(ozx.is_ozx(path), bool)
+    report = ozx.validate(path)
+    assert_type(report, Report)
+    assert_type(report.valid, bool)
+    for finding in report.findings:
+        assert_type(finding, Finding)
+        assert_type(finding.id, str)
+    info = ozx.inspect(path)
+    assert_type(info, Inspection)
+    for image in info.images:
+        assert_type(image.levels[0].shape, tuple[int, ...] | None)
+    for entry in ozx.list_entries(path):
+        assert_type(entry.key, str)
+    assert_type(ozx.read_value(path, "zarr.json"), Iterator[bytes])
+    assert_type(ozx.open(path), zarr.Group)
+    assert_type(ozx.unpack(path, folder / "again.ome.zarr", sync=False), UnpackResult)
+    assert_type(ozx.repack(path, folder / "again.ozx", sync=False), RepackResult)
+    assert_type(ozx.pack_many([source], out_dir=folder / "many", sync=False), PackManyResult)
+    assert_type(ozx.extract(path, folder / "level.ozx", levels="1", sync=False), ExtractResult)
+    assert_type(ozx.recover(path, folder / "recovered.ozx", sync=False), RecoverResult)
+    assert_type(ozx.thumbnail(path, folder / "cells.png"), ThumbnailResult)
+    assert_type(ozx.edit(path, name="Cells", sync=False), EditResult)
+    with ozx.OzxStore(folder / "new.ozx", mode="w", sync=False) as store:
+        assert_type(store, ozx.OzxStore)
+        zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    if TYPE_CHECKING:
+        ozx.nonsense  # type: ignore[attr-defined]  # noqa: B018
+    try:
+        ozx.inspect(source / "zarr.json")
+    except ozx.OzxError as error:
+        assert_type(error.hint, str | None)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        use(Path(sys.argv[1]), Path(name))
