@@ -1,6 +1,6 @@
 """A program that uses ozx as its users do: `mypy --strict` must know the type of everything, and it must run.
 
-``test_client.py`` runs it; ``.ci/check_distribution`` has mypy check it and runs it where only the wheel is installed.
+``test_client.py`` runs it; ``.ci/check_distribution`` runs it, and mypy on it, where only the wheel is installed.
 """
 
 import sys
