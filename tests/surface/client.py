@@ -9,17 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_type
 
+import numpy
 import zarr
 
 import ozx
 from ozx.operations.edit import EditResult
+from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
+from ozx.operations.import_tiff import ImportManyResult, ImportResult
 from ozx.operations.inspect import Inspection
 from ozx.operations.pack import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult
 from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult
 from ozx.operations.unpack import UnpackResult
+from ozx.operations.write_image import WriteImageResult
 from ozx.validation.findings import Finding, Report
 
 
@@ -53,6 +57,12 @@ def use(source: Path, folder: Path) -> None:
     with ozx.OzxStore(folder / "new.ozx", mode="w", sync=False) as store:
         assert_type(store, ozx.OzxStore)
         zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    written = ozx.write_image(folder / "written.ozx", numpy.zeros((8, 8), "uint8"), axes="yx", sync=False)
+    assert_type(written, WriteImageResult)
+    exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
+    assert_type(exported, ExportResult)
+    assert_type(ozx.import_tiff(exported.path, folder / "imported.ozx", sync=False), ImportResult)
+    assert_type(ozx.import_tiffs([exported.path], out_dir=folder / "many", sync=False), ImportManyResult)
     if TYPE_CHECKING:
         ozx.nonsense  # type: ignore[attr-defined]  # noqa: B018
     try:
