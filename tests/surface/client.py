@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_type
 
-import numpy
+import numpy as np
 import zarr
 
 import ozx
@@ -57,7 +57,7 @@ def use(source: Path, folder: Path) -> None:
     with ozx.OzxStore(folder / "new.ozx", mode="w", sync=False) as store:
         assert_type(store, ozx.OzxStore)
         zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-    written = ozx.write_image(folder / "written.ozx", numpy.zeros((8, 8), "uint8"), axes="yx", sync=False)
+    written = ozx.write_image(folder / "written.ozx", np.zeros((8, 8), "uint8"), axes="yx", sync=False)
     assert_type(written, WriteImageResult)
     exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
     assert_type(exported, ExportResult)
