@@ -10,7 +10,7 @@ from hypothesis import settings
 
 # Tests judge results, not the clock of a machine that may have other things to do. With OZX_THOROUGH (.ci/run, on
 # other Pythons) they try as many examples as is usual.
-settings.register_profile("ozx", deadline=None, max_examples=100 if os.environ.get("OZX_THOROUGH") else 40)
+settings.register_profile("ozx", deadline=None, max_examples=100 if os.environ.get("OZX_THOROUGH") else 25)
 settings.load_profile("ozx")
 
 if os.environ.get("OZX_NO_POSIX_CALLS"):

@@ -148,7 +148,7 @@ class Steps:
         return step
 
 
-@pytest.mark.parametrize("checksum", [None, "sha256"])
+@pytest.mark.parametrize("checksum", [None, pytest.param("sha256", marks=pytest.mark.ci)])
 def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
     # Every file that is removed is a step: few of them, in several folders, are all kinds of steps.
     image = make_image(tmp_path / "image", {f"{n % 2}/c/{n % 3}/{n}": bytes(range(n)) * 9 for n in range(1, 13)})
@@ -200,7 +200,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
         assert len(os.listdir(tmp_path)) == old
 
 
-@pytest.mark.parametrize("old", [True, pytest.param(False, marks=pytest.mark.ci)])
+@pytest.mark.ci
+@pytest.mark.parametrize("old", [True, False])
 def test_a_full_disk_leaves_the_old_directory(tmp_path, sources, old):
     out = tmp_path / "a"
     if old:

@@ -344,7 +344,8 @@ def test_several_images_in_one_group(tmp_path):
         extract(tmp_path / "a", tmp_path / "c.ozx", region="y=:32")
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.ci
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_region_of_any_image(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("any")

@@ -326,7 +326,7 @@ METADATA = {
 METADATA["legacy"] = {key: value for key, value in tree(fixture("legacy")).items() if "/.z" in f"/{key}"}
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_metadata_with_anything_anywhere_is_shown_or_refused(tmp_path, data):
     values = dict(METADATA[data.draw(st.sampled_from(sorted(METADATA)))])

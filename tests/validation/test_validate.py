@@ -151,6 +151,7 @@ def refusal(data):
     return None
 
 
+@pytest.mark.ci
 def test_damage_anywhere_is_no_other_exception_and_what_the_reader_refuses_is_an_error():
     generator = random.Random(41)
     forms = [

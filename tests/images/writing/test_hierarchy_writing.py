@@ -106,7 +106,7 @@ def test_every_number_of_dimensions(tmp_path, names, shape, method):
     {"chunks": "y=33,x=27", "shards": "none"},
     {"chunks": "y=65,x=64", "shards": "y=130,x=192"},
     {"chunks": "y=64,x=64,z=3"},
-    {"chunks": "y=31,x=33", "shards": "y=93,x=66"},
+    pytest.param({"chunks": "y=31,x=33", "shards": "y=93,x=66"}, marks=pytest.mark.ci),
     {"shards": "none"},
     {"codec": "none"},
     {"codec": "zstd:3"},
