@@ -55,6 +55,7 @@ def test_libtiff_reads_every_page(exported, tmp_path, compression):
 
 
 @pytest.mark.filterwarnings("ignore")  # what it uses of ome-types is deprecated
+@pytest.mark.ci
 def test_bioio_reads_pixels_and_names(exported):
     reader = pytest.importorskip("bioio_ome_tiff").Reader
     source, out = exported
