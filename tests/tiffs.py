@@ -128,11 +128,23 @@ def set_tag(path, code, value, page=0):
     overwrite(path, offset, struct.pack(f"{order}H", value))
 
 
+def squeezed_series(file):
+    """Return the series of a file and, of their levels, functions that give letters and lengths longer than 1."""
+    # Newer versions of tifffile tell the two apart by series, older ones by level.
+    return file.series(squeeze=True) if callable(file.series) else file.series
+
+
+def squeezed_axes(level):
+    """Return the letters of the dimensions of a level of `squeezed_series`."""
+    return level.get_axes(squeeze=True) if hasattr(level, "get_axes") else level.axes
+
+
 def expected(path, *, series=0, level=0):
     """Return what tifffile reads, with its letters for the dimensions."""
     with tifffile.TiffFile(path) as file:
-        found = file.series[series].levels[level]
-        return found.asarray().reshape(found.get_shape(squeeze=True)), found.get_axes(squeeze=True)
+        found = squeezed_series(file)[series].levels[level]
+        shape = found.get_shape(squeeze=True) if hasattr(found, "get_shape") else found.shape
+        return found.asarray().reshape(shape), squeezed_axes(found)
 
 
 def in_ome_order(array, letters):

@@ -11,7 +11,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import add_image, new_group, omero
 from range_server import serving
-from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, write, write_ome
+from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
 from zarr.storage import LocalStore
 
 import ozx
@@ -40,8 +40,8 @@ def read(path):
     with tifffile.TiffFile(path) as file:
         assert file.is_ome
         found = [
-            [five(level.asarray(), level.get_axes(squeeze=True).lower()) for level in series.levels]
-            for series in file.series
+            [five(level.asarray(), squeezed_axes(level).lower()) for level in series.levels]
+            for series in squeezed_series(file)
         ]
         return found, ome_types.from_xml(file.ome_metadata)
 

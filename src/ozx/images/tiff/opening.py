@@ -20,6 +20,7 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.tiff.description import describe_plain
+from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
 
@@ -284,7 +285,7 @@ def _read_images(
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[TiffPageSeries]:
     try:
-        series = list(file.series)
+        series = list_series(file)
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 (as when it is opened)

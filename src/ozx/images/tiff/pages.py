@@ -9,18 +9,34 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffFrame, TiffPage, TiffPageSeries
+from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries
 
 from ozx.errors import UnsupportedError
 from ozx.images.tiff.axes import AXES, Dimension, name_dimensions
 
-__all__ = ["Corner", "Page", "PageMap", "Spans"]
+__all__ = ["Corner", "Page", "PageMap", "Spans", "list_series"]
 
 Page = TiffPage | TiffFrame
 #: A position along t, c, z, y and x.
 Corner = dict[str, int]
 #: Where a part of an image begins and ends along t, c, z, y and x.
 Spans = dict[str, tuple[int, int]]
+
+
+def list_series(file: TiffFile) -> list[TiffPageSeries]:
+    """Return the series of a file, dimensions of length 1 included where tifffile tells the two apart by series.
+
+    Newer versions of tifffile do; older ones, the last for Python 3.11 among them, ask each series (see `_dimensions`).
+    """
+    series: Any = file.series
+    return list(series(squeeze=False)) if callable(series) else list(series)
+
+
+def _dimensions(series: Any) -> tuple[str, tuple[int, ...]]:
+    """Return the letters and lengths of the dimensions of what `list_series` gives, those of length 1 included."""
+    if hasattr(series, "get_axes"):
+        return series.get_axes(squeeze=False), series.get_shape(squeeze=False)
+    return series.axes, series.shape
 
 
 class PageMap:
@@ -55,7 +71,7 @@ class PageMap:
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:
         keyframe = series.keyframe
         self.inner_lengths: tuple[int, ...] = tuple(keyframe.shaped)
-        codes, shape = series.get_axes(squeeze=False), series.get_shape(squeeze=False)
+        codes, shape = _dimensions(series)
         if codes.endswith("S") and shape[-1] == 1 and self.inner_lengths[4] == 1:
             codes, shape = codes[:-1], shape[:-1]
         dimensions = name_dimensions(codes, shape, asked)
