@@ -95,7 +95,10 @@ def _differences() -> list[str]:
     ]
     for difference in read_differences():
         cases = ", ".join(f"“{name}”" for name in difference["cases"])
-        columns = (difference["reader"], _link(difference["rule"]), cases, difference["refuses"], difference["why"])
+        reader = " ".join(
+            [difference["reader"], *(f"{word} {difference[word]}" for word in ("until", "since") if word in difference)]
+        )
+        columns = (reader, _link(difference["rule"]), cases, difference["refuses"], difference["why"])
         lines.append(f"| {' | '.join(columns)} |")
     return lines
 
