@@ -63,9 +63,9 @@ def test_what_is_no_sane_document_is_refused(data):
 
 def test_a_depth_that_only_some_versions_of_python_bear():
     data = b'{"a": "\\ud83d", "b": ' + b'{"a":' * 990 + b"1" + b"}" * 991
+    is_refused = is_lone = False
     try:
-        _, faults = parse_strictly(data, "zarr.json")
+        is_lone = parse_strictly(data, "zarr.json")[1].has_lone_surrogate
     except FormatError as error:
-        assert error.rule == "zarr/json"
-    else:
-        assert faults.has_lone_surrogate
+        is_refused = error.rule == "zarr/json"
+    assert is_refused or is_lone

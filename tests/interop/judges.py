@@ -347,7 +347,7 @@ def _read_array_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
 
     try:
         store = FsspecStore.from_url(f"zip://{node}::file://{archive.resolve().as_posix()}", read_only=True)
-        # One chunk at a time: it reads by a shared ZipFile, which mixes concurrent readers up in CPython 3.12 and 3.13.0.
+        # One chunk at a time: it shares a ZipFile, which mixes concurrent readers up in some versions of Python.
         with zarr.config.set({"async.concurrency": 1}):
             return np.asarray(zarr.open_array(store, mode="r", zarr_format=3)[...])
     except Exception as error:  # whatever a foreign reader raises is its refusal
