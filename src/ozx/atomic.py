@@ -232,7 +232,7 @@ def _is_locked(descriptor: int, temporary: str) -> bool:
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):
             return True
-    except OSError:
+    except BaseException:  # an interrupt, too
         os.close(descriptor)
         _remove(temporary)
         raise
