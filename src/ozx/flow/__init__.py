@@ -44,6 +44,8 @@
     What goes into an archive: a directory as it is, or a hierarchy laid out anew.
 ``target``
     Where an archive may be written.
+``batch``
+    Many sources, each into a file of its own.
 ``verification``, ``checksum``
     Proof that an archive is its source, for now and for later.
 ``salvage``, ``losses``

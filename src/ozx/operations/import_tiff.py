@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import OzxError, UsageError
+from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.location import given_path
 from ozx.hierarchy.edits import parse_edits
 from ozx.hierarchy.layout_choice import LayoutChoice
@@ -18,7 +19,7 @@ from ozx.images.tiff.hierarchy import TiffWish
 from ozx.images.tiff.importing import Claims, ImportOrder, ImportResult, default_output, import_file
 from ozx.images.tiff.opening import TiffOptions
 from ozx.images.writing.pyramid import PyramidChoice
-from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
 
@@ -189,36 +190,18 @@ def import_tiffs(
     parsed = _parse_order(**options)
     paths = [given_path(source) for source in sources]
     targets = [default_output(path, None if out_dir is None else given_path(out_dir)) for path in paths]
-    seen: dict[str, str] = {}
-    for path, target in zip(paths, targets, strict=True):
-        other = seen.setdefault(os.path.abspath(target), path)
-        if other is not path:
-            raise UsageError(f"{other} and {path} would both become {target}", hint="Import them one by one.")
+    check_distinct(paths, targets, verb="Import")
     if out_dir is not None:
         os.makedirs(out_dir, exist_ok=True)
-    stoppable, claims = StoppableProgress(progress), Claims()
-    progress.start(f"{len(paths):,} files", None)
-
-    def attempt(pair: tuple[str, str]) -> ImportResult:
-        path, target = pair
-        try:
-            return import_file(path, target, parsed, stoppable, claims)
-        except (OzxError, OSError) as error:
-            return _failure(path, target, error)
-
+    claims = Claims()
     pairs = list(zip(paths, targets, strict=True))
-    try:
-        if jobs <= 1 or len(pairs) <= 1:
-            return ImportManyResult(tuple(map(attempt, pairs)))
-        with _sharing(parsed) as parsed, ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-import") as pool:
-            try:
-                return ImportManyResult(tuple(pool.map(attempt, pairs)))
-            except BaseException:
-                stoppable.stop_all()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-    finally:
-        progress.stop()
+    sharing = _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed)
+    with sharing as order:
+
+        def work(path: str, target: str, told: Progress) -> ImportResult:
+            return import_file(path, target, order, told, claims)
+
+        return ImportManyResult(run_batch(work, _failure, pairs, jobs=jobs, what="files", progress=progress))
 
 
 def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
@@ -286,9 +269,4 @@ def _sharing(options: ImportOrder) -> Iterator[ImportOrder]:
 
 
 def _failure(source: str, target: str, error: OzxError | OSError) -> ImportResult:
-    if isinstance(error, OzxError):
-        details = {"message": str(error), "rule": error.rule, "hint": error.hint}
-    else:
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        details = {"message": message, "rule": None, "hint": None}
-    return ImportResult(source, target, "failed", error=details)
+    return ImportResult(source, target, "failed", error=describe_failure(error))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
 from ozx.atomic import check_target, remove_tree, replacing_file
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.entry import Entry
 from ozx.flow.listing import list_directory
@@ -18,7 +18,7 @@ from ozx.flow.plain_content import PlainContent
 from ozx.flow.target import check_place
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.rfc9_rules import check_metadata
 
 __all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"]
@@ -230,36 +230,15 @@ def pack_many(
     options.check()
     roots = [_root(source) for source in sources]
     targets = [default_output(root, None if out_dir is None else given_path(out_dir)) for root in roots]
-    seen: dict[str, str] = {}
-    for root, target in zip(roots, targets, strict=True):
-        other = seen.setdefault(os.path.abspath(target), root)
-        if other is not root:
-            raise UsageError(f"{other} and {root} would both become {target}", hint="Pack them one by one.")
+    check_distinct(roots, targets, verb="Pack")
     if out_dir is not None:
         os.makedirs(out_dir, exist_ok=True)
-    stoppable = StoppableProgress(progress)
-    progress.start(f"{len(roots):,} hierarchies", None)
 
-    def attempt(pair: tuple[str, str]) -> PackResult:
-        root, target = pair
-        try:
-            return _pack_one(root, target, options, stoppable)
-        except (OzxError, OSError) as error:
-            return _failure(root, target, error)
+    def work(root: str, target: str, told: Progress) -> PackResult:
+        return _pack_one(root, target, options, told)
 
     pairs = list(zip(roots, targets, strict=True))
-    try:
-        if jobs <= 1 or len(pairs) <= 1:
-            return PackManyResult(tuple(map(attempt, pairs)))
-        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-pack") as pool:
-            try:
-                return PackManyResult(tuple(pool.map(attempt, pairs)))
-            except BaseException:
-                stoppable.stop_all()
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-    finally:
-        progress.stop()
+    return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, what="hierarchies", progress=progress))
 
 
 def _root(source: StrPath) -> str:
@@ -428,9 +407,4 @@ def _notes(entries: int, target: str) -> tuple[str, ...]:
 
 
 def _failure(source: str, target: str, error: OzxError | OSError) -> PackResult:
-    if isinstance(error, OzxError):
-        details = {"message": str(error), "rule": error.rule, "hint": error.hint}
-    else:
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        details = {"message": message, "rule": None, "hint": None}
-    return PackResult(source, target, "failed", error=details)
+    return PackResult(source, target, "failed", error=describe_failure(error))

@@ -1,0 +1,101 @@
+"""Many sources, each into a file of its own: one that fails does not stop the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from ozx.errors import OzxError, UsageError
+from ozx.progress import Progress, StoppableProgress
+
+__all__ = ["check_distinct", "describe_failure", "run_batch"]
+
+_Result = TypeVar("_Result")
+
+
+def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
+    """Raise `UsageError` where two sources would become the same file; `verb` is what is done to each instead.
+
+    Examples
+    --------
+    >>> check_distinct(["a.tif", "a.tiff"], ["a.ozx", "a.ozx"], verb="Import")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: a.tif and a.tiff would both become a.ozx
+    """
+    seen: dict[str, str] = {}
+    for source, target in zip(sources, targets, strict=True):
+        other = seen.setdefault(os.path.abspath(target), source)
+        if other is not source:
+            raise UsageError(f"{other} and {source} would both become {target}", hint=f"{verb} them one by one.")
+
+
+def run_batch(
+    work: Callable[[str, str, Progress], _Result],
+    fail: Callable[[str, str, OzxError | OSError], _Result],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    jobs: int,
+    what: str,
+    progress: Progress,
+) -> tuple[_Result, ...]:
+    """Return what became of each pair of source and target, in their order.
+
+    Parameters
+    ----------
+    work
+        Makes the target of the source; it is told where to report.
+    fail
+        Makes a result of an error of one pair. Anything else, such as an interrupt, ends the batch.
+    pairs
+        Sources and targets.
+    jobs
+        How many at a time, by threads.
+    what
+        What the sources are called while they are counted.
+    progress
+        Told what `work` tells.
+
+    Examples
+    --------
+    >>> from ozx.progress import NO_PROGRESS
+    >>> pairs = [("a", "b"), ("c", "d")]
+    >>> run_batch(lambda *pair: pair[:2], lambda *pair: None, pairs, jobs=2, what="letters", progress=NO_PROGRESS)
+    (('a', 'b'), ('c', 'd'))
+    """
+    stoppable = StoppableProgress(progress)
+
+    def attempt(pair: tuple[str, str]) -> _Result:
+        try:
+            return work(*pair, stoppable)
+        except (OzxError, OSError) as error:
+            return fail(*pair, error)
+
+    progress.start(f"{len(pairs):,} {what}", None)
+    try:
+        if jobs <= 1 or len(pairs) <= 1:
+            return tuple(map(attempt, pairs))
+        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
+            try:
+                return tuple(pool.map(attempt, pairs))
+            except BaseException:
+                stoppable.stop_all()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    finally:
+        progress.stop()
+
+
+def describe_failure(error: OzxError | OSError) -> dict[str, str | None]:
+    """Return what ``--json`` says of an error: ``message``, ``rule``, ``hint``.
+
+    Examples
+    --------
+    >>> describe_failure(FileNotFoundError(2, "No such file", "a.tif"))
+    {'message': 'a.tif: No such file', 'rule': None, 'hint': None}
+    """
+    if isinstance(error, OzxError):
+        return {"message": str(error), "rule": error.rule, "hint": error.hint}
+    message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return {"message": message, "rule": None, "hint": None}
