@@ -118,7 +118,8 @@ def parse_local(text: str | os.PathLike[str]) -> Location:
         raise UsageError(
             "expected a file or directory of this computer; found a URL",
             path=printable_url(location.path),
-            hint="Download it first. ozx info, ls and cat, and ozx.open, read it where it is.",
+            hint="Download it first, or repack it into a file here. Whatever only looks at it (ozx info, validate, "
+            "view, ozx.open, …) reads it where it is.",
         )
     return location
 
