@@ -246,7 +246,7 @@ def _part(start: int, rng: random.Random):  # noqa: ANN202
 
 def readers_round(seed: int, number: int, seconds: int) -> Round:
     """Let four processes of eight threads read one file for so many seconds."""
-    from builders import array, group
+    from ozx.validation.cases.archive_builder import array, group
     from stores import pattern, write_store
 
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:

@@ -6,12 +6,12 @@ import warnings
 import zipfile
 from pathlib import Path
 
-from builders import array, group
 from zarr.core.buffer import cpu, default_buffer_prototype
 
 import ozx
 from ozx import OzxStore
 from ozx.errors import OzxWarning
+from ozx.validation.cases.archive_builder import array, group
 
 #: The metadata of a smallest OME-Zarr: a root, and an array of 8 × 8 chunks.
 SEED = {"zarr.json": group(), "0/zarr.json": array([64, 64], [8, 8])}

@@ -6,7 +6,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from builders import DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 from ozx.archive import local_headers
 from ozx.archive.audit import audit
@@ -14,6 +13,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.validation.cases.archive_builder import DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 
 def facts_of(archive):

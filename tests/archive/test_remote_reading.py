@@ -7,7 +7,6 @@ import pickle
 import struct
 
 import pytest
-from builders import array, group
 from range_server import serving
 from remote_archives import CHUNK, MIB, TAIL, VALUES, ZEROS, build, header_end, opened, span
 
@@ -16,6 +15,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote import RemoteSource
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.cases.archive_builder import array, group
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

@@ -6,11 +6,11 @@ import sys
 
 import jsonschema
 import pytest
-from builders import ArchiveBuilder, group, write_tree
 from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
 from ozx.cli.app import run
+from ozx.validation.cases.archive_builder import ArchiveBuilder, group, write_tree
 from ozx.validation.rules import RULES
 from ozx.validation.validate import validate
 

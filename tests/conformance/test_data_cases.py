@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from builders import ArchiveBuilder, array, group, write_tree
 
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group, write_tree
 from ozx.validation.cases.data_cases import DATA_CASES
 from ozx.validation.validate import validate
 

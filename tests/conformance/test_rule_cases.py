@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from builders import ArchiveBuilder
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.validation.cases.archive_builder import ArchiveBuilder
 from ozx.validation.cases.table import CASES, WITHOUT_CASES
 from ozx.validation.rules import RULES
 from ozx.validation.validate import check_archive

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from builders import array, group
 from hierarchies import FIXTURES
 from packed import zip_values
 
 from ozx.errors import FormatError
 from ozx.flow.hierarchy_version import HierarchyVersion, has_version
 from ozx.flow.mending import open_mended
+from ozx.validation.cases.archive_builder import array, group
 
 
 def version_of(tmp_path, values):

@@ -11,7 +11,6 @@ import zipfile
 import zlib
 
 import pytest
-from builders import TIME_FIELD, UTF8, array, group, write_tree
 from hierarchies import FIXTURES, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +23,7 @@ from ozx.flow import archive_keys, mended_names
 from ozx.flow.mended_source import OWN_IDS
 from ozx.flow.mending import open_mended
 from ozx.hierarchy.comment import make_comment
+from ozx.validation.cases.archive_builder import TIME_FIELD, UTF8, array, group, write_tree
 from ozx.validation.rules import RULES
 
 GROUP = json.dumps({"attributes": {}, "zarr_format": 3, "node_type": "group"}, indent=2).encode()

@@ -7,7 +7,6 @@ import zlib
 
 import inflate64
 import pytest
-from builders import ArchiveBuilder
 from stores import pattern
 
 from ozx import FormatError, UnsupportedError
@@ -17,6 +16,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import EXTRA_PADDING
 from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.flow.moving import move_entries
+from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 VALUES = {f"0/c/{n}": pattern(n, n * 1_000) for n in range(8)}
 

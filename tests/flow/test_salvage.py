@@ -1,7 +1,6 @@
 """Which keys are believed: those that are confirmed, and those that fit the hierarchy and nothing speaks against."""
 
 import pytest
-from builders import array, group
 from packed import sort_values, write_archive
 
 from ozx.archive.byte_source import MemorySource
@@ -10,6 +9,7 @@ from ozx.archive.recovery import scan_archive
 from ozx.archive.recovery_directory import hear_directory
 from ozx.flow.losses import count_losses
 from ozx.flow.salvage import salvage
+from ozx.validation.cases.archive_builder import array, group
 
 MULTISCALES = [{"axes": [], "datasets": [{"path": "0"}, {"path": "1"}]}]
 VALUES = {

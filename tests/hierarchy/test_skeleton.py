@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from builders import array, group
 
 from ozx.hierarchy.skeleton import Skeleton, parse_metadata
+from ozx.validation.cases.archive_builder import array, group
 
 
 def skeleton(**documents):

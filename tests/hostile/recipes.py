@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from builders import ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
+from ozx.validation.cases.archive_builder import ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
 
 SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
 BOMB = 65 << 20

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builders import array, group
 from hierarchies import make_image, tree
 from stores import pattern, put
 
 import ozx
 from ozx.errors import OzxWarning
+from ozx.validation.cases.archive_builder import array, group
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}

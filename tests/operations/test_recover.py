@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from builders import array, group
 from children import in_child, wait
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
@@ -27,6 +26,7 @@ from ozx.atomic import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
 from ozx.operations import recover as module
 from ozx.operations.recover import recover
+from ozx.validation.cases.archive_builder import array, group
 
 TRIES = 60
 MANY = 1000

@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 
 import pytest
-from builders import array, group
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take
@@ -20,6 +19,7 @@ from ozx.archive.writer import ArchiveWriter
 from ozx.errors import RewrittenWarning
 from ozx.store import finishing, head_room, space
 from ozx.store.partial_values import overwritten
+from ozx.validation.cases.archive_builder import array, group
 
 GROUP = group(None)
 ARRAY = SEED["0/zarr.json"]

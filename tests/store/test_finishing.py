@@ -6,7 +6,6 @@ import warnings
 import zipfile
 
 import pytest
-from builders import group
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, contents, put, run
 
@@ -14,6 +13,7 @@ from ozx import FormatError, OzxStore
 from ozx.errors import NotOmeZarrWarning, RewrittenWarning
 from ozx.store import finishing
 from ozx.store.head_room import document_room
+from ozx.validation.cases.archive_builder import group
 
 DATA = {f"0/c/0/{n}": bytes([n + 1]) * 80_000 for n in range(5)}
 HEAD = sum(document_room(key, document) for key, document in SEED.items())

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from builders import array, group
 from hierarchies import FIXTURES, tree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from ozx.archive.names import encode_name
 from ozx.archive.writer import local_header
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.store.head_room import document_room, head_room
+from ozx.validation.cases.archive_builder import array, group
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), st.binary(max_size=50))

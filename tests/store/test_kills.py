@@ -10,13 +10,13 @@ import warnings
 import zlib
 
 import pytest
-from builders import group
 from children import in_child, wait
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, pattern, put, run, write_store
 
 from ozx import OzxStore, atomic
 from ozx.errors import OzxWarning
+from ozx.validation.cases.archive_builder import group
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 

@@ -11,7 +11,6 @@ import time
 import warnings
 
 import pytest
-from builders import ArchiveBuilder, group
 from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take, write_store
@@ -20,6 +19,7 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from ozx import FormatError, OzxStore, ResourceError, UsageError
 from ozx.errors import OzxWarning, PartialFileWarning
 from ozx.store import finishing, growing_file
+from ozx.validation.cases.archive_builder import ArchiveBuilder, group
 
 DATA = {f"0/c/0/{n}": pattern(n, 3_000 + n) for n in range(8)}
 VALUES = SEED | DATA

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from builders import array, group
 
 from ozx.errors import FormatError
 from ozx.validation import hierarchy
+from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes

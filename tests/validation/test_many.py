@@ -1,10 +1,10 @@
 """Many files at once: their order, and those that cannot be read."""
 
 import pytest
-from builders import ArchiveBuilder
 from hierarchies import FIXTURES
 
 from ozx.errors import UsageError
+from ozx.validation.cases.archive_builder import ArchiveBuilder
 from ozx.validation.findings import Report
 from ozx.validation.many import validate_many
 

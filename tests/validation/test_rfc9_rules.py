@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from builders import array, group
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.findings import Where
 from ozx.validation.node_facts import read_nodes
 from ozx.validation.rfc9_rules import check_metadata, check_sharding

@@ -7,7 +7,6 @@ import struct
 import zipfile
 
 import pytest
-from builders import COMMENT, ArchiveBuilder, array, group, write_tree
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, zip_values
 
@@ -15,6 +14,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
 from ozx.validation import zip_rules
+from ozx.validation.cases.archive_builder import COMMENT, ArchiveBuilder, array, group, write_tree
 from ozx.validation.findings import Finding, Report, Where
 from ozx.validation.validate import check_archive, validate
 
