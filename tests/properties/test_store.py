@@ -179,7 +179,7 @@ def rooms(monkeypatch, room, padding):
 
 several = st.one_of(st.lists(operations, min_size=1, max_size=8), st.lists(operations, min_size=20, max_size=40))
 way = st.tuples(st.sampled_from([0, 500, 10_000, 48 << 10, 200_000]), st.sampled_from([0.02, 1.0]))
-RELAXED = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def check_rounds(folder, mode, rounds, number):
@@ -238,7 +238,7 @@ def test_any_sequence_of_operations_over_several_rounds_leaves_what_memory_holds
 def test_many_sequences_of_operations_leave_what_memory_holds(monkeypatch, mode):
     numbered = iter(range(1 << 30))
 
-    @settings(RELAXED, derandomize=False, max_examples=300)
+    @settings(RELAXED, max_examples=300)
     @given(st.lists(several, min_size=1, max_size=1 if mode == "w" else 3), way)
     def check(rounds, way):
         rooms(monkeypatch, *way)

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["brief", "listed", "pointer", "shown"]
+__all__ = ["brief", "cut_short", "listed", "pointer", "shown"]
 
 _LONGEST = 80
 _MOST = 3
@@ -35,6 +35,17 @@ def shown(value: Any) -> str:
     ('[1, "µm"]', 'true', 'xxxxx…', 'NaN')
     """
     text = json.dumps(_cut(value, 2), ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return cut_short(text)
+
+
+def cut_short(text: str) -> str:
+    """Return text as long as a line can take it.
+
+    Examples
+    --------
+    >>> cut_short("group"), len(cut_short("x" * 200))
+    ('group', 81)
+    """
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 

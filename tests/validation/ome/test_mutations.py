@@ -55,6 +55,43 @@ def check(data, times):
         assert len(finding.message) < 2000
 
 
+LONG = ["x" * 10_000, ["x" * 10_000] * 3, {"y" * 10_000: 1}]
+
+
+def longest_message(documents):
+    values = {key: json.dumps(document).encode() for key, document in documents.items()}
+    return max((len(finding.message) for finding in check_documents(values)), default=0)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("zarr.json", "attributes", "ome", "multiscales", 0, "axes", 1, "type"),
+        ("zarr.json", "attributes", "zarr_conventions_metadata"),
+    ],
+    ids=["axes", "conventions"],
+)
+@pytest.mark.parametrize("junk", LONG, ids=["text", "list", "key"])
+def test_what_is_long_is_shown_short(place, junk):
+    holding = [seed for seed in SEEDS if place in places(seed)]
+    assert holding
+    for seed in holding:
+        documents = copy.deepcopy(seed)
+        change(documents, place, junk, drop=False)
+        assert longest_message(documents) < 2000
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("junk", LONG, ids=["text", "list", "key"])
+def test_what_is_long_is_shown_short_wherever_it_stands(junk):
+    for seed in {json.dumps(seed, sort_keys=True): seed for seed in SEEDS}.values():
+        for place in places(seed):
+            if len(place) > 1:
+                documents = copy.deepcopy(seed)
+                change(documents, place, junk, drop=False)
+                assert longest_message(documents) < 2000, place
+
+
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_few_changes(data):

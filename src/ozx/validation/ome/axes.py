@@ -86,7 +86,7 @@ def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
     # "channel" or custom axis (if present) and the axes of type "space"."
     ranks = [_RANKS.get(kind, 1) for kind in kinds]
     if ranks != sorted(ranks):
-        found = ", ".join(f"{axis.name} ({axis.type or 'no type'})" for axis in axes)
+        found = shown([axis.type or "no type" for axis in axes])
         yield place.finding("ome/axes-order", f"axes: expected time, then channel, then space; found {found}")
     # "If there are three spatial axes where two correspond to the image plane ("yx") and images are stacked along the
     # other (anisotropic) axis ("z"), the spatial axes SHOULD be ordered as "zyx"."

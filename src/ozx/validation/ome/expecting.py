@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ozx.validation.ome.place import Check, Place
-from ozx.validation.wording import shown
+from ozx.validation.wording import cut_short, shown
 
 __all__ = ["MISSING", "expect_integer", "expect_list", "expect_object", "expect_objects", "expect_text", "find"]
 
@@ -91,5 +91,5 @@ def _name(place: Place) -> str:
     """Return the end of a pointer as people speak of it: ``datasets[1].path``."""
     name = ""
     for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:
-        name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{part}"
+        name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{cut_short(part)}"
     return name or "ome"
