@@ -1,0 +1,75 @@
+"""Chunks that are programs: the codec `pickle` of numcodecs, which Zarr v2 can name, is refused by every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import zipfile
+
+import numcodecs.pickles
+import pytest
+
+from ozx.cli.app import run
+
+AXES = [{"name": name, "type": "space"} for name in "yx"]
+SCALE = [{"type": "scale", "scale": [1, 1]}]
+IMAGE = {
+    "multiscales": [{"version": "0.4", "axes": AXES, "datasets": [{"path": "0", "coordinateTransformations": SCALE}]}]
+}
+# What zarr-python lets through to the codec: texts as objects, of which `pickle` is one more filter.
+WAYS = {
+    "a filter": {"filters": [{"id": "vlen-utf8"}, {"id": "pickle"}], "compressor": None},
+    "the compressor": {"filters": [{"id": "vlen-utf8"}], "compressor": {"id": "pickle"}},
+}
+
+
+class Payload:
+    """What makes a folder where it is unpickled."""
+
+    def __init__(self, target):
+        self.target = str(target)
+
+    def __reduce__(self):
+        return os.mkdir, (self.target,)
+
+
+def make(root, way, target):
+    array = {"zarr_format": 2, "shape": [8, 8], "chunks": [8, 8], "dtype": "|O", "fill_value": 0, "order": "C"}
+    (root / "0" / "0").mkdir(parents=True)
+    (root / ".zgroup").write_text('{"zarr_format": 2}')
+    (root / ".zattrs").write_text(json.dumps(IMAGE))
+    (root / "0" / ".zarray").write_text(json.dumps({**array, "dimension_separator": "/", **WAYS[way]}))
+    (root / "0" / "0" / "0").write_bytes(pickle.dumps(Payload(target)))
+    with zipfile.ZipFile(root.parent / "image.zip", "w") as archive:
+        for path in sorted(path for path in root.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(root).as_posix())
+
+
+COMMANDS = [
+    ("thumbnail", "image.ome.zarr", "out.png"),
+    ("validate", "image.ome.zarr", "--level", "data"),
+    ("validate", "image.zip", "--level", "data"),
+    ("pack", "image.ome.zarr", "out.ozx"),
+    ("pack", "image.ome.zarr", "out.ozx", "--chunks", "y=4,x=4"),
+    ("repack", "image.zip", "out.ozx"),
+    ("export", "image.ome.zarr", "out.ome.tif"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_runs_what_is_in_a_chunk(tmp_path, monkeypatch, command, way):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "image.ome.zarr", way, tmp_path / "ran")
+    assert run(list(command)) == 1
+    assert not (tmp_path / "ran").exists()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("out")]
+
+
+def test_without_the_guard_of_numcodecs_it_would_run(tmp_path, monkeypatch):
+    """So that the tests above prove something, and that the lowest version in pyproject.toml is what it has to be."""
+    monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True)
+    make(tmp_path / "image.ome.zarr", "a filter", tmp_path / "ran")
+    run(["validate", str(tmp_path / "image.ome.zarr"), "--level", "data"])
+    assert (tmp_path / "ran").exists()
