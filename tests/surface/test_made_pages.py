@@ -1,10 +1,11 @@
 """Pages and pictures of docs/ that scripts make: they are what the scripts would write now."""
 
+import doctest
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from docs import make_architecture, make_clauses, make_format
+from docs import made_parts, make_architecture, make_clauses, make_format
 from docs.made_parts import DOCS
 
 SCRIPTS = (make_architecture, make_clauses, make_format)
@@ -14,6 +15,11 @@ SCRIPTS = (make_architecture, make_clauses, make_format)
 def test_what_a_script_makes_is_up_to_date(script):
     for path, text in script.made_files().items():
         assert DOCS.joinpath(path).read_text(encoding="utf-8") == text, f"run python -m {script.__name__}"
+
+
+@pytest.mark.parametrize("module", [made_parts, *SCRIPTS], ids=lambda module: module.__name__)
+def test_the_examples_of_the_scripts(module):
+    assert doctest.testmod(module).failed == 0
 
 
 def test_every_picture_is_made_and_shown_and_readable_on_any_page():
