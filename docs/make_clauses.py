@@ -1,0 +1,78 @@
+"""Write the made part of docs/explanation/clauses.md: ``python -m docs.make_clauses``.
+
+It follows each clause of RFC-9 in docs/clauses/rfc9.toml to its rules, from there to the modules that check them, and
+to the tests.
+"""  # noqa: INP001 (a script)
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from docs.made_parts import DOCS, with_parts, write_files
+from docs.make_conformance import read_documents
+from ozx.validation.cases.table import CASES
+from ozx.validation.rules import RULES
+
+VALIDATION = DOCS.parent / "src" / "ozx" / "validation"
+
+
+def made_files() -> dict[str, str]:
+    """Return what this script writes: texts by their paths below ``docs/``."""
+    return {"explanation/clauses.md": with_parts("explanation/clauses.md", {"clauses": clauses_markdown()})}
+
+
+def clauses_markdown() -> str:
+    """Return a table of the clauses of RFC-9: rules, modules, tests."""
+    modules = modules_of_rules()
+    lines = ["| clause | | rule and its cases | checked in | kept by | test of that |", "|---|---|---|---|---|---|"]
+    (document,) = (document for document in read_documents() if document["name"].startswith("RFC-9"))
+    for clause in document["clause"]:
+        rules = clause.get("rules", ())
+        checked = dict.fromkeys(module for rule in rules for module in modules[rule])
+        columns = (
+            clause["demand"],
+            clause["level"],
+            ", ".join(f"[`{rule}`](../rules.md#{rule.replace('/', '')}) {_cases(rule)}" for rule in rules),
+            ", ".join(f"`{module}`" for module in checked),
+            f"`{clause['by']}`" if "by" in clause else "",
+            "".join(_tests(clause)),
+        )
+        lines.append(f"| {' | '.join(columns)} |")
+    return "\n".join(lines)
+
+
+def modules_of_rules() -> dict[str, list[str]]:
+    """Return the modules that make findings of each rule.
+
+    Examples
+    --------
+    >>> modules_of_rules()["rfc9/stored"]
+    ['validation/container_rules']
+    """
+    modules = defaultdict(list)
+    for path in sorted(path for path in VALIDATION.glob("*.py") if not path.stem.endswith("_table")):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            # make_finding("rfc9/stored", …), each("rfc9/stored", …)
+            rule = getattr(call.args[0], "value", None) if isinstance(call, ast.Call) and call.args else None
+            if rule in RULES and f"validation/{path.stem}" not in modules[rule]:
+                modules[rule].append(f"validation/{path.stem}")
+    return modules
+
+
+def _cases(rule: str) -> str:
+    cases = [case for case in CASES if case.rule == rule]
+    breaking = sum(case.breaks_its_rule for case in cases)
+    return f"({breaking} break it, {len(cases) - breaking} do not)"
+
+
+def _tests(clause: dict[str, Any]) -> Iterator[str]:
+    if "test" in clause:
+        path, _, name = clause["test"].partition("::")
+        yield f"`{path}`: `{name}`"
+
+
+if __name__ == "__main__":
+    write_files(made_files())

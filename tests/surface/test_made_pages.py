@@ -1,0 +1,43 @@
+"""Pages and pictures of docs/ that scripts make: they are what the scripts would write now."""
+
+import doctest
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from docs import made_parts, make_architecture, make_clauses, make_format
+from docs.made_parts import DOCS
+
+SCRIPTS = (make_architecture, make_clauses, make_format)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_what_a_script_makes_is_up_to_date(script):
+    for path, text in script.made_files().items():
+        assert DOCS.joinpath(path).read_text(encoding="utf-8") == text, f"run python -m {script.__name__}"
+
+
+@pytest.mark.parametrize("module", [made_parts, *SCRIPTS], ids=lambda module: module.__name__)
+def test_the_examples_of_the_scripts(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def test_every_picture_is_made_and_shown_and_readable_on_any_page():
+    made = {path for script in SCRIPTS for path in script.made_files() if path.endswith(".svg")}
+    assert made == {f"pictures/{path.name}" for path in DOCS.joinpath("pictures").iterdir()}
+    shown = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
+    for path in made:
+        assert f"({'../'}{path})" in shown
+        card = ET.parse(DOCS / path).getroot().find("{http://www.w3.org/2000/svg}rect")
+        assert card.get("fill") == "#fff"
+
+
+def test_every_module_has_its_row():
+    page = DOCS.joinpath("explanation/architecture.md").read_text(encoding="utf-8")
+    for name in ("reader", "viewer/gate", "viewer", "errors", "v2_codecs", "cases/table"):
+        assert f"| `{name}` |" in page
+
+
+def test_a_clause_leads_to_the_module_that_checks_it():
+    assert make_clauses.modules_of_rules()["rfc9/stored"] == ["validation/container_rules"]
+    assert "`validation/rfc9_rules`" in make_clauses.clauses_markdown()
