@@ -21,8 +21,6 @@
     How large shards become, by themselves or as somebody says.
 ``recoding``, ``recutting``
     The same array with its chunks cut or compressed otherwise: its document, and which pixels go together.
-``shard_choice``
-    How large shards become.
 ``region``, ``level_choice``
     Which pixels and which levels of an image are asked for.
 ``alignment``, ``level_cuts``, ``label_levels``

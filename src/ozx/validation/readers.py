@@ -1,4 +1,4 @@
-"""The programs that warnings name; tests/validation/test_readers.py tries what they refuse."""
+"""The programs that warnings name; tests/conformance/test_readers.py tries what they refuse."""
 
 from __future__ import annotations
 
