@@ -42,6 +42,16 @@ def test_one_source(capsys):
 
 
 @pytest.mark.usefixtures("cells")
+def test_a_misspelt_image_is_not_taken_for_a_name(capsys, here):
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "celsl.tif", "--no-sync")
+    assert code == 3
+    assert "celsl.tif: No such file" in err
+    assert sorted(path.name for path in here.iterdir()) == ["cells.ome.tif", "cells.ozx"]
+    assert ozx(capsys, "import", "cells.ome.tif", "other", "--no-sync")[0] == 0
+    assert (here / "other").exists()
+
+
+@pytest.mark.usefixtures("cells")
 def test_options_reach_the_file(capsys, here):
     options = ["--pixel-size", "y=0.65,x=0.65", "--unit", "millimeter", "--channel-names", "DAPI,Cy5\\, far red"]
     options += [

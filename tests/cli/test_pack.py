@@ -63,6 +63,14 @@ def test_two_sources(capsys, here, cells):
     assert "2 packed, 0 skipped, 0 failed" in err
 
 
+@pytest.mark.usefixtures("cells")
+def test_a_misspelt_source_is_not_taken_for_a_name(capsys, here):
+    code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "missing.ome.zarr")
+    assert code == 3
+    assert "missing.ome.zarr: no such directory" in err
+    assert sorted(os.listdir(here)) == ["cells.ome.zarr", "cells.ozx"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -200,7 +200,7 @@ def test_old_versions_and_mixed_ones_are_refused_with_a_way_out(tmp_path):
     assert os.listdir(tmp_path) == ["h"]
 
 
-@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "run ozx unpack first"), ("a.txt", "zarr.json in it")])
+@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "ozx repack makes"), ("a.txt", "zarr.json in it")])
 def test_a_file_is_no_source(tmp_path, name, hint):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(UsageError, match="is a file") as caught:

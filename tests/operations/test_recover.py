@@ -609,7 +609,7 @@ def test_other_files_come_back_and_keys_that_cannot_be_do_not(tmp_path, attempt)
         (b"", "found an empty file"),
         (b"no archive at all", "found no local file header"),
         (bytes(100_000), "found no local file header"),
-        (b"PK\3\4", "damaged; '': its header is cut off"),
+        (b"PK\3\4", "damaged entries; '': its header is cut off"),
         (b"PK\5\6" + bytes(18), "found no local file header"),
     ],
 )

@@ -95,7 +95,8 @@ def command(  # noqa: PLR0913 (one for each option)
     """Turn TIFF files into .ozx files, with all resolution levels.
 
     IMAGE is any TIFF: OME-TIFF (all of its files, or their .companion.ome), ImageJ's, whole slides; cells.ome.tif
-    becomes cells.ozx beside it. Two arguments are IMAGE and OUT when the second ends in .ozx or does not exist.
+    becomes cells.ozx beside it. Two arguments are IMAGE and OUT when the second ends in .ozx, or does not exist
+    and ends otherwise than the first.
 
     Several images in a file become a series, those of a plate a plate. Options win over what the file says.
 
@@ -170,7 +171,9 @@ def _cluster(address: str | None) -> Iterator[Executor | None]:
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
     *before, last = arguments
     names_file = last.lower().endswith(".ozx") and not os.path.isdir(last)
-    if len(arguments) == 2 and (names_file or not os.path.lexists(last)):
+    # A second image that is not there is a typing mistake, and no name for a file.
+    is_new = not os.path.lexists(last) and not last.lower().endswith(os.path.splitext(arguments[0].lower())[1] or "/")
+    if len(arguments) == 2 and (names_file or is_new):
         if out_dir is not None:
             raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
         return before, last

@@ -57,7 +57,8 @@ def command(
     """Turn OME-Zarr directories into .ozx files.
 
     SOURCE is a directory with a zarr.json in it; cells.ome.zarr becomes cells.ozx beside it. Two arguments are
-    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist; otherwise all are sources.
+    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist and does not end in .zarr; otherwise all are
+    sources.
 
     Values are copied byte for byte; --shards moves chunks without decoding them, as does the conversion of OME-Zarr
     0.4 to 0.5, which pack does by itself. The file appears under its name only when it is complete.
@@ -103,7 +104,9 @@ def command(
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
     *before, last = arguments
     names_file = last.lower().endswith((".ozx", ".zip")) and not os.path.isdir(last)
-    if len(arguments) == 2 and (names_file or not os.path.lexists(last)):
+    # A second hierarchy that is not there is a typing mistake, and no name for a file.
+    is_new = not os.path.lexists(last) and not last.rstrip("/").lower().endswith(".zarr")
+    if len(arguments) == 2 and (names_file or is_new):
         if out_dir is not None:
             raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
         return before, last

@@ -13,7 +13,7 @@ __all__ = ["command"]
 _WORDS = {
     "copied": "as stored",
     "moved": "moved without decoding",
-    "reframed": "moved without decoding, zlib as gzip",
+    "reframed": "with zlib reframed as gzip, without decoding",
     "recoded": "decoded and encoded",
 }
 

@@ -26,9 +26,12 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
     """
     seen: dict[str, str] = {}
     for source, target in zip(sources, targets, strict=True):
-        other = seen.setdefault(os.path.abspath(target), source)
-        if other is not source:
+        other = seen.get(os.path.abspath(target))
+        if other == source:
+            raise UsageError(f"{source} is given twice", hint="Name each source once.")
+        if other is not None:
             raise UsageError(f"{other} and {source} would both become {target}", hint=f"{verb} them one by one.")
+        seen[os.path.abspath(target)] = source
 
 
 def run_batch(

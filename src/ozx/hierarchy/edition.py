@@ -156,7 +156,7 @@ class _Work:
             if stored is None:
                 raise UnsupportedError(
                     f"{key}: expected the metadata of OME-Zarr 0.5; there is none",
-                    hint="OME-Zarr 0.4 (Zarr v2) is not edited: convert it to 0.5 first.",
+                    hint="OME-Zarr 0.4 (Zarr v2) is not edited: ozx repack makes it 0.5.",
                 )
             self._stored[path], self._old[path] = stored, parse_document(stored, key)
         return self._old[path]

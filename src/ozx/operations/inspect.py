@@ -318,7 +318,7 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         notes.append("the root does not say which OME-Zarr version it is (ome.version)")
     if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:
         # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
-        notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: unpack it and convert it to 0.5")
+        notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack makes it OME-Zarr 0.5")
     is_v3 = root is not None and root.zarr_format == 3
     if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
         notes.append("the comment promises that zarr.json come first (jsonFirst), but the first entry is another")

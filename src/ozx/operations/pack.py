@@ -376,7 +376,7 @@ def _check_source(root: str, options: _Options) -> None:
         is_archive = root.lower().endswith((".ozx", ".zip"))
         raise UsageError(
             f"expected an OME-Zarr directory to pack; {root} is a file",
-            hint="An archive is mended, or packed anew, from its folder: run ozx unpack first."
+            hint="ozx repack makes a clean file of an archive."
             if is_archive
             else "Give the directory with the root's zarr.json in it.",
         )

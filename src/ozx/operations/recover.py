@@ -194,9 +194,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         )
     if evidence.lost:
         first = evidence.lost[0]
-        message = (
-            f"nothing can be recovered: {len(evidence.lost):,} entries are damaged; {first.name!r}: {first.reason}"
-        )
+        message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
         raise FormatError(message, rule="zip/crc")
     found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
     raise FormatError(f"expected what is left of a ZIP file; found {found}", rule="zip/not-a-zip")

@@ -183,7 +183,7 @@ def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | Unsu
             "expected Zarr v3 (OME-Zarr 0.5); found Zarr v2 (OME-Zarr 0.4), which RFC-9 does not know in a ZIP file",
             path=path,
             rule="rfc9/root",
-            hint="Unpack it and convert it to 0.5, or read it as it is: "
+            hint="ozx repack makes it OME-Zarr 0.5. Or read it as it is: "
             'zarr.open_group(ozx.OzxStore(path), mode="r", zarr_format=2).',
         )
     if node:
