@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic import check_target, replacing_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.extraction import Extraction, Extractor, write_extraction
 from ozx.flow.file_size import parse_size

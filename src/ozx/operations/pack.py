@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
-from ozx.atomic import check_target, remove_tree, replacing_file
+from ozx.atomic.new_directory import remove_tree
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file

@@ -11,7 +11,9 @@ from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.recovery import FoundEntry, iter_found_value, scan_archive
 from ozx.archive.recovery_directory import Evidence, LostEntry, hear_directory
 from ozx.archive.writer import ArchiveWriter
-from ozx.atomic import check_target, lock_file, replacing_file, unlock_file
+from ozx.atomic.locks import lock_file, unlock_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.location import parse_local
 from ozx.flow.losses import ArrayLoss, count_losses

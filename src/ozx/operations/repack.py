@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from ozx.atomic import check_target, replacing_directory, replacing_file
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory

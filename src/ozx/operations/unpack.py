@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
-from ozx.atomic import replacing_directory
+from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries

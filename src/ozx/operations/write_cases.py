@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic import replacing_directory
+from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError
 from ozx.flow.location import given_path
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
-from ozx.atomic import check_target, replacing_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.browsing import ArchiveView
 from ozx.flow.entry import read_part
