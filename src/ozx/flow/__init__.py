@@ -36,6 +36,8 @@
     How large an archive will be.
 ``archive_sink``, ``directory_sink``
     Entries into an archive, and into a directory: the plain way, which works everywhere.
+``moving``
+    Stored entries from one archive into another, undecoded.
 ``zarr_knowledge``, ``byte_ranges``
     What the installed zarr-python can decode, and what it asks stores for.
 ``conversion``, ``converting``, ``reframed``
@@ -50,6 +52,6 @@
     Proof that an archive is its source, for now and for later.
 ``salvage``, ``losses``
     Which values of a damaged archive belong to its hierarchy, and what is missing of its arrays.
-``fast_packing``, ``fast_unpacking``
-    The same bytes, several times faster, for the two everyday cases; ``two_processes`` helps.
+``fast_packing``, ``fast_unpacking``, ``fast_assembling``, ``two_processes``
+    The same bytes as those sinks make, several times faster on POSIX systems; the work shared with a second process.
 """
