@@ -42,10 +42,10 @@
     What the installed zarr-python can decode, and what it asks stores for.
 ``conversion``, ``converting``, ``reframed``
     A hierarchy in another layout or version, and what it is made of.
-``plain_content``, ``converted_content``, ``conversion_sink``
+``content``, ``plain_content``, ``converted_content``, ``conversion_sink``
     What goes into an archive: a directory as it is, or a hierarchy laid out anew.
 ``target``
-    Where an archive may be written.
+    Where an archive may be written, and what is to be said of its name.
 ``batch``
     Many sources, each into a file of its own.
 ``verification``, ``checksum``

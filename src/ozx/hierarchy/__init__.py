@@ -21,8 +21,8 @@
     How large shards become, by themselves or as somebody says; the same for all arrays of a hierarchy.
 ``recoding``, ``recutting``
     The same array with its chunks cut or compressed otherwise: its document, and which pixels go together.
-``region``, ``level_choice``
-    Which pixels and which levels of an image are asked for.
+``selection``, ``region``, ``level_choice``
+    Which pixels and which levels of images are asked for.
 ``alignment``, ``level_cuts``, ``label_levels``
     Which whole chunks of each level show a region, and which levels a label image keeps.
 ``array_cut``, ``image_cut``, ``excerpt``

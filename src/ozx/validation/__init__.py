@@ -42,6 +42,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     What of this applies to a hierarchy in a directory.
 ``validate``, ``many``
     All of it, for one file or directory, or for many.
+``refusal``
+    What is never written.
 ``cases``
     What breaks each rule and what just does not, a package of its own.
 """
