@@ -155,10 +155,10 @@ def documents_round(seed: int, number: int) -> Round:
 def kills_round(seed: int, number: int) -> Round:
     """Kill everything that writes once, at a random moment: the old file or the new one, and nothing else changes."""
     from children import in_child, shortest_duration, wait
+    from sweeping import forget_swept_folders
     from works import NEED_A_FILE, WORKS, leftovers, make_sources, start_anew, state
 
     import ozx
-    from ozx import atomic
 
     rng, counts, findings = random.Random(f"{seed}/kills/{number}"), Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as temporary:
@@ -168,7 +168,7 @@ def kills_round(seed: int, number: int) -> Round:
 
             def anew(folder: Path = folder, work=work, *, old: bool = old) -> None:  # noqa: ANN001
                 shutil.rmtree(folder, ignore_errors=True)
-                atomic._swept.clear()
+                forget_swept_folders()
                 start_anew(sources, folder, work, old=old)
 
             def run(folder: Path = folder, work=work) -> None:  # noqa: ANN001

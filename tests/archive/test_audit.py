@@ -32,7 +32,6 @@ def test_a_valid_archive_has_no_remarkable_facts():
     assert facts.local.faults == []
     assert facts.local.extras.counts == {1: 3}
     assert facts.local.lengths.tolist() == [50 + len(name) for name in ("zarr.json", "0/zarr.json", "0/c/0")]
-    assert facts.layout.is_directory_order
     assert facts.layout.order.tolist() == [0, 1, 2]
     assert facts.layout.overlaps == ()
     assert facts.layout.leading == 0
@@ -175,7 +174,6 @@ def test_overlaps_are_exact():
     builder.set("0/c/0", central={"offset": offset})
     facts = facts_of(builder)
     assert facts.layout.overlaps == ((3, 2),)
-    assert not facts.layout.is_directory_order
     # Without its extra field the first header would not reach the second entry.
     builder = valid().set("0/zarr.json", local={"extra": PADDING_FIELD})
     assert facts_of(builder).layout.overlaps == ()
@@ -199,7 +197,6 @@ def test_gaps_prefixes_and_orders():
     builder = valid().with_(file_order=["0/c/0", "0/zarr.json", "zarr.json"])
     facts = facts_of(builder)
     assert facts.layout.order.tolist() == [2, 1, 0]
-    assert not facts.layout.is_directory_order
 
 
 def test_entries_outside_the_file_are_named_and_not_read():

@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 
 SENTINEL = 0xFFFFFFFF
-ENCRYPTED, DESCRIPTOR, STRONGLY_ENCRYPTED, UTF8 = 0x1, 0x8, 0x40, 0x800
+ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
 
 
 def record(layout: str, values: dict[str, int], changes: dict[str, int]) -> bytes:

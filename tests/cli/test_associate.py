@@ -5,21 +5,14 @@ import os
 
 import jsonschema
 import pytest
-from hierarchies import FIXTURES
+from commands import command, schema_of
 
-from ozx.cli.app import run
 from ozx.desktop.associate import associate, association_status, dissociate
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Linux")
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/associate.json").read_bytes())
-
-
-def call(capsys, *arguments):
-    code = run(["associate", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
+SCHEMA = schema_of("associate")
+call = command("associate")
 
 
 def screen(home, programs):

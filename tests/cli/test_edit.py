@@ -6,28 +6,17 @@ import sys
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive
 
 import ozx
-from ozx.cli.app import run
 from ozx.cli.edit_text import describe_differences
 from ozx.hierarchy.differences import Difference
 from ozx.operations.edit import edit
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/edit.json").read_bytes())
-
-
-def call(capsys, *arguments):
-    code = run(["edit", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def cells(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+SCHEMA = schema_of("edit")
+call = command("edit")
 
 
 @pytest.fixture

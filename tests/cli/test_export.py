@@ -7,25 +7,13 @@ import sys
 import jsonschema
 import pytest
 import tifffile
+from commands import command, schema_of
 from hierarchies import FIXTURES
-from packed import pack_tree
 
 import ozx
-from ozx.cli.app import run
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/export.json").read_bytes())
-
-
-def call(capsys, *arguments):
-    code = run(["export", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def cells(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+SCHEMA = schema_of("export")
+call = command("export")
 
 
 def test_an_image(cells, tmp_path, capsys):

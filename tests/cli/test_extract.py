@@ -5,27 +5,16 @@ import os
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from extracts import check_part
 from hierarchies import FIXTURES
 from packed import pack_tree
 
-from ozx.cli.app import run
 from ozx.operations.extract import extract
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/extract.json").read_bytes())
+SCHEMA = schema_of("extract")
 IMAGE = FIXTURES / "image.ome.zarr"
-
-
-def call(capsys, *arguments):
-    code = run(["extract", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def cells(tmp_path):
-    return pack_tree(IMAGE, tmp_path / "cells.ozx")
+call = command("extract")
 
 
 def test_the_answer_and_the_story(cells, tmp_path, capsys):

@@ -6,24 +6,12 @@ import os
 import jsonschema
 import numpy as np
 import pytest
-from hierarchies import FIXTURES
+from commands import command, schema_of
 from tiffs import damage_segment, ome_image, ome_xml, pixels, write, write_ome
 
 import ozx as library
-from ozx.cli.app import run
 
-
-def ozx(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+ozx = command()
 
 
 @pytest.fixture
@@ -136,8 +124,7 @@ def test_json(capsys, here):
     code, out, _ = ozx(capsys, "import", "cells.ome.tif", "broken.tif", "--out-dir", "out", "--json")
     assert code == 3
     answer = json.loads(out)
-    schema = (FIXTURES.parent / "src" / "ozx" / "schemas" / "import.json").read_text(encoding="utf-8")
-    jsonschema.validate(answer, json.loads(schema))
+    jsonschema.validate(answer, schema_of("import"))
     assert [result["status"] for result in answer["results"]] == ["imported", "failed"]
 
 

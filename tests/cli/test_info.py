@@ -6,6 +6,7 @@ import sys
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
@@ -13,14 +14,8 @@ from ozx.cli.app import run
 from ozx.operations.inspect import inspect
 
 NAMES = ("image", "plate", "series", "sharded", "legacy")
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/info.json").read_bytes())
-
-
-def info(capsys, *arguments):
-    code = run(["info", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
+SCHEMA = schema_of("info")
+info = command("info")
 
 
 def fixture(name):

@@ -5,21 +5,15 @@ import zipfile
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
-from ozx.cli.app import run
 from ozx.operations.list_entries import list_entries
 
 IMAGE = FIXTURES / "image.ome.zarr"
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/ls.json").read_bytes())
-
-
-def ls(capsys, *arguments):
-    code = run(["ls", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
+SCHEMA = schema_of("ls")
+ls = command("ls")
 
 
 def test_a_line_is_size_method_key(tmp_path, capsys):

@@ -9,27 +9,10 @@ import time
 
 import jsonschema
 import pytest
-from hierarchies import FIXTURES, make_image, tree
+from commands import command, schema_of
+from hierarchies import make_image, tree
 
-from ozx.cli.app import run
-
-
-def ozx(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-def schema(name):
-    path = FIXTURES.parent / "src" / "ozx" / "schemas" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+ozx = command()
 
 
 @pytest.fixture
@@ -126,12 +109,12 @@ def test_json_answers_match_their_schemas_and_stand_alone(capsys, here):
     (here / "bad.zarr").mkdir()
     code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "bad.zarr", "--out-dir", "d", "--json", "--checksum", "sha256")
     answer = json.loads(out)
-    jsonschema.validate(answer, schema("pack"))
+    jsonschema.validate(answer, schema_of("pack"))
     assert code == 3
     assert [one["status"] for one in answer["results"]] == ["packed", "failed"]
     assert answer["results"][0]["left_out"] == [".DS_Store"]
     code, out, _ = ozx(capsys, "unpack", "d/cells.ozx", "--json")
-    jsonschema.validate(json.loads(out), schema("unpack"))
+    jsonschema.validate(json.loads(out), schema_of("unpack"))
     assert json.loads(out)["path"] == "d/cells.ome.zarr"
 
 

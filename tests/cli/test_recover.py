@@ -4,26 +4,14 @@ import json
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES
-from packed import pack_tree
 
 from ozx.archive.reader import ArchiveReader
-from ozx.cli.app import run
 from ozx.operations.recover import recover
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/recover.json").read_bytes())
-
-
-def call(capsys, *arguments):
-    code = run(["recover", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def cells(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+SCHEMA = schema_of("recover")
+call = command("recover")
 
 
 @pytest.fixture

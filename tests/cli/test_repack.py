@@ -6,24 +6,11 @@ import shutil
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES, make_image
 
-from ozx.cli.app import run
-
-SCHEMA = json.loads((FIXTURES.parent / "src" / "ozx" / "schemas" / "repack.json").read_text(encoding="utf-8"))
-
-
-def ozx(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+SCHEMA = schema_of("repack")
+ozx = command()
 
 
 @pytest.fixture

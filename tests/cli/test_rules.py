@@ -4,19 +4,12 @@ import json
 
 import jsonschema
 import pytest
-from hierarchies import FIXTURES
+from commands import command, schema_of
 
-from ozx.cli.app import run
 from ozx.validation.rules import RULES
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/rules.json").read_bytes())
-
-
-def rules(capsys, *arguments):
-    code = run(["rules", *arguments])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
+SCHEMA = schema_of("rules")
+rules = command("rules")
 
 
 def test_every_rule_is_a_line(capsys):

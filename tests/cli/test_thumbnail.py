@@ -7,26 +7,15 @@ import time
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES
 from packed import pack_tree
 from pictures import read_picture
 
 import ozx
-from ozx.cli.app import run
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/thumbnail.json").read_bytes())
-
-
-def call(capsys, *arguments):
-    code = run(["thumbnail", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
-
-
-@pytest.fixture
-def cells(tmp_path):
-    return pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ozx")
+SCHEMA = schema_of("thumbnail")
+call = command("thumbnail")
 
 
 def test_a_picture(cells, tmp_path, capsys):

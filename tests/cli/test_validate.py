@@ -6,24 +6,18 @@ import sys
 
 import jsonschema
 import pytest
+from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
-from ozx.cli.app import run
 from ozx.validation.cases.archive_builder import ArchiveBuilder, group, write_tree
 from ozx.validation.rules import RULES
 from ozx.validation.validate import validate
 
-SCHEMA = json.loads((FIXTURES.parent / "src/ozx/schemas/validate.json").read_bytes())
+SCHEMA = schema_of("validate")
 IMAGE = FIXTURES / "image.ome.zarr"
 LEGACY = FIXTURES / "legacy.ome.zarr"
-
-
-def check(capsys, *arguments):
-    code = run(["validate", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.err
-    return code, captured.out, captured.err
+check = command("validate")
 
 
 @pytest.fixture

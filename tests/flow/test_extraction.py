@@ -8,9 +8,9 @@ from ozx.flow.entry import read_part
 from ozx.flow.extraction import Extractor
 from ozx.flow.mending import open_mended
 from ozx.flow.subtree import Subtree
-from ozx.hierarchy.excerpt import Selection
 from ozx.hierarchy.level_choice import LevelChoice
 from ozx.hierarchy.region import parse_region
+from ozx.hierarchy.selection import Selection
 
 PLATE = FIXTURES / "plate.ome.zarr"
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ozx import atomic
+from ozx.atomic import new_directory, renaming
 
 #: What is done to a file or a folder, and the error that a disk which gives way, or is full, answers.
 CALLS = {
@@ -108,10 +108,10 @@ def injected(faults: Faults) -> Iterator[Faults]:
         return plain_open(file, mode, buffering, **keywords)
 
     replaced = [(os, name, counted(name, getattr(os, name), code)) for name, code in CALLS.items() if hasattr(os, name)]
-    replaced.append((atomic, "_renameat2", counted("renameat2", atomic._renameat2, errno.EIO)))
+    replaced.append((renaming, "_renameat2", counted("renameat2", renaming._renameat2, errno.EIO)))
     # Nobody pulls the plug: what is synced here is asked for, and not waited for.
     replaced.append((os, "fsync", counted("fsync", lambda descriptor: None, errno.EIO)))
-    replaced.append((atomic, "_sync_tree", counted("syncfs", lambda path: None, errno.EIO)))
+    replaced.append((new_directory, "sync_tree", counted("syncfs", lambda path: None, errno.EIO)))
     replaced.append((builtins, "open", opened))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, function in replaced:

@@ -1,152 +1,199 @@
-"""Small damages to archives and documents, made by a random generator: the same seed makes the same ones."""
+"""Damage to archives and changes to metadata documents, by a random generator: the same seed makes the same ones.
+
+For documents that Hypothesis draws there is tests/changed_documents.py.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
-#: Numbers at which widths, signs and placeholders end.
-EXTREMES = (0, 1, 22, 46, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+__all__ = ["Text", "mutate_bytes", "mutate_document", "to_text"]
+
+#: Numbers at which widths, signs and placeholders end, and sizes of records.
+NUMBERS = (0, 1, 2, 3, 22, 46, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
+NUMBERS += (1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 2, (1 << 64) - 1)
 SIGNATURES = (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08")
-SCALARS = (None, True, False, 0, -1, 1, 2**31, 2**53, 2**64, -0.5, 1e400, float("nan"), "", "0", "a/b", "..", "\ud800")
-NAMES = (
-    "zarr_format",
-    "node_type",
-    "shape",
-    "data_type",
-    "chunk_grid",
-    "chunk_shape",
-    "codecs",
-    "fill_value",
-    "attributes",
-    "ome",
-    "version",
-    "multiscales",
-    "datasets",
-    "axes",
-    "path",
-    "coordinateTransformations",
-    "scale",
-    "omero",
-    "channels",
-    "plate",
-    "wells",
-    "labels",
-    "consolidated_metadata",
-    "extensions",
-    "storage_transformers",
-    "dimension_names",
-    "must_understand",
-    "configuration",
-    "name",
-)
+LENGTHS = (1, 2, 4, 12, 20, 22, 30, 46, 56, 76, 200, 1000)
+NODE_NAMES = ("zarr_format", "node_type", "attributes", "consolidated_metadata", "extensions", "must_understand")
+ARRAY_NAMES = ("shape", "data_type", "chunk_grid", "chunk_shape", "codecs", "fill_value", "storage_transformers")
+ARRAY_NAMES += ("dimension_names", "name", "configuration")
+OME_NAMES = ("ome", "version", "multiscales", "datasets", "axes", "path", "coordinateTransformations", "scale", "omero")
+OME_NAMES += ("channels", "plate", "wells", "labels")
+NAMES = (*NODE_NAMES, *ARRAY_NAMES, *OME_NAMES, "\ud800", "x")
+#: Values that metadata had better not have.
+SCALARS = (None, True, False, 0, -0.0, 1, -1, 3, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**64, 10**400)
+SCALARS += (0.5, -0.5, 1e308, float("inf"), float("-inf"), float("nan"))
+TEXTS = ("", " ", "\0", "0", "3", "NaN", "0x7fc00000", "default", "bytes", "uint8", "\ud800", "a\udfff", "é", "e\u0301")
+TEXTS += ("a/b", "..", "../..", "/", ".", "__zarr", "zarr.json", "https://example.org/x")
+CONTAINERS = ([], {}, [[]], [{}], {"": None}, [None], [0], [-1], [1.5], ["0"], [2**63], ["a", "a"], list(NAMES[:3]))
+CONTAINERS += ({"name": 7}, {"name": "x"}, {"must_understand": False})
+CONTAINERS += ({"name": "sharding_indexed", "configuration": {}},)
 
 
 def mutate_bytes(data: bytes, rng: random.Random, other: bytes = b"") -> bytes:
-    """Return `data` with one to four damages; some put in pieces of `other`."""
-    for _ in range(rng.choice((1, 1, 2, 4))):
+    """Return `data` with one to four damages, half of them at records of a ZIP file; some put in pieces of `other`."""
+    for _ in range(rng.choice((1, 1, 2, 3, 4))):
         data = rng.choice(_DAMAGES)(data, rng, other)
     return data
 
 
+def _place(data: bytes, rng: random.Random) -> int:
+    """Return a place in `data`, the one behind its end included."""
+    at = rng.randrange(len(data) + 1)
+    if rng.random() < 0.5:
+        found = data.find(rng.choice(SIGNATURES), at)
+        if found >= 0:
+            return min(len(data), found + rng.randrange(60))
+    return at
+
+
+def _span(data: bytes, rng: random.Random) -> tuple[int, int]:
+    start = _place(data, rng)
+    return start, min(len(data), start + rng.choice(LENGTHS))
+
+
 def _flip(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    if not data:
+    at = _place(data, rng)
+    if at == len(data):
         return data
-    at = rng.randrange(len(data))
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
 
 
 def _number(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    width = rng.choice((1, 2, 4, 8))
-    if len(data) < width:
-        return data
-    at = rng.randrange(len(data) - width + 1)
+    width, at = rng.choice((1, 2, 4, 8)), _place(data, rng)
     old = int.from_bytes(data[at : at + width], "little")
-    value = rng.choice((*EXTREMES, len(data), old + 1, old - 1)) % (1 << 8 * width)
+    value = rng.choice((*NUMBERS, len(data), old + 1, old - 1, rng.randrange(len(data) + 1))) % (1 << 8 * width)
     return data[:at] + value.to_bytes(width, "little") + data[at + width :]
 
 
 def _signature(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    at = rng.randrange(len(data) + 1)
+    at = _place(data, rng)
     return data[:at] + rng.choice(SIGNATURES) + data[at + rng.choice((0, 4)) :]
 
 
-def _span(data: bytes, rng: random.Random) -> tuple[int, int]:
-    start = rng.randrange(len(data) + 1)
-    return start, min(len(data), start + rng.choice((1, 2, 4, 12, 20, 22, 30, 46, 56, 200)))
-
-
 def _cut(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.5 else data[rng.randrange(len(data) + 1) :]
+    at = _place(data, rng)
+    return data[:at] if rng.random() < 0.5 else data[at:]
 
 
 def _remove(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    start, end = _span(data, rng)
-    return data[:start] + data[end:]
+    start, stop = _span(data, rng)
+    return data[:start] + data[stop:]
 
 
 def _double(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    start, end = _span(data, rng)
-    return data[:end] + data[start:]
+    start, stop = _span(data, rng)
+    return data[:stop] + data[start:]
 
 
 def _move(data: bytes, rng: random.Random, _: bytes) -> bytes:
-    start, end = _span(data, rng)
-    rest = data[:start] + data[end:]
-    at = rng.randrange(len(rest) + 1)
-    return rest[:at] + data[start:end] + rest[at:]
+    start, stop = _span(data, rng)
+    rest = data[:start] + data[stop:]
+    at = _place(rest, rng)
+    return rest[:at] + data[start:stop] + rest[at:]
 
 
 def _splice(data: bytes, rng: random.Random, other: bytes) -> bytes:
-    start, end = _span(other, rng)
-    at, width = rng.randrange(len(data) + 1), rng.choice((0, end - start))
-    return data[:at] + other[start:end] + data[at + width :]
+    start, stop = _span(other, rng)
+    at, width = _place(data, rng), rng.choice((0, stop - start))
+    return data[:at] + other[start:stop] + data[at + width :]
 
 
-_DAMAGES = (_flip, _flip, _number, _number, _number, _signature, _cut, _remove, _double, _move, _splice)
+_DAMAGES = (_flip, _flip, _number, _number, _number, _number, _signature, _cut, _remove, _double, _move, _splice)
 
 
-def mutate_document(document: Any, rng: random.Random) -> Any:
-    """Return a JSON value with one to four changes anywhere in it; the argument is not changed."""
-    document = json.loads(json.dumps(document))
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        document = _changed(document, rng)
-    return document
+def mutate_document(document: Any, rng: random.Random, others: Sequence[Any] = (), *, huge: bool = False) -> Any:
+    """Return a JSON value with one to four changes anywhere in it; the argument is not changed.
+
+    Parameters
+    ----------
+    document
+        What `json.loads` gives.
+    rng
+        What is changed, and how.
+    others
+        Documents of which values may be put in.
+    huge
+        Whether there may be values that take megabytes, thousands of levels or digits. `to_text` writes them;
+        `json.dumps` cannot.
+    """
+    root = [json.loads(json.dumps(document))]
+    for _ in range(rng.choice((1, 1, 2, 3, 4))):
+        _change(*rng.choice(_places(root)), rng, others, huge=huge)
+    return root[0]
 
 
-def _changed(value: Any, rng: random.Random) -> Any:
-    """Change this value, or one inside of it."""
-    if isinstance(value, dict) and value and rng.random() < 0.85:
-        key = rng.choice(sorted(value))
-        if rng.random() < 0.15:
-            del value[key]
-        elif rng.random() < 0.1:
-            value[rng.choice(NAMES)] = value[key]
-        else:
-            value[key] = _changed(value[key], rng)
-        return value
-    if isinstance(value, list) and value and rng.random() < 0.85:
-        at = rng.randrange(len(value))
-        if rng.random() < 0.15:
-            del value[at]
-        elif rng.random() < 0.15:
-            value.insert(at, value[at])
-        else:
-            value[at] = _changed(value[at], rng)
-        return value
-    return _other(value, rng)
+def _places(root: list[Any]) -> list[tuple[Any, Any]]:
+    """List every container with each of its keys."""
+    places, containers = [], [root]
+    while containers:
+        container = containers.pop()
+        items = container.items() if isinstance(container, dict) else enumerate(container)
+        for key, value in items:
+            places.append((container, key))
+            if isinstance(value, dict | list):
+                containers.append(value)
+    return places
 
 
-def _other(value: Any, rng: random.Random) -> Any:
-    """Return something of another kind, or of the same kind and another value."""
-    chosen = rng.randrange(5)
-    if chosen == 0:
-        return [value]
-    if chosen == 1:
-        return {rng.choice(NAMES): value}
-    if chosen == 2 and isinstance(value, str):
-        return value[: rng.randrange(len(value) + 1)] + rng.choice(("", "/", "..", "0", "é", "\0"))
-    if chosen == 3 and isinstance(value, int):
-        return rng.choice((-value, value + 1, value * 2**31, float(value)))
-    return rng.choice((*SCALARS, [], {}, list(NAMES[:3])))
+def _change(container: Any, key: Any, rng: random.Random, others: Sequence[Any], *, huge: bool) -> None:
+    """Remove, rename, repeat or replace one value; the root's list keeps one."""
+    value, is_object = container[key], isinstance(container, dict)
+    chosen = rng.random()
+    if chosen < 0.15 and (is_object or len(container) > 1):
+        del container[key]
+    elif chosen < 0.3 and is_object:
+        container[rng.choice(NAMES)] = value
+    elif chosen < 0.3 and len(container) > 1:
+        container[key:key] = [value] * rng.choice((1, 2, 100))
+    elif chosen < 0.45:
+        container[key] = rng.choice(([value], {"name": value}, {rng.choice(NAMES): value}))
+    elif chosen < 0.55 and others:
+        other, name = rng.choice(_places([rng.choice(others)]))
+        container[key] = json.loads(json.dumps(other[name]))
+    elif chosen < 0.65 and isinstance(value, str):
+        container[key] = value[: rng.randrange(len(value) + 1)] + rng.choice(("", "/", "..", "0", "é", "\0"))
+    elif chosen < 0.65 and isinstance(value, int):
+        container[key] = rng.choice((-value, value + 1, value * 2**31))
+    else:
+        container[key] = (_huge(rng) if huge else None) or _odd(rng)
+
+
+def _odd(rng: random.Random) -> Any:
+    """Return a value that metadata had better not have: one of its own, which later changes may change."""
+    return json.loads(json.dumps(rng.choice((*SCALARS, *TEXTS, *CONTAINERS))))
+
+
+def _huge(rng: random.Random) -> Any:
+    """Return rarely something deep or with many digits, more rarely something of megabytes, else None."""
+    chosen = rng.random()
+    if chosen < 0.001:
+        return rng.choice(("x" * 10_000_000, ["y"] * 100_000, {f"n{number}": 0 for number in range(20_000)}))
+    if chosen < 0.02:
+        opening, closing = rng.choice((("[", "]"), ('{"a":', "}"), ('[{"name":', "}]")))
+        depth = rng.choice((100, 1000, 50_000))
+        return Text(opening * depth + "1" + closing * depth)
+    return Text("9" * 5000) if chosen < 0.03 else None
+
+
+class Text(str):
+    """JSON that is written as it stands."""
+
+    __slots__ = ()
+
+
+def to_text(value: Any, rng: random.Random) -> str:
+    """Return JSON, in which now and then a name stands twice."""
+    if isinstance(value, Text):
+        return str(value)
+    if isinstance(value, dict):
+        items = [(json.dumps(key), to_text(item, rng)) for key, item in value.items()]
+        if items and rng.random() < 0.01:
+            items.insert(rng.randrange(len(items) + 1), (rng.choice(items)[0], to_text(_odd(rng), rng)))
+        return "{" + ", ".join(f"{key}: {item}" for key, item in items) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(to_text(item, rng) for item in value) + "]"
+    return json.dumps(value)

@@ -12,9 +12,9 @@ import pytest
 from faults import Faults, injected
 from hierarchies import make_image, tree
 from stores import contents, pattern
+from sweeping import forget_swept_folders
 
 import ozx
-from ozx import atomic
 from ozx.errors import FormatError, OzxError
 from ozx.flow import fast_unpacking
 
@@ -114,7 +114,7 @@ def check_changes(tmp_path: Path, archives: Path, read: Callable[[Path], State],
         folder.mkdir()
         for name in (FILE, OTHER):
             shutil.copy2(archives / name, folder / name)
-        atomic._swept.clear()
+        forget_swept_folders()
         found: State = {}
         with injected(Faults(moment, lambda folder=folder: change(folder / FILE))) as faults, warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from children import run_in_child
 from faults import Faults, InjectedError, injected
+from sweeping import forget_swept_folders
 from works import NEED_A_FILE, WORKS, Work, leftovers, make_sources, start_anew, state
 
 import ozx
-from ozx import atomic
 from ozx.errors import ResourceError
 from ozx.flow import fast_unpacking
 
@@ -34,7 +34,7 @@ def check_faults(tmp_path: Path, sources: Path, work: Work, *, old: bool) -> dic
     while True:
         folder, deadly = tmp_path / "work", sum(fired.values())
         start_anew(sources, folder, work, old=old)
-        atomic._swept.clear()
+        forget_swept_folders()
         error = None
         with injected(Faults(deadly)) as faults:
             try:
@@ -51,7 +51,7 @@ def check_faults(tmp_path: Path, sources: Path, work: Work, *, old: bool) -> dic
         left = leftovers(folder, sources, work)
         assert not left or faults.fired in CLEANING, (where, left)
         if left:  # what could not be removed is removed by whoever writes here next
-            atomic._swept.clear()
+            forget_swept_folders()
             ozx.pack(folder / "other", folder / "next.ozx")
             assert leftovers(folder, sources, work) == ["next.ozx"], where
         shutil.rmtree(folder)

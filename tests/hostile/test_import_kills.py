@@ -10,10 +10,10 @@ import time
 
 import pytest
 from children import in_child, shortest_duration, wait
+from sweeping import forget_swept_folders
 from tiffs import pixels, write
 
 import ozx
-from ozx import atomic
 
 pytestmark = [pytest.mark.ci, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")]
 
@@ -45,7 +45,7 @@ def test_killed_at_random_moments(tmp_path, sources):
         time.sleep(moments.uniform(0, usual * 1.1))
         os.kill(child, signal.SIGKILL)
         killed += wait(child) == -signal.SIGKILL
-        atomic._swept.clear()
+        forget_swept_folders()
         assert out.read_bytes() in (before, after)
         left = [name for name in os.listdir(tmp_path) if name != out.name]
         assert all(name.startswith(".") and name.endswith(".ozx-tmp") for name in left), left

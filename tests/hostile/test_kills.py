@@ -10,9 +10,9 @@ import warnings
 
 import pytest
 from hierarchies import make_image, tree
+from sweeping import forget_swept_folders
 
 import ozx
-from ozx import atomic
 from ozx.flow.plain_content import PlainContent
 from ozx.operations import pack as pack_module
 
@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("OZX_KILLS", "60"))
 
 def in_child(function):
     """Run `function` in a forked process that can be killed; returns its process id."""
-    atomic._swept.clear()
+    forget_swept_folders()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
         child = os.fork()
@@ -120,7 +120,7 @@ def test_unpack_killed_at_random_moments(tmp_path, sources, old):
         assert (tree(out) if out.exists() else None) in (before, new)
         assert_no_more_than(tmp_path, "a.ome.zarr")
     assert killed > KILLS // 6
-    atomic._swept.clear()
+    forget_swept_folders()
     time.sleep(0.5)  # for the second process of the last one killed, which is killed by the system a moment later
     work()
     assert os.listdir(tmp_path) == ["a.ome.zarr"]
@@ -170,7 +170,7 @@ def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
         if code == 0:
             break
         assert code == -signal.SIGKILL
-        atomic._swept.clear()
+        forget_swept_folders()
         if root.exists():  # the next run goes on where this one was killed
             ozx.pack(root, remove_source=True, resume=True, force=True, checksum=checksum)
         assert out.read_bytes() == expected

@@ -9,9 +9,9 @@ import time
 import pytest
 from children import in_child, shortest_duration, wait
 from hierarchies import make_image
+from sweeping import forget_swept_folders
 
 import ozx
-from ozx import atomic
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -48,7 +48,7 @@ def test_killed_at_random_moments(tmp_path, broken, old):
         out.unlink(missing_ok=True)
         if old is not None:
             out.write_bytes(old)
-        atomic._swept.clear()
+        forget_swept_folders()
         child = in_child(work)
         time.sleep(moments.uniform(0, usual * 1.1))
         os.kill(child, signal.SIGKILL)
@@ -58,7 +58,7 @@ def test_killed_at_random_moments(tmp_path, broken, old):
         assert all(name.endswith(".ozx-tmp") for name in left)
     assert killed > KILLS // 6
     assert broken.read_bytes() == before
-    atomic._swept.clear()
+    forget_swept_folders()
     work()
     assert os.listdir(tmp_path) == ["a.ozx"]
 

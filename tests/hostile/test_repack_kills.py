@@ -12,8 +12,8 @@ import pytest
 import zarr
 from children import in_child, shortest_duration, wait
 from hierarchies import make_image, tree
+from sweeping import forget_swept_folders
 
-from ozx import atomic
 from ozx.operations.repack import repack
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -69,7 +69,7 @@ def test_killed_at_random_moments(tmp_path, sources, form):
         time.sleep(moments.uniform(0, usual * 1.1))
         os.kill(child, signal.SIGKILL)
         killed += wait(child) == -signal.SIGKILL
-        atomic._swept.clear()
+        forget_swept_folders()
         assert state() in (before, after)
         assert_no_more_than(tmp_path, out.name)
     assert killed > KILLS // 6

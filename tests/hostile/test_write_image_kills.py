@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 from children import in_child, shortest_duration, wait
+from sweeping import forget_swept_folders
 
 import ozx
-from ozx import atomic
 from ozx.operations.write_image import write_image
 
 pytestmark = [pytest.mark.ci, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")]
@@ -44,7 +44,7 @@ def test_ended_at_random_moments(tmp_path, kind):
         time.sleep(moments.uniform(0, usual * 1.1))
         os.kill(child, kind)
         ended += wait(child) != 0
-        atomic._swept.clear()
+        forget_swept_folders()
         assert (out.read_bytes() if out.exists() else None) in (before, after)
         left = [name for name in os.listdir(tmp_path) if name != out.name]
         assert all(name.endswith(".ozx-tmp") for name in left) if kind == signal.SIGKILL else not left

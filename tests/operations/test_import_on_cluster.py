@@ -1,11 +1,10 @@
 """The work of imports done by the processes of a Dask cluster, one of which is killed."""
 
 import os
-import signal
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from clusters import Killer, any_process, local_cluster
 from tiffs import pixels, write, write_parts
 
 import ozx
@@ -16,34 +15,14 @@ pytestmark = [pytest.mark.ci, pytest.mark.filterwarnings("ignore")]  # what dist
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "host": "127.0.0.1"}
-    with LocalCluster(dashboard_address=None, **options) as cluster:
-        yield cluster
+def cluster_and_client():
+    with local_cluster(threads=2) as both:
+        yield both
 
 
 @pytest.fixture(scope="module")
-def client(cluster):
-    with Client(cluster) as client:
-        yield client
-
-
-class Killer:
-    """Progress that kills a process once some blocks are done."""
-
-    def __init__(self, process):
-        self.process, self.calls = process, 0
-
-    def start(self, description, total):
-        pass
-
-    def advance(self, amount):
-        self.calls += 1
-        if self.calls == 2:
-            os.kill(self.process, signal.SIGKILL)
-
-    def stop(self):
-        pass
+def client(cluster_and_client):
+    return cluster_and_client[1]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +37,8 @@ def test_workers_make_the_same_bytes(tmp_path, client, source):
     assert (tmp_path / "1.ozx").read_bytes() == (tmp_path / "2.ozx").read_bytes()
 
 
-def test_the_command_takes_an_address(tmp_path, cluster, source, capsys):
+def test_the_command_takes_an_address(tmp_path, cluster_and_client, source, capsys):
+    cluster, _ = cluster_and_client
     code = run(["import", str(source), str(tmp_path / "a.ozx"), "--dask", cluster.scheduler_address])
     assert (code, capsys.readouterr().err) == (
         0,
@@ -82,7 +62,7 @@ def test_errors_of_workers_come_back(tmp_path, client):
 
 
 def test_a_killed_worker_is_survived(tmp_path, client, source):
-    victim = next(iter(client.run(os.getpid).values()))
+    victim = any_process(client)
     progress = Killer(victim)
     ozx.import_tiff(source, tmp_path / "a.ozx", executor=client.get_executor(), progress=progress)
     assert progress.calls > 2

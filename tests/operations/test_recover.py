@@ -22,7 +22,7 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.reader import ArchiveReader
-from ozx.atomic import lock_file
+from ozx.atomic.locks import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
 from ozx.operations import recover as module
 from ozx.operations.recover import recover

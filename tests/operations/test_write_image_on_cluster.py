@@ -1,13 +1,12 @@
 """The work of one image done by the processes of a Dask cluster, one of which is killed."""
 
 import os
-import signal
 
 import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from distributed import Client, LocalCluster
+from clusters import Killer, any_process, local_cluster
 
 import ozx
 from ozx.operations.write_image import write_image
@@ -19,12 +18,7 @@ PIXELS = np.random.default_rng(0).integers(0, 4000, (4, 2200, 2300)).astype("uin
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with local_cluster() as (_, client):
         yield client
 
 
@@ -33,24 +27,6 @@ def expected(tmp_path_factory):
     path = tmp_path_factory.mktemp("expected") / "a.ozx"
     write_image(path, PIXELS, axes="cyx", name="image")
     return path.read_bytes()
-
-
-class Killer:
-    """Progress that kills a process once some blocks are done."""
-
-    def __init__(self, process):
-        self.process, self.calls = process, 0
-
-    def start(self, description, total):
-        pass
-
-    def advance(self, amount):
-        self.calls += 1
-        if self.calls == 2:
-            os.kill(self.process, signal.SIGKILL)
-
-    def stop(self):
-        pass
 
 
 @pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
@@ -70,7 +46,7 @@ def test_workers_make_the_same_file(tmp_path, client, expected, kind):
 def test_a_killed_worker_is_survived(tmp_path, client, expected):
     array = zarr.create_array(tmp_path / "z", shape=PIXELS.shape, dtype=PIXELS.dtype, chunks=(1, 512, 512))
     array[:] = PIXELS
-    victim = next(iter(client.run(os.getpid).values()))
+    victim = any_process(client)
     progress = Killer(victim)
     write_image(tmp_path / "a.ozx", array, axes="cyx", name="image", executor=client.get_executor(), progress=progress)
     assert progress.calls > 2

@@ -13,8 +13,9 @@ import pytest
 from children import in_child, wait
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, pattern, put, run, write_store
+from sweeping import forget_swept_folders
 
-from ozx import OzxStore, atomic
+from ozx import OzxStore
 from ozx.errors import OzxWarning
 from ozx.validation.cases.archive_builder import group
 
@@ -180,7 +181,7 @@ def test_killed_at_random_moments(tmp_path, mode):
         if content == before and closing:
             assert partial.exists()
         outcomes.append("whole" if not code else "closing" if closing else "writing")
-        atomic._swept.clear()
+        forget_swept_folders()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OzxWarning)
             assert write_store(path, {"zarr.json": SEED["zarr.json"], "k": pattern(number, 100)}).exists()
@@ -233,14 +234,14 @@ def test_killed_before_every_step_that_changes_the_disk(tmp_path, monkeypatch, m
                 put(store, key, value)
             store.close()
 
-        atomic._swept.clear()
+        forget_swept_folders()
         code = wait(in_child(work))
         if before != (path.read_bytes() if path.exists() else None):
             assert_finished(path, expected)
         partial = path.with_name("a.ozx.partial")
         if partial.exists():
             assert len(scan(partial.read_bytes())[1]) <= 1  # the value that was being copied from the old file
-        atomic._swept.clear()
+        forget_swept_folders()
         write_store(path, expected, "w")
         assert_finished(path, expected)
         assert set(os.listdir(path.parent)) <= {"a.ozx", "a.ozx.partial.1"}

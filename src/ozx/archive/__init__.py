@@ -20,6 +20,8 @@ From the bytes upwards:
     The central directory as arrays: a million entries open fast and small; a key is found by its hash.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
+``entry_reading``
+    One entry's value, given its header in the central directory; needs no numpy.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
 ``audit``, ``local_headers``, ``name_audit``, ``file_kinds``

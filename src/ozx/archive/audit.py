@@ -66,8 +66,6 @@ class Layout:
     ----------
     order
         The entries in the order of their local headers.
-    is_directory_order
-        Whether the central directory has the same order.
     leading
         Bytes before the first local header.
     begins_as_entry
@@ -81,7 +79,6 @@ class Layout:
     """
 
     order: _Indices
-    is_directory_order: bool
     leading: int
     begins_as_entry: bool
     gap_offsets: _Indices
@@ -242,7 +239,6 @@ def _layout(
     leading = int(starts[0]) if len(starts) else end.directory_offset
     return Layout(
         order=order,
-        is_directory_order=bool((columns.header_offsets[1:] >= columns.header_offsets[:-1]).all()),
         leading=leading,
         begins_as_entry=source.read_at(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE,
         gap_offsets=offsets,

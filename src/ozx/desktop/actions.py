@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-from ozx.atomic import replacing_file
+from ozx.atomic.new_file import replacing_file
 from ozx.desktop.registry import Registry
 from ozx.errors import ResourceError
 

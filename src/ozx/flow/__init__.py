@@ -36,20 +36,22 @@
     How large an archive will be.
 ``archive_sink``, ``directory_sink``
     Entries into an archive, and into a directory: the plain way, which works everywhere.
+``moving``
+    Stored entries from one archive into another, undecoded.
 ``zarr_knowledge``, ``byte_ranges``
     What the installed zarr-python can decode, and what it asks stores for.
 ``conversion``, ``converting``, ``reframed``
     A hierarchy in another layout or version, and what it is made of.
-``plain_content``, ``converted_content``, ``conversion_sink``
+``content``, ``plain_content``, ``converted_content``, ``conversion_sink``
     What goes into an archive: a directory as it is, or a hierarchy laid out anew.
 ``target``
-    Where an archive may be written.
+    Where an archive may be written, and what is to be said of its name.
 ``batch``
     Many sources, each into a file of its own.
 ``verification``, ``checksum``
     Proof that an archive is its source, for now and for later.
 ``salvage``, ``losses``
     Which values of a damaged archive belong to its hierarchy, and what is missing of its arrays.
-``fast_packing``, ``fast_unpacking``
-    The same bytes, several times faster, for the two everyday cases; ``two_processes`` helps.
+``fast_packing``, ``fast_unpacking``, ``fast_assembling``, ``two_processes``
+    The same bytes as those sinks make, several times faster on POSIX systems; the work shared with a second process.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from ozx.atomic import replacing_file
+from ozx.atomic.new_file import replacing_file
 
 __all__ = ["sha256_of", "write_checksum_file"]
 

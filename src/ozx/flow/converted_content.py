@@ -17,7 +17,7 @@ __all__ = ["ConvertedContent"]
 
 
 class ConvertedContent:
-    """What an archive of a directory holds once it is laid out anew; used as `ozx.flow.plain_content.PlainContent`.
+    """What an archive of a directory holds once it is laid out anew: `ozx.flow.content.Content`.
 
     Parameters
     ----------

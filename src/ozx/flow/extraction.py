@@ -22,13 +22,14 @@ from ozx.flow.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
 from ozx.flow.subtree import Subtree
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.documents import Document, parse_document
-from ozx.hierarchy.excerpt import Excerpt, Selection, take_excerpt
+from ozx.hierarchy.excerpt import Excerpt, take_excerpt
 from ozx.hierarchy.json_changes import JsonStyles
 from ozx.hierarchy.json_values import as_object, as_text
 from ozx.hierarchy.keys import METADATA, hierarchy_order, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.notes import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
+from ozx.hierarchy.selection import Selection
 from ozx.hierarchy.understanding import check_understood
 from ozx.progress import Progress
 

@@ -11,7 +11,18 @@ from urllib.parse import quote, unquote, urlsplit
 from ozx.archive.remote_errors import printable_url
 from ozx.errors import UsageError
 
-__all__ = ["Location", "format_location", "given_path", "parse_local", "parse_location", "printable_location"]
+__all__ = [
+    "Location",
+    "StrPath",
+    "format_location",
+    "given_path",
+    "parse_local",
+    "parse_location",
+    "printable_location",
+]
+
+#: A path as verbs take it.
+StrPath = str | os.PathLike[str]
 
 _SCHEME = "ozx://"
 _PIPE = "|zip:"
@@ -46,7 +57,7 @@ class Location:
 
 
 def parse_location(
-    text: str | os.PathLike[str],
+    text: StrPath,
     *,
     is_file: Callable[[str], bool] = os.path.isfile,
     is_directory: Callable[[str], bool] = os.path.isdir,
@@ -95,7 +106,7 @@ def parse_location(
     return Location(_local_path(text, windows=windows))
 
 
-def given_path(path: str | os.PathLike[str]) -> str:
+def given_path(path: StrPath) -> str:
     """Return a path as text, `UsageError` for an empty one: what a shell makes of a variable that is not set.
 
     The system would take it for nothing, for the working directory or, with a slash added, for the root.
@@ -111,7 +122,7 @@ def given_path(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def parse_local(text: str | os.PathLike[str]) -> Location:
+def parse_local(text: StrPath) -> Location:
     """Return what `parse_location` returns, for what reads every byte; `UsageError` for a URL."""
     location = parse_location(text)
     if location.is_remote:
@@ -141,7 +152,7 @@ def format_location(location: Location) -> str:
     return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
 
 
-def printable_location(text: str | os.PathLike[str]) -> str:
+def printable_location(text: StrPath) -> str:
     """Return `text` as messages may show it: of a URL without a query, in which a signature may stand.
 
     Examples

@@ -18,7 +18,7 @@ __all__ = ["PlainContent"]
 
 
 class PlainContent:
-    """What an archive of a directory holds.
+    """What an archive of a directory holds: `ozx.flow.content.Content`.
 
     Parameters
     ----------

@@ -1,13 +1,14 @@
-"""Where an archive may be written: not into a hierarchy, not into its own source."""
+"""Where an archive may be written: not into a hierarchy, not into its own source; and what is said of its name."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["check_place"]
+__all__ = ["check_place", "name_notes", "swept_notes"]
 
 
 def check_place(source: str, target: str) -> None:
@@ -42,3 +43,29 @@ def check_place(source: str, target: str) -> None:
         if parent == folder:
             return
         folder = parent
+
+
+def name_notes(target: str) -> tuple[str, ...]:
+    """Return a warning where the name of an archive does not tell what it is, else nothing.
+
+    RFC-9 (R2, 2026-04-20): it should end in ``.ozx``.
+
+    Examples
+    --------
+    >>> name_notes("cells.ozx"), name_notes("cells.zip")
+    ((), ('warning: cells.zip does not end in .ozx; programs will not know it for an OME-Zarr file',))
+    """
+    if target.lower().endswith(".ozx"):
+        return ()
+    return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
+
+
+def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each leftover that was removed beside the target.
+
+    Examples
+    --------
+    >>> swept_notes([".cells.ozx.4711.ozx-tmp"])
+    ('removed .cells.ozx.4711.ozx-tmp, left by a run that was killed',)
+    """
+    return tuple(f"removed {path}, left by a run that was killed" for path in swept)

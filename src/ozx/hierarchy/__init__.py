@@ -17,12 +17,12 @@
 ``layout``, ``chunk_keys``, ``shards``
     How chunks are laid out in stored values: which key is which chunk, where it is in a shard, and the same array laid
     out otherwise.
-``shard_choice``, ``axis_lengths``
-    How large shards become, by themselves or as somebody says.
+``shard_choice``, ``axis_lengths``, ``layout_choice``
+    How large shards become, by themselves or as somebody says; the same for all arrays of a hierarchy.
 ``recoding``, ``recutting``
     The same array with its chunks cut or compressed otherwise: its document, and which pixels go together.
-``region``, ``level_choice``
-    Which pixels and which levels of an image are asked for.
+``selection``, ``region``, ``level_choice``
+    Which pixels and which levels of images are asked for.
 ``alignment``, ``level_cuts``, ``label_levels``
     Which whole chunks of each level show a region, and which levels a label image keeps.
 ``array_cut``, ``image_cut``, ``excerpt``
@@ -41,12 +41,18 @@
     Legal Zarr v3 documents in the form that zarr-python reads.
 ``zarr_v2``
     The same facts from Zarr v2 documents.
-``v2_arrays``, ``v2_data_types``, ``v2_codecs``, ``reframing``
+``v2_arrays``, ``v2_data_types``, ``v2_codecs``, ``v2_layouts``, ``reframing``
     An array of Zarr v2 as one of v3 whose chunks stay as they are, or nearly: zlib's frame becomes gzip's.
 ``v2_groups``, ``upgrade``
     A group of OME-Zarr 0.4 as one of 0.5, and the documents of a whole hierarchy.
 ``ome``, ``transformations``
     What the ``ome`` attributes say: version, images, labels, plates, series; scales and translations.
+``rendering``, ``units``
+    How images are to be shown; what axes are measured in.
+``edits``, ``edition``, ``editing``, ``channel_editing``
+    What is asked of an edit, which images it is about, and what it makes of their documents.
+``json_changes``, ``differences``
+    What an edit changed, in JSON and in words, written in the style of the document before.
 ``conventions``
     Which conventions the attributes of a node declare.
 ``notes``

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.alignment import Interval
 from ozx.hierarchy.array import parse_array
 from ozx.hierarchy.array_cut import Cut, cut_document
@@ -26,29 +26,10 @@ from ozx.hierarchy.level_cuts import AxisPlace, LevelCuts, cut_levels, place_axe
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.notes import Notes
 from ozx.hierarchy.ome import Dataset, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.region import Region
+from ozx.hierarchy.selection import Selection
 from ozx.hierarchy.understanding import check_understood
 
-__all__ = ["CutArray", "Excerpt", "ImageExcerpt", "Selection", "take_excerpt"]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What is wanted of each image.
-
-    Attributes
-    ----------
-    levels
-        Which levels; None for those that show the region.
-    region
-        By axis, in pixels of the full resolution.
-    skipped
-        How many more of the finest levels are left out; the coarsest stays.
-    """
-
-    levels: LevelChoice | None = None
-    region: Region = field(default_factory=dict)
-    skipped: int = 0
+__all__ = ["CutArray", "Excerpt", "ImageExcerpt", "take_excerpt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +134,7 @@ class _Work:
         """Go through all images."""
         found = {path: ome for path, ome in map(self._parse, self._documents) if ome is not None and ome.multiscales}
         order = sorted(found, key=lambda path: breadth_first(join_path(path, METADATA)))
-        self._check_selection(found)
+        self._selection.check([multiscale for ome in found.values() for multiscale in ome.multiscales])
         for path in order:
             self._take_image(path, found[path])
         self._excerpt.dropped |= {path for path in self._listed - self._kept.keys() if self._is_array(path)}
@@ -164,22 +145,6 @@ class _Work:
 
     def _parse(self, path: str) -> tuple[str, OmeMetadata | None]:
         return path, parse_ome(as_object(self._documents[path].get("attributes")), 3)
-
-    def _check_selection(self, found: Mapping[str, OmeMetadata]) -> None:
-        multiscales = [multiscale for ome in found.values() for multiscale in ome.multiscales]
-        levels, region = self._selection.levels, self._selection.region
-        if not multiscales and (region or levels is not None or self._selection.skipped):
-            raise UsageError("expected an image to take levels or a region of; there is none")
-        names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
-        for axis in region:
-            if axis not in names:
-                raise UsageError(f"expected an axis that is there, one of {', '.join(sorted(names))}; got {axis!r}")
-        counts = [len(multiscale.datasets) for multiscale in multiscales]
-        if levels is not None and not any(map(levels.choose, counts)):
-            raise UsageError(
-                f"expected levels that are there; no image has any of {levels}, the most are {max(counts)}",
-                hint="0 is the finest; -1 is the coarsest.",
-            )
 
     def _take_image(self, path: str, ome: OmeMetadata) -> None:
         owner = self._owner(path)

@@ -18,14 +18,11 @@ class GroupMetadata:
     ----------
     attributes
         The user's attributes; OME-Zarr's stand under ``ome``.
-    is_consolidated
-        Whether it carries copies of the metadata of the nodes below it.
     problems
         What is of the wrong type, one phrase each.
     """
 
     attributes: dict[str, Any]
-    is_consolidated: bool = False
     problems: tuple[str, ...] = ()
 
 
@@ -40,6 +37,5 @@ def parse_group(document: dict[str, Any]) -> GroupMetadata:
     attributes = document.get("attributes", {})
     return GroupMetadata(
         attributes=as_object(attributes),
-        is_consolidated=isinstance(document.get("consolidated_metadata"), dict),
         problems=() if isinstance(attributes, dict) else ("attributes is no object",),
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
-from ozx.atomic import naming_errors
+from ozx.atomic.targets import naming_errors
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.browsing import ArchiveView, similar_nodes
 from ozx.flow.location import parse_local

@@ -6,9 +6,11 @@ import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ozx.atomic import check_target, replacing_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError
-from ozx.flow.location import given_path, parse_location, printable_location
+from ozx.flow.location import StrPath, given_path, parse_location, printable_location
+from ozx.flow.target import swept_notes
 from ozx.hierarchy.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
-StrPath = str | os.PathLike[str]
 
 # Images described one by one; a plate has tens of thousands that are alike.
 _DESCRIBED = 100
@@ -182,7 +183,7 @@ def export(
     notes = list(dict.fromkeys(taken.notes))
     if not target.lower().endswith(_ENDINGS):
         notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs will not know it for a TIFF file")
-    notes += [f"removed {left}, left by a run that was killed" for left in new.swept]
+    notes += swept_notes(new.swept)
     return ExportResult(
         given_path(path),
         target,

@@ -7,23 +7,24 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic import check_target, replacing_file
-from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.extraction import Extraction, Extractor, write_extraction
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
+from ozx.errors import OzxError, UsageError
+from ozx.flow.extraction import Extractor, write_extraction
 from ozx.flow.file_size import parse_size
-from ozx.flow.location import parse_local
+from ozx.flow.location import StrPath, parse_local
 from ozx.flow.mending import open_mended
-from ozx.flow.target import check_place
-from ozx.hierarchy.excerpt import ImageExcerpt, Selection
+from ozx.flow.target import check_place, name_notes, swept_notes
+from ozx.hierarchy.excerpt import ImageExcerpt
 from ozx.hierarchy.level_choice import parse_levels
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.region import parse_region
+from ozx.hierarchy.selection import Selection
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.rfc9_rules import check_metadata
+from ozx.validation.refusal import refuse_errors
 
 __all__ = ["ExtractResult", "ExtractedImage", "extract"]
 
-StrPath = str | os.PathLike[str]
 Bounds = tuple[int | None, int | None] | slice | int
 
 # Images described one by one; a plate has tens of thousands that are alike.
@@ -171,7 +172,7 @@ def extract(
         try:
             extractor = Extractor(source, root)
             taken = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
-            _check_hierarchy(taken, extractor.name)
+            refuse_errors(taken.metadata, taken.legacy_keys, path=extractor.name)
             total = None if progress is NO_PROGRESS else taken.size()
             progress.start(os.path.basename(target), total)
             with replacing_file(target, force=force, sync=sync) as new:
@@ -180,10 +181,7 @@ def extract(
             progress.stop()
         except OzxError as error:
             raise error.at(location.path) from None
-        notes = [*source.mended, *dict.fromkeys(taken.notes)]
-    if not target.lower().endswith(".ozx"):
-        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
-    notes += [f"removed {left}, left by a run that was killed" for left in new.swept]
+        notes = (*source.mended, *dict.fromkeys(taken.notes), *name_notes(target), *swept_notes(new.swept))
     return ExtractResult(
         os.fspath(path),
         target,
@@ -193,7 +191,7 @@ def extract(
         taken.version,
         tuple(map(ExtractedImage.of, taken.images[:_DESCRIBED])),
         len(taken.images),
-        tuple(notes),
+        notes,
     )
 
 
@@ -207,10 +205,3 @@ def _check_target(source: str, target: str, *, force: bool) -> None:
     check_target(target, force=force)
     if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise UsageError(f"{target} would replace what it is taken from", hint="Choose another name.")
-
-
-def _check_hierarchy(extraction: Extraction, name: str) -> None:
-    """Raise the first error that the rules find in the metadata that are to be written."""
-    for finding in check_metadata(extraction.metadata, extraction.legacy_keys):
-        if finding.severity == "error":
-            raise FormatError(finding.message, path=name, rule=finding.id, hint=finding.hint)

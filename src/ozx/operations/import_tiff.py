@@ -11,7 +11,7 @@ from typing import Any
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.location import given_path
+from ozx.flow.location import StrPath, given_path
 from ozx.hierarchy.edits import parse_edits
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
@@ -22,8 +22,6 @@ from ozx.images.writing.pyramid import PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
-
-StrPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from ozx.atomic import check_target, remove_tree, replacing_file
+from ozx.atomic.new_directory import remove_tree
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file
-from ozx.flow.entry import Entry
+from ozx.flow.content import Content
 from ozx.flow.listing import list_directory
-from ozx.flow.location import given_path
+from ozx.flow.location import StrPath, given_path
 from ozx.flow.plain_content import PlainContent
-from ozx.flow.target import check_place
+from ozx.flow.target import check_place, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.rfc9_rules import check_metadata
+from ozx.validation.refusal import refuse_errors
 
 __all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"]
 
 # SPEC of the readers: neuroglancer fails at 262,144 entries, and every reader loads the whole central directory.
 _MANY_ENTRIES = 10_000
 
-StrPath = str | os.PathLike[str]
 LayoutWish = tuple[str | Mapping[str, int], str | Mapping[str, int] | None, str | None]
 
 _AS_IT_IS: LayoutWish = ("keep", None, None)
@@ -82,22 +83,6 @@ class PackManyResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx pack --json``."""
         return {"schema": 1, "results": [result.to_dict() for result in self.results]}
-
-
-class _Content(Protocol):
-    """What goes into the file: a directory as it is, or laid out anew."""
-
-    @property
-    def metadata(self) -> Mapping[str, bytes]: ...
-    @property
-    def legacy_keys(self) -> Sequence[str]: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    def add(self, entry: Entry) -> None: ...
-    def count_bytes(self) -> int: ...
-    def is_in(self, archive: str) -> bool: ...
-    def write(self, descriptor: int, version: str, progress: Progress) -> tuple[int, int]: ...
-    def verify(self, archive: str, progress: Progress) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +269,7 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
             raise error.at(root) from None
 
 
-def _pack_content(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
+def _pack_content(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
     root, target = result.source, result.path
     if options.thumbnail:
         result = replace(result, notes=_add_thumbnail(root, content))
@@ -306,7 +291,7 @@ def _pack_content(result: PackResult, content: _Content, options: _Options, prog
     return result
 
 
-def _add_thumbnail(root: str, content: _Content) -> tuple[str, ...]:
+def _add_thumbnail(root: str, content: Content) -> tuple[str, ...]:
     """Have a picture of the hierarchy written with it; returns what is to be said where none can be made."""
     from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -319,7 +304,7 @@ def _add_thumbnail(root: str, content: _Content) -> tuple[str, ...]:
     return ()
 
 
-def _finish_skipped(result: PackResult, content: _Content, options: _Options, progress: Progress) -> PackResult:
+def _finish_skipped(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
     """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
     if options.verify:
         content.verify(result.path, progress)
@@ -336,7 +321,7 @@ def _finish_skipped(result: PackResult, content: _Content, options: _Options, pr
     )
 
 
-def _write(result: PackResult, content: _Content, version: str, options: _Options, progress: Progress) -> PackResult:
+def _write(result: PackResult, content: Content, version: str, options: _Options, progress: Progress) -> PackResult:
     total = None if progress is NO_PROGRESS else content.count_bytes() * (2 if options.verify else 1)
     progress.start(os.path.basename(result.path), total)
     digest = None
@@ -351,12 +336,11 @@ def _write(result: PackResult, content: _Content, version: str, options: _Option
     if digest is not None:
         write_checksum_file(result.path, digest, sync=options.sync)
     progress.stop()
-    swept = tuple(f"removed {path}, left by a run that was killed" for path in new.swept)
     return replace(
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *_notes(entries, result.path), *content.notes, *swept),
+        notes=(*result.notes, *_notes(entries, result.path), *content.notes, *swept_notes(new.swept)),
         sha256=digest,
         verified=options.verify,
     )
@@ -384,26 +368,24 @@ def _check_source(root: str, options: _Options) -> None:
         raise UsageError(f"{root} is a link: name the directory itself to have it removed")
 
 
-def _check_hierarchy(root: str, content: _Content) -> str:
+def _check_hierarchy(root: str, content: Content) -> str:
     """Return the OME-Zarr version of the root, or raise the first error that the rules find."""
-    for finding in check_metadata(content.metadata, content.legacy_keys):
-        if finding.severity == "error":
-            raise FormatError(finding.message, path=root, rule=finding.id, hint=finding.hint)
+    refuse_errors(content.metadata, content.legacy_keys, path=root)
     document = parse_document(content.metadata[ROOT_METADATA], ROOT_METADATA)
     version: str = document["attributes"]["ome"]["version"]
     return version
 
 
 def _notes(entries: int, target: str) -> tuple[str, ...]:
-    notes = []
-    if not target.lower().endswith(".ozx"):
-        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
-    if entries > _MANY_ENTRIES:
-        notes.append(
+    if entries <= _MANY_ENTRIES:
+        return name_notes(target)
+    return (
+        *name_notes(target),
+        (
             f"{entries:,} entries: every reader loads the list of all of them first. Sharding puts many chunks "
             "into one entry and keeps opening fast (--shards auto does it, without compressing anything anew)"
-        )
-    return tuple(notes)
+        ),
+    )
 
 
 def _failure(source: str, target: str, error: OzxError | OSError) -> PackResult:

@@ -11,11 +11,14 @@ from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.recovery import FoundEntry, iter_found_value, scan_archive
 from ozx.archive.recovery_directory import Evidence, LostEntry, hear_directory
 from ozx.archive.writer import ArchiveWriter
-from ozx.atomic import check_target, lock_file, replacing_file, unlock_file
+from ozx.atomic.locks import lock_file, unlock_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.location import parse_local
+from ozx.flow.location import StrPath, parse_local
 from ozx.flow.losses import ArrayLoss, count_losses
 from ozx.flow.salvage import Salvage, salvage
+from ozx.flow.target import swept_notes
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
@@ -23,7 +26,6 @@ from ozx.validation.container_rules import check_surroundings
 
 __all__ = ["RecoverResult", "recover"]
 
-StrPath = str | os.PathLike[str]
 
 # A value of up to this length is read at once.
 _SMALL = 1 << 20
@@ -156,8 +158,7 @@ def recover(
         raise error.at(file) from None
     finally:
         source.close()
-    swept = [f"removed {left}, left by a run that was killed" for left in new.swept]
-    return _result(file, target, found, length, swept)
+    return _result(file, target, found, length, swept_notes(new.swept))
 
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
@@ -249,7 +250,7 @@ def _counted(blocks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
         progress.advance(len(block))
 
 
-def _result(file: str, target: str, found: Salvage, length: int, swept: list[str]) -> RecoverResult:
+def _result(file: str, target: str, found: Salvage, length: int, swept: tuple[str, ...]) -> RecoverResult:
     evidence = found.evidence
     directory = "whole" if evidence.is_whole else "part" if any(evidence.confirmed) else "none"
     return RecoverResult(

@@ -10,21 +10,23 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-from ozx.atomic import check_target, replacing_directory, replacing_file
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import already_there, check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
+from ozx.flow.location import StrPath
 from ozx.flow.mended_source import MendedSource
 from ozx.flow.mending import open_mended
-from ozx.flow.target import check_place
+from ozx.flow.target import check_place, name_notes, swept_notes
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.rfc9_rules import check_metadata
+from ozx.validation.refusal import refuse_errors
 
 __all__ = ["ArrayReport", "RepackResult", "repack"]
 
-StrPath = str | os.PathLike[str]
 
 # Arrays described one by one; a plate has tens of thousands that are alike.
 _DESCRIBED = 100
@@ -178,7 +180,7 @@ def repack(
     with open_mended(source) as mended, working(jobs, executor) as workers:
         try:
             conversion = convert(mended, layout)
-            _check_hierarchy(conversion, mended.name)
+            refuse_errors(conversion.metadata, path=mended.name)
             if thumbnail:
                 conversion.notes.extend(_add_thumbnail(mended, conversion))
             size = None if progress is NO_PROGRESS else conversion.size()
@@ -208,7 +210,7 @@ def repack(
             _count(conversion),
             _reports(conversion),
             tuple(mended.mended),
-            (*_notes(conversion, target, is_directory=is_directory), *_swept(swept)),
+            (*conversion.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
             verify,
         )
 
@@ -227,14 +229,7 @@ def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:
 
 def _check_directory(target: str, *, force: bool) -> None:
     if os.path.lexists(target) and not force:
-        raise UsageError(f"{target} exists already", hint="Give --force (force=True) to replace it, or another name.")
-
-
-def _check_hierarchy(conversion: Conversion, name: str) -> None:
-    """Raise the first error that the rules find in the metadata that are to be written."""
-    for finding in check_metadata(conversion.metadata):
-        if finding.severity == "error":
-            raise FormatError(finding.message, path=name, rule=finding.id, hint=finding.hint)
+        raise already_there(target)
 
 
 def _verify(
@@ -256,17 +251,6 @@ def _count(conversion: Conversion) -> dict[str, int]:
     """Return how many arrays are treated in which way."""
     counts = Counter[str](array.treatment for array in conversion.arrays.values())
     return dict(sorted((counts | Counter(copied=conversion.copied)).items()))
-
-
-def _notes(conversion: Conversion, target: str, *, is_directory: bool) -> list[str]:
-    notes = list(conversion.all_notes())
-    if not is_directory and not target.lower().endswith(".ozx"):
-        notes.append(f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file")
-    return notes
-
-
-def _swept(swept: list[str]) -> list[str]:
-    return [f"removed {path}, left by a run that was killed" for path in swept]
 
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:

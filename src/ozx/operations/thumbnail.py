@@ -6,14 +6,14 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic import check_target, replacing_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.location import given_path, parse_location, printable_location
+from ozx.flow.location import StrPath, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
 __all__ = ["ThumbnailResult", "thumbnail"]
 
-StrPath = str | os.PathLike[str]
 
 _SMALLEST, _LARGEST = 16, 2048
 _PNG, _JPEG = (".png",), (".jpg", ".jpeg")

@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
-from ozx.atomic import replacing_directory
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.targets import already_there
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
 from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.location import Location, given_path, parse_local
+from ozx.flow.location import Location, StrPath, given_path, parse_local
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
-
-StrPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def unpack(
     reader = ArchiveReader(source)
     source.size()
     if os.path.lexists(target) and not force:
-        raise UsageError(f"{target} exists already", hint="Give --force (force=True) to replace it, or another name.")
+        raise already_there(target)
     if os.path.isdir(target) and _is_inside(archive, target):
         raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
     reader.check(allow_bombs=allow_bombs)

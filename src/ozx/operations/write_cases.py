@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic import replacing_directory
+from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError
-from ozx.flow.location import given_path
+from ozx.flow.location import StrPath, given_path
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
 from ozx.validation.cases.documents import iter_files
@@ -22,7 +22,6 @@ from ozx.validation.rules import RULES
 
 __all__ = ["CasesResult", "write_cases"]
 
-StrPath = str | os.PathLike[str]
 
 # Larger files are written in another form, so that all cases together stay small.
 _LARGEST = 1 << 20

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ozx.atomic import replacing_file
+from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError
 from ozx.flow.location import given_path
 from ozx.hierarchy.layout_choice import LayoutChoice

@@ -16,7 +16,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import LONGEST_PADDING, SHORTEST_PADDING, ArchiveWriter, local_header
-from ozx.atomic import replacing_file
+from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.flow.moving import move_entries
 from ozx.hierarchy.comment import make_comment

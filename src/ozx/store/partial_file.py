@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 
-from ozx.atomic import check_target, has_locks, lock_file, rename_file, still_has_name, sync_folder, unlock_file
+from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
+from ozx.atomic.renaming import rename_file
+from ozx.atomic.syncing import sync_folder
+from ozx.atomic.targets import check_target
 from ozx.errors import ResourceError
 
 __all__ = ["PartialFile"]

@@ -126,15 +126,6 @@ class NodeDocument:
         """Return a finding about the node; `pointer` is one into `document`."""
         return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
 
-    def attribute_finding(
-        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
-    ) -> Finding:
-        """Return a finding about the user's attributes; `pointer` is one into these."""
-        where = self.attributes_pointer + pointer
-        return make_finding(
-            rule, message, entry=self.attributes_key, pointer=where or None, severity=severity, hint=hint
-        )
-
 
 def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDocument:
     """Return a node of Zarr v2.

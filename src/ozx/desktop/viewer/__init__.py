@@ -1,17 +1,23 @@
 """An image in a window: a page of our own, served on this computer only, and the ways into other viewers.
 
-loopback           an HTTP server that only this computer reaches: requests and answers, hosts and methods refused
-pictures           what can be shown: an image, a label image, or a plate as one picture, cut into tiles
-chunk_cache        decoded chunks, kept while memory allows
-samples            pixels as the page's graphics card takes them
-descriptions       what the page is told of a file and of a picture, as JSON
-page_server        the page, the descriptions, the tiles
-presence           whether anybody looks at the page
-ranges             values by HTTP, whole or in part
-windows            finding a browser, and having it open a window
-viewing            `ozx view`: all of them together
-file_server        `ozx serve`: files by range, and as virtual directories
-neuroglancer_page  `ozx view --with neuroglancer`
-napari_window      `ozx view --with napari`
-page/              the page itself: plain JavaScript modules, no build chain
+``viewing``
+    `ozx view`: all of this together.
+``windows``
+    Finding a browser, and having it open a window.
+``loopback``, ``gate``
+    An HTTP server that only this computer reaches, and the path that nobody can guess.
+``page_server``, ``presence``
+    The page, the descriptions and the tiles; whether anybody looks at them.
+``pictures``, ``chunk_cache``, ``samples``
+    What can be shown, cut into tiles; decoded chunks that are kept; pixels as the page's graphics card takes them.
+``descriptions``
+    What the page is told of a file and of a picture, as JSON.
+``ranges``, ``file_server``
+    Values by HTTP, whole or in part; `ozx serve`: files, and what is packed in them as directories.
+``neuroglancer_page``, ``neuroglancer_state``
+    `ozx view --with neuroglancer`: its page, and what it is told.
+``napari_window``
+    `ozx view --with napari`.
+
+``page/`` is the page itself: plain JavaScript modules, no build chain.
 """

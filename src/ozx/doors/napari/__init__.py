@@ -1,6 +1,15 @@
 """napari opens .ozx files and saves layers as .ozx; ``napari.yaml`` beside this file names these functions.
 
-`reading` turns files into layer data, `saving` layer data into files. Both need no napari: layer data is plain.
+Both ways need no napari: layer data is plain.
+
+``reading``
+    Files into layer data.
+``saving``
+    Layer data into a file.
+``layers``
+    What a layer says, in the words of OME-Zarr.
+``combined_arrays``
+    Layers whose pixels come from several arrays.
 """
 
 from __future__ import annotations

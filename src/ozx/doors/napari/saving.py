@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ozx.atomic import replacing_file
+from ozx.atomic.new_file import replacing_file
 from ozx.doors.napari.combined_arrays import Stacked, Strided
 from ozx.doors.napari.layers import Layer, level_factor, parse_layer, place_levels
 from ozx.doors.napari.reading import LayerData, with_way_out

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
-from ozx.atomic import check_target, replacing_file
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.browsing import ArchiveView
 from ozx.flow.entry import read_part
-from ozx.flow.target import check_place
+from ozx.flow.target import check_place, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.layout_choice import LayoutChoice
@@ -202,12 +203,11 @@ def _write(
         except OzxError as error:
             raise error.at(result.source) from None
     progress.stop()
-    swept = [f"removed {path}, left by a run that was killed" for path in new.swept]
     return replace(
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *_name_notes(result.path), *said, *swept),
+        notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
         damage=_damage(found),
     )
 
@@ -218,12 +218,6 @@ def _damage(found: TiffImages) -> tuple[str, ...]:
     sentences = [sentence for source in sources for sentence in source.damage]
     more = [f"and {len(sentences) - _MOST_DAMAGE:,} more"] if len(sentences) > _MOST_DAMAGE else []
     return (*sentences[:_MOST_DAMAGE], *more)
-
-
-def _name_notes(target: str) -> tuple[str, ...]:
-    if target.lower().endswith(".ozx"):
-        return ()
-    return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
 
 
 def _is_in(target: str, hierarchy: NewHierarchy) -> bool:

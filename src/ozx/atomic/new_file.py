@@ -1,0 +1,95 @@
+"""A new file: it takes its name whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ozx.atomic.locks import has_locks
+from ozx.atomic.renaming import rename_file
+from ozx.atomic.syncing import sync_folder
+from ozx.atomic.targets import check_target, naming_errors
+from ozx.atomic.temporary import create_file, sweep
+
+__all__ = ["NewFile", "replacing_file"]
+
+
+@dataclass(slots=True)
+class NewFile:
+    """A file in the making.
+
+    Attributes
+    ----------
+    descriptor
+        Open for reading and writing; closed by `replacing_file`.
+    path
+        Its temporary name.
+    swept
+        Leftovers of dead processes that were removed on the way.
+    """
+
+    descriptor: int
+    path: str
+    swept: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iterator[NewFile]:
+    """Give a new file that takes the name `path` when the block ends well, and vanishes when it does not.
+
+    Parameters
+    ----------
+    path
+        The final name.
+    force
+        Whether an existing file may be replaced.
+    sync
+        Whether to wait until file and folder are on the disk.
+
+    Raises
+    ------
+    UsageError
+        `path` exists and `force` is not given, or it is a directory.
+    ResourceError
+        The folder of `path` does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "cells.txt")
+    ...     with replacing_file(path) as new:
+    ...         _ = os.write(new.descriptor, b"12 cells")
+    ...         before = os.path.exists(path)
+    ...     before, os.listdir(folder)
+    (False, ['cells.txt'])
+    """
+    check_target(path, force=force)
+    folder = os.path.dirname(os.path.abspath(path))
+    swept = sweep(folder)
+    descriptor, temporary = create_file(path)
+    try:
+        with naming_errors(path, temporary):
+            yield NewFile(descriptor, temporary, swept)
+            if sync:
+                os.fsync(descriptor)
+            if not has_locks():
+                os.close(descriptor)  # Windows renames closed files only
+                descriptor = -1
+            check_target(path, force=force)
+            rename_file(temporary, path, force=force)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what cannot be removed is swept by the next run
+            if not has_locks() and descriptor >= 0:
+                os.close(descriptor)
+                descriptor = -1
+            os.unlink(temporary)
+        raise
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    if sync:
+        sync_folder(folder)

@@ -1,0 +1,45 @@
+"""Waiting for the disk: files, the names in a folder, whole trees."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+
+from ozx.atomic.locks import has_locks
+
+__all__ = ["sync_folder", "sync_tree"]
+
+
+def sync_folder(folder: str) -> None:
+    """Wait until the names in `folder` are on the disk."""
+    if not has_locks():  # Windows cannot sync folders, and needs not
+        return
+    with contextlib.suppress(OSError):  # some file systems refuse it, and some folders may not be listed
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_tree(path: str) -> None:
+    """Wait until a new tree is on the disk: one call for its file system where there is one, else file by file."""
+    if sys.platform == "linux":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) == 0:
+                return
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), path)
+        finally:
+            os.close(descriptor)
+    for folder, _, names in os.walk(path):
+        for file in (os.path.join(folder, name) for name in names):
+            descriptor = os.open(file, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(folder)

@@ -1,0 +1,134 @@
+"""Temporary files and directories beside their target: made, locked, and removed where their process is dead."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+
+from ozx.atomic.locks import has_locks, lock_file, lock_leftover, still_has_name
+from ozx.atomic.targets import naming_errors
+from ozx.errors import ResourceError
+
+__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "sweep"]
+
+_LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp")
+# Of a name: with what is put around it, it stays below the 255 bytes that file systems allow.
+_LONGEST_STEM = 200
+# Without locks, a directory that nobody has touched for so many seconds is taken for left.
+_OLD = 24 * 3600
+
+_swept: set[str] = set()
+
+
+def hidden_name(path: str, ending: str) -> str:
+    """Return a name beside `path` that file managers hide.
+
+    Examples
+    --------
+    >>> hidden_name("/data/cells.ozx", "ozx-swap")
+    '/data/.cells.ozx.ozx-swap'
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(folder, f".{name[:_LONGEST_STEM]}.{ending}")
+
+
+def _names(path: str) -> Iterator[str]:
+    yield hidden_name(path, f"{os.getpid()}.ozx-tmp")
+    for number in range(1, 10_000):  # several threads of one process may write to one name
+        yield hidden_name(path, f"{os.getpid()}-{number}.ozx-tmp")
+
+
+def free_name(path: str) -> str:
+    """Return a temporary name for what is at `path` that nothing has."""
+    return next(name for name in _names(path) if not os.path.lexists(name))
+
+
+def create_file(path: str) -> tuple[int, str]:
+    """Make the temporary file of `path`; returns it open for reading and writing and locked, and its name."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    for temporary in _names(path):
+        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
+            descriptor = os.open(temporary, flags, 0o666)
+            if _is_locked(descriptor, temporary):
+                return descriptor, temporary
+    raise ResourceError(f"no temporary name is free beside {path}")
+
+
+def create_directory(path: str) -> tuple[str, int | None]:
+    """Make the temporary directory of `path`; returns its name and the descriptor of its lock, None on Windows."""
+    for temporary in _names(path):
+        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
+            os.mkdir(temporary)
+            if not has_locks():
+                return temporary, None
+            try:
+                lock = os.open(temporary, os.O_RDONLY)
+            except OSError:
+                os.rmdir(temporary)
+                raise
+            if _is_locked(lock, temporary):
+                return temporary, lock
+    raise ResourceError(f"no temporary name is free beside {path}")
+
+
+def _is_locked(descriptor: int, temporary: str) -> bool:
+    """Lock what was just made; False, and closed, where somebody swept it between its making and its lock."""
+    try:
+        if lock_file(descriptor) and still_has_name(descriptor, temporary):
+            return True
+    except BaseException:  # an interrupt, too
+        os.close(descriptor)
+        _remove(temporary)
+        raise
+    os.close(descriptor)
+    return False
+
+
+def _remove(path: str) -> None:
+    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+
+
+def sweep(folder: str) -> list[str]:
+    """Remove what dead processes left in `folder`; looks once per process, as folders can be large.
+
+    Returns the paths that are gone.
+    """
+    if folder in _swept:
+        return []
+    _swept.add(folder)
+    try:
+        with os.scandir(folder) as entries:
+            leftovers = [entry.path for entry in entries if _LEFTOVER.fullmatch(entry.name)]
+    except OSError:  # a folder that may be written to but not listed
+        return []
+    remove = _remove_if_dead if has_locks() else _remove_if_not_open
+    return [path for path in leftovers if remove(path)]
+
+
+def _remove_if_dead(path: str) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return False
+    try:
+        if not lock_leftover(descriptor):
+            return False
+        _remove(path)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove_if_not_open(path: str) -> bool:
+    """Remove on Windows: files defend themselves while they are open; a directory does not, so it has to be old."""
+    if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
+        return False
+    with contextlib.suppress(OSError):
+        _remove(path)
+    return not os.path.lexists(path)

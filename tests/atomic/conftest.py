@@ -1,0 +1,9 @@
+"""Each test looks for leftovers anew."""
+
+import pytest
+from sweeping import forget_swept_folders
+
+
+@pytest.fixture(autouse=True)
+def _forget_swept_folders():
+    forget_swept_folders()

@@ -1,0 +1,129 @@
+"""New directories: whole or not at all, with renameat2 and without; and directories that go."""
+
+import errno
+import os
+import shutil
+
+import pytest
+from atomic_writing import fill, names
+
+from ozx.atomic import renaming
+from ozx.atomic.new_directory import remove_tree, replacing_directory
+from ozx.errors import UsageError
+
+
+@pytest.fixture
+def no_renameat2(monkeypatch):
+    """A system, or file system, without renameat2."""
+    monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_directory_appears_when_it_is_complete(tmp_path, sync):
+    fill(tmp_path / "d", sync=sync)
+    assert names(tmp_path) == ["d"]
+    assert names(tmp_path / "d") == ["new"]
+
+
+@pytest.mark.usefixtures("no_renameat2")
+def test_a_directory_appears_without_renameat2(tmp_path):
+    fill(tmp_path / "d")
+    assert names(tmp_path) == ["d"]
+
+
+def make_old(path):
+    path.mkdir()
+    (path / "old").write_text("old", encoding="ascii")
+
+
+def test_an_existing_directory_is_exchanged_in_one_step(tmp_path):
+    make_old(tmp_path / "d")
+    with pytest.raises(UsageError, match="exists already"):
+        fill(tmp_path / "d")
+    fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == ["new"]
+    assert names(tmp_path) == ["d"]
+
+
+@pytest.mark.usefixtures("no_renameat2")
+def test_an_existing_directory_is_exchanged_in_two_steps(tmp_path):
+    make_old(tmp_path / "d")
+    fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == ["new"]
+    assert names(tmp_path) == ["d"]
+
+
+@pytest.mark.usefixtures("no_renameat2")
+def test_a_directory_called_old_that_is_not_ours_is_not_touched(tmp_path):
+    make_old(tmp_path / "d")
+    (tmp_path / "d.old").mkdir()
+    with pytest.raises(UsageError, match=r"d\.old is in the way"):
+        fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == ["old"]
+    assert names(tmp_path) == ["d", "d.old"]
+
+
+@pytest.mark.usefixtures("no_renameat2")
+@pytest.mark.parametrize("killed_at", ["os.rename:1", "os.rename:2", "shutil.rmtree:1", "os.unlink:1"])
+def test_an_exchange_cut_off_at_any_step_is_finished_by_the_next_run(tmp_path, monkeypatch, killed_at):
+    make_old(tmp_path / "d")
+    where, _, count = killed_at.partition(":")
+    module, _, name = where.partition(".")
+    target = {"os": os, "shutil": shutil}[module]
+    original, calls = getattr(target, name), []
+
+    class Killed(BaseException):
+        pass
+
+    def die(*arguments, **keywords):
+        calls.append(arguments)
+        if len(calls) == int(count):
+            raise Killed
+        return original(*arguments, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(target, name, die)
+        with pytest.raises(Killed):
+            renaming._swap(make_new(tmp_path), str(tmp_path / "d"))
+    renaming.finish_swap(str(tmp_path / "d"))
+    assert names(tmp_path / "d") in (["old"], ["new"])
+    assert set(names(tmp_path)) <= {"d", "made"}
+
+
+def make_new(folder):
+    made = folder / "made"
+    made.mkdir()
+    (made / "new").write_text("new", encoding="ascii")
+    return str(made)
+
+
+def test_a_file_is_not_replaced_by_a_directory(tmp_path):
+    (tmp_path / "d").write_bytes(b"file")
+    with pytest.raises(UsageError, match="found a file"):
+        fill(tmp_path / "d", force=True)
+    assert (tmp_path / "d").read_bytes() == b"file"
+
+
+def test_after_an_error_the_old_directory_stays(tmp_path):
+    make_old(tmp_path / "d")
+    with pytest.raises(KeyboardInterrupt), replacing_directory(str(tmp_path / "d"), force=True):
+        raise KeyboardInterrupt
+    assert names(tmp_path / "d") == ["old"]
+    assert names(tmp_path) == ["d"]
+
+
+def test_a_removed_tree_is_gone(tmp_path):
+    make_old(tmp_path / "d")
+    remove_tree(str(tmp_path / "d"))
+    assert names(tmp_path) == []
+
+
+def test_a_tree_that_cannot_be_renamed_is_removed_in_place(tmp_path, monkeypatch):
+    make_old(tmp_path / "d")
+
+    def busy(*_):
+        raise OSError(errno.EBUSY, "a mount point")
+
+    monkeypatch.setattr(os, "rename", busy)
+    remove_tree(str(tmp_path / "d"))
+    assert names(tmp_path) == []

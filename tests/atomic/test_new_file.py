@@ -1,0 +1,144 @@
+"""New files: whole or not at all, and nothing of others is touched."""
+
+import errno
+import os
+import threading
+
+import pytest
+from atomic_writing import fill, names, write
+
+from ozx.atomic import new_file
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
+from ozx.errors import ResourceError, UsageError
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_file_appears_when_it_is_complete(tmp_path, sync):
+    write(tmp_path / "a", b"one", sync=sync)
+    assert (tmp_path / "a").read_bytes() == b"one"
+    assert names(tmp_path) == ["a"]
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path):
+    write(tmp_path / "a", b"one")
+    with pytest.raises(UsageError, match="exists already"):
+        write(tmp_path / "a", b"two")
+    assert (tmp_path / "a").read_bytes() == b"one"
+    write(tmp_path / "a", b"two", force=True)
+    assert (tmp_path / "a").read_bytes() == b"two"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    with pytest.raises(UsageError, match="exists already"), replacing_file(str(tmp_path / "a")):
+        (tmp_path / "a").write_bytes(b"somebody else's")
+    assert (tmp_path / "a").read_bytes() == b"somebody else's"
+    assert names(tmp_path) == ["a"]
+
+
+def test_the_race_for_the_name_is_decided_by_the_file_system(tmp_path, monkeypatch):
+    monkeypatch.setattr(new_file, "check_target", lambda *_, **__: None)
+    (tmp_path / "a").write_bytes(b"first")
+    with pytest.raises(UsageError, match="exists already"):
+        write(tmp_path / "a", b"second")
+    assert (tmp_path / "a").read_bytes() == b"first"
+
+
+def test_without_hard_links_a_rename_serves(tmp_path, monkeypatch):
+    def no_links(*_):
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", no_links)
+    write(tmp_path / "a", b"one")
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError(errno.ENOSPC, "full")])
+def test_after_an_error_the_old_file_stays_and_nothing_else(tmp_path, error):
+    write(tmp_path / "a", b"old")
+    with (
+        pytest.raises((ValueError, KeyboardInterrupt, OSError)),
+        replacing_file(str(tmp_path / "a"), force=True) as new,
+    ):
+        os.write(new.descriptor, b"half")
+        raise error
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("use", [replacing_file, replacing_directory])
+class TestSystemErrors:
+    """They name what the caller asked for: a temporary name would help nobody to find it."""
+
+    def raised_in(self, use, path, error):
+        with pytest.raises(type(error)) as caught, use(str(path)) as new:
+            error.filename = error.filename and error.filename.replace("TEMPORARY", new.path)
+            raise error
+        return caught.value.filename
+
+    def test_a_full_disk(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.ENOSPC, "full")) == str(tmp_path / "a")
+
+    def test_the_temporary_name(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad", "TEMPORARY/0/c")) == f"{tmp_path}/a/0/c"
+
+    @pytest.mark.parametrize("name", ["source.zarr/0", None])
+    def test_what_may_be_about_another_file(self, tmp_path, use, name):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad", name)) == name
+
+    def test_errors_of_our_own(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", ResourceError("bad")) is None
+
+    def test_a_folder_that_cannot_be_written_to(self, tmp_path, use, monkeypatch):
+        def refuse(path, *_):
+            raise PermissionError(errno.EACCES, "refused", path)
+
+        monkeypatch.setattr(os, "open", refuse)
+        monkeypatch.setattr(os, "mkdir", refuse)
+        with pytest.raises(PermissionError) as caught, use(str(tmp_path / "a")):
+            pass
+        assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_a_failing_sync_leaves_the_old_file(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "the disk is gone")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        write(tmp_path / "a", b"one")
+    assert names(tmp_path) == []
+
+
+def test_a_directory_is_no_file_name(tmp_path):
+    with pytest.raises(UsageError, match="is a directory"):
+        write(tmp_path, b"", force=True)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(ResourceError, match="does not exist"):
+        write(tmp_path / "nowhere" / "a", b"")
+
+
+def test_names_of_255_bytes_can_be_written(tmp_path):
+    write(tmp_path / ("n" * 255), b"long")
+    fill(tmp_path / ("d" * 255))
+    assert [len(name) for name in names(tmp_path)] == [255, 255]
+
+
+def test_two_threads_write_to_one_name(tmp_path):
+    barrier = threading.Barrier(2)
+
+    def run(data):
+        with replacing_file(str(tmp_path / "a"), force=True) as new:
+            barrier.wait()
+            os.write(new.descriptor, data)
+
+    threads = [threading.Thread(target=run, args=(data,)) for data in (b"one", b"two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "a").read_bytes() in (b"one", b"two")
+    assert names(tmp_path) == ["a"]

@@ -1,0 +1,30 @@
+"""Commands as a user gives them, in this process; and the schemas of what they answer with ``--json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from hierarchies import FIXTURES
+
+from ozx.cli.app import run
+
+__all__ = ["command", "schema_of"]
+
+
+def command(*name: str) -> Callable[..., tuple[int, str, str]]:
+    """Return a function that runs `ozx NAME ARGUMENT …` and returns its exit code, its output and its messages."""
+
+    def call(capsys: Any, *arguments: object) -> tuple[int, str, str]:
+        code = run([*name, *map(str, arguments)])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out, captured.err
+
+    return call
+
+
+def schema_of(name: str) -> Any:
+    """Return the JSON schema of the answer of a command."""
+    return json.loads((FIXTURES.parent / "src" / "ozx" / "schemas" / f"{name}.json").read_bytes())
