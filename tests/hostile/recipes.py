@@ -488,7 +488,7 @@ RECIPES = [
         "zip/directory",
         info="zip/directory",
     ),
-    Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", ""),
+    Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", "zip/end-record"),
     Recipe(
         "a directory in a value",
         directory_in_a_value,

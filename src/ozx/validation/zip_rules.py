@@ -35,6 +35,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     strict
         Whether extra fields are errors (profile ``strict``).
     """
+    yield from _check_end_records(facts)
     yield from _check_places(facts)
     yield from _check_headers(facts)
     yield from _check_names(facts)
@@ -43,6 +44,15 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     yield from _check_limits(facts)
     if strict:
         yield from _check_extras(facts)
+
+
+def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
+    end, locator = facts.end, facts.end.locator_offset
+    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all offsets it may leave out
+    # what stands before the archive.
+    if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
+        message = f"the ZIP64 locator names an end record at {locator:,}; it stands at {end.end_offset:,}"
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
 
 
 def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:

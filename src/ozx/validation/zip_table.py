@@ -46,7 +46,8 @@ ZIP_RULES = (
         "and which agrees with every field of the first that is no placeholder.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="Two readers would find two different central directories, that is two different sets of entries.",
+        meaning="Two readers would find two different central directories, that is two different sets of entries; or "
+        "one finds a directory, and the other none.",
         mend="Do not trust the file; get it again from where it was made.",
     ),
     Rule(

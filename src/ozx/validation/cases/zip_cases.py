@@ -81,8 +81,15 @@ ZIP_CASES = (
     Case("zip/end-record", "placeholders", lambda: _valid().set_end(entries=0xFFFF, here=0xFFFF, offset=0xFFFFFFFF)),
     Case(
         "zip/end-record",
-        "the ZIP64 record is elsewhere",
-        lambda: _valid().with_(locator={"offset": 1 << 40}, wide_end={"entries": 3}, tail_gap=b""),
+        "a ZIP64 locator to nowhere",
+        lambda: _valid().with_(locator={"offset": 1 << 40}),
+        "zip/end-record",
+    ),
+    Case(
+        "zip/end-record",
+        "a ZIP64 locator that leaves out what stands before the archive",
+        lambda: _valid().with_(prefix=b"#!/bin/sh\n"),
+        "zip/prepended-bytes",
     ),
     Case(
         "zip/directory",
