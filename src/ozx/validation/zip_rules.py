@@ -38,6 +38,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     yield from _check_end_records(facts)
     yield from _check_places(facts)
     yield from _check_headers(facts)
+    yield from _check_zip64_fields(facts)
     yield from _check_names(facts)
     yield from _check_sizes(facts)
     yield from _check_kinds(facts)
@@ -121,6 +122,9 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
                 offset=int(columns.header_offsets[fault.entry]),
             ),
         )
+    # 4.3.9: what follows the value says the same as the central directory.
+    message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
+    yield from _each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
     # 4.4.4, bits 0 and 6.
     yield from _each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
 
@@ -131,6 +135,27 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
 
     # 4.4.5
     yield from each("zip/method", facts.unreadable_methods.tolist(), method)
+
+
+def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    for place, census in (
+        ("local header", facts.local.extras),
+        ("header in the central directory", facts.central_extras),
+    ):
+
+        def contradiction(entry: int, place: str = place) -> Finding:
+            sizes = (
+                f"{int(columns.compressed_sizes[entry]):,} bytes stored and {int(columns.uncompressed_sizes[entry]):,}"
+            )
+            message = (
+                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts what is in force there, "
+                f"{sizes} original, or holds another offset"
+            )
+            return make_finding("zip/zip64-field", message, entry=columns.name(entry))
+
+        # 4.5.3
+        yield from each("zip/zip64-field", census.contradicts.nonzero()[0].tolist(), contradiction)
 
 
 def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:

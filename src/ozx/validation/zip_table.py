@@ -64,11 +64,13 @@ ZIP_RULES = (
     Rule(
         id="zip/zip64-field",
         severity="error",
-        title="A 64-bit size or offset is missing",
-        clause="4.5.3: a size or offset of 0xFFFFFFFF has its true value in the ZIP64 extra field of the same header.",
+        title="A 64-bit size or offset is missing, or contradicts the header",
+        clause="4.5.3: a size or offset of 0xFFFFFFFF has its true value in the ZIP64 extra field of the same header, "
+        "and no other one stands there. One that does, and says the same, is let pass.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="The place or the size of an entry is unknown. The writer did not handle files beyond 4 GiB.",
+        meaning="The place or the size of an entry is unknown, or not the same to all readers. The writer did not "
+        "handle ZIP64, or wants to mislead.",
         mend="Write the file again with a program that knows ZIP64, such as `ozx pack`.",
     ),
     Rule(
@@ -114,8 +116,9 @@ ZIP_RULES = (
     Rule(
         id="zip/local-header",
         severity="error",
-        title="A local header is missing or contradicts the central directory",
-        clause="4.3.2: each entry has a local header, with a corresponding header in the central directory.",
+        title="A local header or data descriptor is missing or contradicts the central directory",
+        clause="4.3.2 and 4.3.9: each entry has a local header, with a corresponding header in the central directory, "
+        "and, where bit 3 announces it, a data descriptor with its CRC-32 and sizes.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Readers that trust the one see another name, size or method than readers that trust the other.",

@@ -71,6 +71,11 @@ def _wide_central(*, is_there: bool) -> ArchiveBuilder:
     return _valid().set("0/c/0", central={"compressed": 0xFFFFFFFF, "uncompressed": 0xFFFFFFFF, "extra": extra})
 
 
+def _unasked(*values: int, where: str = "central") -> ArchiveBuilder:
+    extra = struct.pack(f"<2H{len(values)}Q", 1, 8 * len(values), *values)
+    return _valid().with_(zip64_local=False).set("0/c/0", **{where: {"extra": extra}})
+
+
 ZIP_CASES = (
     Case("zip/not-a-zip", "a TIFF", lambda: b"II*\0" + bytes(100), "zip/not-a-zip"),
     Case("zip/not-a-zip", "an empty file", lambda: b"", "zip/not-a-zip"),
@@ -104,6 +109,14 @@ ZIP_CASES = (
     ),
     Case("zip/zip64-field", "a placeholder alone", lambda: _wide_central(is_there=False), "zip/zip64-field"),
     Case("zip/zip64-field", "a placeholder and its field", lambda: _wide_central(is_there=True)),
+    Case("zip/zip64-field", "other sizes, not asked for", lambda: _unasked(9, 9), "zip/zip64-field"),
+    Case("zip/zip64-field", "the same sizes, not asked for", lambda: _unasked(4, 4)),
+    Case(
+        "zip/zip64-field",
+        "other sizes in the local header, not asked for",
+        lambda: _unasked(9, 9, where="local"),
+        "zip/zip64-field",
+    ),
     Case(
         "zip/bounds",
         "beyond the directory",
@@ -136,6 +149,18 @@ ZIP_CASES = (
         "zip/local-header", "no header", lambda: _valid().set("0/c/0", local={"signature": b"PK??"}), "zip/local-header"
     ),
     Case("zip/local-header", "sizes after the data", lambda: _valid().stream("0/c/0")),
+    Case(
+        "zip/local-header",
+        "other sizes after the data",
+        lambda: _valid().stream("0/c/0").set("0/c/0", after=struct.pack("<4sIQQ", b"PK\x07\x08", 1, 2, 3)),
+        "zip/local-header",
+    ),
+    Case(
+        "zip/local-header",
+        "no sizes after the data",
+        lambda: _valid().stream("0/c/0").set("0/c/0", after=b""),
+        "zip/local-header",
+    ),
     Case("zip/name", "a way out", lambda: _valid().add("../x"), "zip/name"),
     Case("zip/name", "a drive", lambda: _valid().add("C:/x"), "zip/name"),
     Case("zip/name", "a backslash", lambda: _valid().add("a\\b"), "zip/name"),
