@@ -572,7 +572,7 @@ RECIPES = [
         "zip/directory-entry zip/name",
         recover="part",
     ),
-    Recipe("name: value and folder at once", lambda: named("0/c"), "whole", "", unpack="zip/name"),
+    Recipe("name: value and folder at once", lambda: named("0/c"), "whole", "zip/value-and-folder", unpack="zip/name"),
     Recipe(
         "name: twice",
         lambda: valid().duplicate("0/c/0", LATER),
@@ -670,7 +670,13 @@ RECIPES = [
     ),
     # Kinds.
     Recipe("a symbolic link out", lambda: kind(0o120777), "whole", "zip/symlink"),
-    Recipe("a symbolic link, then a file below it", link_and_file_below, "whole", "zip/symlink", unpack="zip/name"),
+    Recipe(
+        "a symbolic link, then a file below it",
+        link_and_file_below,
+        "whole",
+        "zip/symlink zip/value-and-folder",
+        unpack="zip/name",
+    ),
     Recipe("a named pipe", lambda: kind(0o010644), "whole", "zip/special-file"),
     Recipe("a device", lambda: kind(0o020666), "whole", "zip/special-file"),
     Recipe("setuid", lambda: kind(0o104755), "whole", ""),

@@ -179,6 +179,13 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
         return make_finding("zip/duplicate-name", message, entry=name)
 
     yield from each("zip/duplicate-name", names.duplicates, duplicate)
+
+    def folder(pair: tuple[int, int]) -> Finding:
+        name, below = map(columns.name, pair)
+        message = f"entry {name!r} has a value, and is the folder that {below!r} is in"
+        return make_finding("zip/value-and-folder", message, entry=name)
+
+    yield from each("zip/value-and-folder", names.also_folders, folder)
     # 4.4.4, bit 11, and appendix D.
     if len(names.unmarked):
         name = columns.name(int(names.unmarked[0]))

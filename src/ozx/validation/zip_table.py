@@ -148,6 +148,16 @@ ZIP_RULES = (
         mend="`ozx repack FILE OUT.ozx` keeps the last one, which writers mean, and names what it leaves out.",
     ),
     Rule(
+        id="zip/value-and-folder",
+        severity="warning",
+        title="A name is that of a value and of a folder",
+        clause="Neither APPNOTE nor Zarr core forbids entries called `a` and `a/b`; no directory can have both.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Readers of OME-Zarr find both. Programs that unpack the file fail, `ozx unpack` too, or lose one.",
+        mend="Give one of them another name where the hierarchy was made, and pack that anew.",
+    ),
+    Rule(
         id="zip/stored-size",
         severity="error",
         title="A stored entry has two sizes",

@@ -175,6 +175,14 @@ ZIP_CASES = (
         "zip/duplicate-name zip/name-encoding",
     ),
     Case("zip/duplicate-name", "another case", lambda: _valid().add("x").add("X")),
+    Case("zip/value-and-folder", "a and a/b", lambda: _valid().add("0/c"), "zip/value-and-folder"),
+    Case(
+        "zip/value-and-folder",
+        "a and a/",
+        lambda: _valid().add("notes").add("notes/"),
+        "zip/value-and-folder zip/directory-entry",
+    ),
+    Case("zip/value-and-folder", "ab, a-b and a/b", lambda: _valid().add("notes/b").add("notesb").add("notes-b")),
     Case("zip/stored-size", "5 of 4 bytes", lambda: _both(_valid(), "0/c/0", uncompressed=5), "zip/stored-size"),
     Case("zip/stored-size", "deflated", lambda: _valid().deflate("0/c/0"), "rfc9/stored"),
     Case(
