@@ -501,6 +501,7 @@ RECIPES = [
         "zip/directory",
         info="zip/directory",
     ),
+    Recipe("locator to an entry", lambda: valid().with_(locator={"offset": 0}), "whole", "zip/end-record"),
     Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", "zip/end-record"),
     Recipe(
         "a directory in a value",
