@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ozx.archive import local_headers
+from ozx.archive import scattered_reading
 from ozx.archive.audit import audit
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import header_contradiction, read_local_header
@@ -346,7 +346,7 @@ def test_batches_of_any_size_say_the_same(monkeypatch):
     expected = facts_of(data).local
     for gap, read, batch in ((0, 1, 1), (1, 300, 2000), (1 << 14, 1 << 20, 1 << 10)):
         for name, value in (("_GAP", gap), ("_READ", read), ("_BATCH", batch)):
-            monkeypatch.setattr(local_headers, name, value)
+            monkeypatch.setattr(scattered_reading, name, value)
         found = facts_of(data).local
         assert found.lengths.tolist() == expected.lengths.tolist()
         assert found.faults == expected.faults

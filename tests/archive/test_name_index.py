@@ -36,6 +36,20 @@ def test_duplicates_are_those_a_dictionary_finds(names):
     assert index_of(names).duplicates() == expected
 
 
+@given(_names)
+def test_values_that_are_folders_are_those_a_set_finds(names):
+    index = index_of(names)
+    folders = {name[:place] for name in names for place in range(1, len(name)) if name[place : place + 1] == b"/"}
+    found = index.values_and_folders()
+    assert [value for value, _ in found] == sorted(index.find(folder) for folder in folders & set(names))
+    assert all(names[below].startswith(names[value] + b"/") for value, below in found)
+
+
+def test_folders_in_folders_cost_no_more_than_their_bytes():
+    names = [b"a/" * number + b"a" for number in range(800)]
+    assert index_of(names).values_and_folders()[-1] == (798, 799)
+
+
 @pytest.mark.parametrize("names", [[], [b""], [b"a"], [b"", b"\0"], [b"\0", b"\0\0"], [b"n" * 65_535, b"m" * 65_535]])
 def test_small_directories(names):
     index = index_of(names)

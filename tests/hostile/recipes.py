@@ -446,8 +446,21 @@ RECIPES = [
         "zip/stored-size",
         "zip/large-entry zip/local-header zip/stored-size",
     ),
-    Recipe("a ZIP64 field of other sizes, not asked for", lambda: in_zip64_field(9, 9), "whole", ""),
-    Recipe("two ZIP64 fields", two_zip64_fields, "whole", ""),
+    Recipe("a ZIP64 field of other sizes, not asked for", lambda: in_zip64_field(9, 9), "whole", "zip/zip64-field"),
+    Recipe("a ZIP64 field of the same sizes, not asked for", lambda: in_zip64_field(4, 4), "whole", ""),
+    Recipe(
+        "a ZIP64 field of another offset, not asked for",
+        lambda: in_zip64_field(4, 4, 0),
+        "whole",
+        "zip/zip64-field",
+    ),
+    Recipe(
+        "a ZIP64 field of other sizes in the local header, not asked for",
+        lambda: valid().classic().set("0/c/0", local={"extra": struct.pack("<2H2Q", 1, 16, 9, 9)}),
+        "whole",
+        "rfc9/zip64 zip/zip64-field",
+    ),
+    Recipe("two ZIP64 fields", two_zip64_fields, "whole", "zip/zip64-field"),
     Recipe(
         "a ZIP64 field and true sizes in the local header",
         local_zip64_contradiction,
@@ -488,7 +501,8 @@ RECIPES = [
         "zip/directory",
         info="zip/directory",
     ),
-    Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", ""),
+    Recipe("locator to an entry", lambda: valid().with_(locator={"offset": 0}), "whole", "zip/end-record"),
+    Recipe("locator to nowhere", lambda: valid().with_(locator={"offset": 1 << 63}), "whole", "zip/end-record"),
     Recipe(
         "a directory in a value",
         directory_in_a_value,
@@ -559,7 +573,7 @@ RECIPES = [
         "zip/directory-entry zip/name",
         recover="part",
     ),
-    Recipe("name: value and folder at once", lambda: named("0/c"), "whole", "", unpack="zip/name"),
+    Recipe("name: value and folder at once", lambda: named("0/c"), "whole", "zip/value-and-folder", unpack="zip/name"),
     Recipe(
         "name: twice",
         lambda: valid().duplicate("0/c/0", LATER),
@@ -657,7 +671,13 @@ RECIPES = [
     ),
     # Kinds.
     Recipe("a symbolic link out", lambda: kind(0o120777), "whole", "zip/symlink"),
-    Recipe("a symbolic link, then a file below it", link_and_file_below, "whole", "zip/symlink", unpack="zip/name"),
+    Recipe(
+        "a symbolic link, then a file below it",
+        link_and_file_below,
+        "whole",
+        "zip/symlink zip/value-and-folder",
+        unpack="zip/name",
+    ),
     Recipe("a named pipe", lambda: kind(0o010644), "whole", "zip/special-file"),
     Recipe("a device", lambda: kind(0o020666), "whole", "zip/special-file"),
     Recipe("setuid", lambda: kind(0o104755), "whole", ""),
@@ -671,8 +691,13 @@ RECIPES = [
         "whole",
         "rfc9/zip64",
     ),
-    Recipe("a descriptor that lies", lying_descriptor, "whole", ""),
-    Recipe("a descriptor that is missing", lambda: valid().stream("0/c/0").set("0/c/0", after=b""), "whole", ""),
+    Recipe("a descriptor that lies", lying_descriptor, "whole", "zip/local-header"),
+    Recipe(
+        "a descriptor that is missing",
+        lambda: valid().stream("0/c/0").set("0/c/0", after=b""),
+        "whole",
+        "zip/local-header",
+    ),
     Recipe("encrypted by bit 0", lambda: valid().set("0/c/0", flags=ENCRYPTED), "zip/encrypted", "zip/encrypted"),
     Recipe("encrypted by bit 6", lambda: valid().set("0/c/0", flags=0x41), "zip/encrypted", "zip/encrypted"),
     Recipe(

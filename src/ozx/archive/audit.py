@@ -6,7 +6,6 @@ only those that begin like an archive. What the facts mean is for `ozx.validatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,25 +14,23 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
+from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields
 from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
-from ozx.archive.local_headers import ExtraCensus, LocalHeaders, count_extra_fields, read_local_headers
+from ozx.archive.layout import Layout, find_layout
+from ozx.archive.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.name_audit import NameFacts, audit_names
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
 from ozx.archive.records import (
     CENTRAL_HEADER,
-    FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
     LOCAL_HEADER,
-    LOCAL_SIGNATURE,
     MASK_16,
+    MASK_32,
     STORED,
 )
 
 __all__ = ["ArchiveFacts", "Layout", "Zip64Use", "audit"]
-
-_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
-_MOST_OVERLAPS = 100  # enough to tell
 
 _Indices = NDArray[np.int64]
 
@@ -56,35 +53,6 @@ class Zip64Use:
 
     def __bool__(self) -> bool:
         return self.end_record or self.local_extras > 0 or self.central_extras > 0
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where things stand in the file.
-
-    Attributes
-    ----------
-    order
-        The entries in the order of their local headers.
-    leading
-        Bytes before the first local header.
-    begins_as_entry
-        Whether the file begins with a local header, be it one of the central directory's or not.
-    gap_offsets, gap_lengths
-        Bytes between local headers, values and directory that nothing refers to.
-    overlaps
-        Pairs of entries of which the second begins before the first has ended; at most 100.
-    into_directory
-        Indices of entries that end after the central directory has begun.
-    """
-
-    order: _Indices
-    leading: int
-    begins_as_entry: bool
-    gap_offsets: _Indices
-    gap_lengths: _Indices
-    overlaps: tuple[tuple[int, int], ...]
-    into_directory: _Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +141,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     order = np.argsort(columns.header_offsets, kind="stable")
     inside = order[~np.isin(order, out_of_bounds)] if len(out_of_bounds) else order
     local = read_local_headers(source, columns, inside)
-    central_extras = _central_extras(columns)
+    central_extras = _central_extras(columns, end)
     names = audit_names(columns)
     stored = columns.methods == STORED
     sizes = columns.uncompressed_sizes
@@ -190,7 +158,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
         names=names,
         kinds=find_kinds(columns, names.directories),
-        layout=_layout(source, end, columns, local, inside, order),
+        layout=find_layout(source, end, columns, local, inside, order),
         out_of_bounds=out_of_bounds,
         encrypted=np.flatnonzero(is_encrypted),
         unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
@@ -205,12 +173,17 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     )
 
 
-def _central_extras(columns: Columns) -> ExtraCensus:
-    census = ExtraCensus(np.zeros(len(columns), bool))
+def _central_extras(columns: Columns, end: EndOfDirectory) -> ExtraCensus:
+    census = ExtraCensus.of(len(columns))
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)
     starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
-    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, census)
+    asked = np.stack([central_field(columns, "<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
+    # Offsets in the file leave out what stands before the archive.
+    offsets = columns.header_offsets[entries] - np.uint64(end.prepended)
+    values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
+    widened = Widened(asked, values, np.zeros(len(entries), bool))
+    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
     return census
 
 
@@ -219,67 +192,6 @@ def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:
     # Not the sum alone, which could wrap around.
     beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
     return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
-
-
-def _layout(
-    source: ByteSource,
-    end: EndOfDirectory,
-    columns: Columns,
-    local: LocalHeaders,
-    inside: _Indices,
-    order: _Indices,
-) -> Layout:
-    starts = columns.header_offsets[inside].astype(np.int64)
-    # Where a header cannot be read, it is at least as long as its fixed part and the name.
-    shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)
-    lengths = np.where(local.lengths[inside] < 0, shortest, local.lengths[inside])
-    ends = starts + lengths + columns.compressed_sizes[inside].astype(np.int64)
-    furthest = np.maximum.accumulate(ends) if len(ends) else ends
-    offsets, gaps = _gaps(source, end, columns, local, inside, starts, furthest)
-    leading = int(starts[0]) if len(starts) else end.directory_offset
-    return Layout(
-        order=order,
-        leading=leading,
-        begins_as_entry=source.read_at(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE,
-        gap_offsets=offsets,
-        gap_lengths=gaps,
-        overlaps=tuple(_iter_overlaps(inside, starts, ends, furthest)),
-        into_directory=inside[ends > end.directory_offset],
-    )
-
-
-def _iter_overlaps(inside: _Indices, starts: _Indices, ends: _Indices, furthest: _Indices) -> Iterator[tuple[int, int]]:
-    for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
-        culprit = int(np.argmax(ends[: position + 1]))
-        yield int(inside[culprit]), int(inside[position + 1])
-
-
-def _gaps(
-    source: ByteSource,
-    end: EndOfDirectory,
-    columns: Columns,
-    local: LocalHeaders,
-    inside: _Indices,
-    starts: _Indices,
-    furthest: _Indices,
-) -> tuple[_Indices, _Indices]:
-    """Return offsets and lengths of the bytes that nothing refers to, data descriptors (4.3.9) left out."""
-    directory_end = end.directory_offset + end.directory_size
-    begins = np.concatenate([[0], furthest, [directory_end]])
-    stops = np.concatenate([starts, [end.directory_offset, end.end_offset]])
-    has_descriptor = np.zeros(len(begins), bool)
-    has_descriptor[1:-1] = (columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0
-    lengths = stops - begins
-    # A descriptor is CRC-32 and two sizes, of 8 bytes each in ZIP64; its signature is optional.
-    for row in np.flatnonzero(has_descriptor & (lengths >= 12)).tolist():
-        used, offset = int(lengths[row]), int(begins[row])
-        if used not in (12, 16, 20, 24):
-            used = 20 if local.extras.has_zip64[inside[row - 1]] else 12
-            used += 4 * (source.read_at(offset, 4) == _DESCRIPTOR_SIGNATURE)
-        begins[row] += used
-        lengths[row] -= used
-    rows = np.flatnonzero(lengths > 0)
-    return begins[rows], lengths[rows]
 
 
 def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.records import (
@@ -53,8 +54,8 @@ class EndOfDirectory:
         Offset of the first end record: of the ZIP64 one where there is one.
     comment
         The archive comment.
-    has_zip64_end
-        Whether there are a ZIP64 end record and locator.
+    locator_offset
+        Where the ZIP64 locator says that the ZIP64 end record stands; None where there are none of them.
     prepended
         Bytes before the archive proper, which every offset inside it leaves out.
     trailing
@@ -66,9 +67,14 @@ class EndOfDirectory:
     directory_size: int
     end_offset: int
     comment: bytes
-    has_zip64_end: bool
+    locator_offset: int | None
     prepended: int
     trailing: int
+
+    @property
+    def has_zip64_end(self) -> bool:
+        """Whether there are a ZIP64 end record and locator."""
+        return self.locator_offset is not None
 
 
 def read_end(source: ByteSource) -> EndOfDirectory:
@@ -88,9 +94,9 @@ def read_end(source: ByteSource) -> EndOfDirectory:
     position = _find_end_record(source, tail, tail_offset)
     classic = EndRecord.from_bytes(tail, position)
     comment_end = position + END_RECORD.size + classic.comment_length
-    zip64_offset, wide = _read_zip64_end(source, tail, tail_offset, position)
-    end_offset = tail_offset + position if zip64_offset is None else zip64_offset
-    merged = classic if wide is None else _merge(source, classic, wide)
+    zip64 = _read_zip64_end(source, tail, tail_offset, position)
+    end_offset = tail_offset + position if zip64 is None else zip64.offset
+    merged = classic if zip64 is None else _merge(source, classic, zip64.record)
     _check_single_disk(source, merged)
     directory_offset = _locate_directory(source, merged, end_offset)
     return EndOfDirectory(
@@ -99,7 +105,7 @@ def read_end(source: ByteSource) -> EndOfDirectory:
         directory_size=merged.directory_size,
         end_offset=end_offset,
         comment=tail[position + END_RECORD.size : comment_end],
-        has_zip64_end=wide is not None,
+        locator_offset=None if zip64 is None else zip64.declared_offset,
         prepended=directory_offset - merged.directory_offset,
         trailing=len(tail) - comment_end,
     )
@@ -231,13 +237,19 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
     return start >= 0 and source.read_at(start, 4) == CENTRAL_SIGNATURE
 
 
-def _read_zip64_end(
-    source: ByteSource, tail: bytes, tail_offset: int, position: int
-) -> tuple[int | None, Zip64EndRecord | None]:
-    """Return offset and fields of the ZIP64 end record that the locator before the end record names, if any."""
+class _Zip64End(NamedTuple):
+    """The ZIP64 end record, where it stands, and where its locator says it does."""
+
+    record: Zip64EndRecord
+    offset: int
+    declared_offset: int
+
+
+def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
+    """Return the ZIP64 end record that the locator before the end record names, if there is a locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
-        return None, None
+        return None
     _, disk, declared, disks = ZIP64_LOCATOR.unpack_from(tail, locator)
     if disk or disks > 1:
         raise _split(source, f"the ZIP64 locator speaks of {disks} parts")
@@ -249,7 +261,7 @@ def _read_zip64_end(
             if data.startswith(ZIP64_END_SIGNATURE):
                 record = Zip64EndRecord.from_bytes(data)
                 _check_adjacent(source, record, offset, tail_offset + locator)
-                return offset, record
+                return _Zip64End(record, offset, declared)
     raise FormatError(
         f"the ZIP64 locator names an end record at {declared:,}; there is none",
         path=source.name,

@@ -39,6 +39,8 @@ class NameFacts:
         Names that end in ``.ozx`` or ``.zip``.
     duplicates
         For each name that several entries have, these entries; by text, as different bytes may stand for the same.
+    also_folders
+        Each entry whose name is that of a folder of other entries, too, and one of these.
     """
 
     faulty: NDArray[np.int64]
@@ -46,6 +48,7 @@ class NameFacts:
     directories: NDArray[np.int64]
     archives: NDArray[np.int64]
     duplicates: list[list[int]]
+    also_folders: list[tuple[int, int]]
 
 
 def audit_names(columns: Columns) -> NameFacts:
@@ -66,12 +69,14 @@ def audit_names(columns: Columns) -> NameFacts:
                 unmarked.append(index)
         if name_fault(name) is not None:
             faulty.append(index)
+    by_bytes = NameIndex(columns)
     return NameFacts(
         faulty=np.array(faulty, np.int64),
         unmarked=np.array(unmarked, np.int64),
         directories=np.array(directories, np.int64),
         archives=np.array(archives, np.int64),
-        duplicates=_duplicates(NameIndex(columns), others),
+        duplicates=_duplicates(by_bytes, others),
+        also_folders=by_bytes.values_and_folders(),
     )
 
 

@@ -6,7 +6,7 @@ once. A hash only proposes; the name's bytes decide. Whoever forges collisions m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ __all__ = ["NameIndex"]
 
 _BASE = 0x9E3779B97F4A7C15
 _MODULUS = 1 << 64
+_INVERSE = pow(_BASE, -1, _MODULUS)
 
 
 class NameIndex:
@@ -72,6 +73,45 @@ class NameIndex:
         for index in candidates.tolist():
             groups.setdefault(self._names.raw_name(index), []).append(int(index))
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
+
+    def values_and_folders(self) -> list[tuple[int, int]]:
+        """Return each entry whose name is a folder of other entries, too, and one of these: ``a`` and ``a/b``."""
+        below = np.full(len(self._names), -1, np.int64)
+        for rows, lengths, hashes in _iter_folders(self._names):
+            positions = np.searchsorted(self._sorted, hashes, "right") - 1
+            hits = np.flatnonzero((positions >= 0) & (self._sorted[positions] == hashes))
+            values, first = np.unique(self._order[positions[hits]], return_index=True)
+            is_new = below[values] < 0
+            for value, hit in zip(values[is_new].tolist(), hits[first[is_new]].tolist(), strict=True):
+                folder = self._names.raw_name(rows[hit])[: lengths[hit]]
+                found = value if self._names.raw_name(value) == folder else self.find(folder)
+                if found is not None:
+                    below[found] = rows[hit]
+        return [(value, int(below[value])) for value in np.flatnonzero(below >= 0).tolist()]
+
+
+def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
+    """Yield indices of names, lengths of the folders that they are in, and the hashes of these."""
+    for rows, names in table.iter_name_matrices():
+        slashes = names == ord("/")
+        slashes[:, 0] = False  # the folder without a name is none
+        lengths, places = np.nonzero(slashes.T)
+        if len(places) == 0:
+            continue
+        # What a byte adds to the hash of a name of n bytes, divided by base ** n, is the same for every n behind it.
+        count = int(lengths.max())
+        sums = np.cumsum((names[:, :count] + np.uint64(1)) * _powers(_INVERSE, count), 1, np.uint64)
+        hashes = sums[places, lengths - 1] * _powers(_BASE, count)[lengths - 1]
+        # Neighbours share their folders.
+        is_new = np.append(True, hashes[1:] != hashes[:-1])
+        yield rows[places[is_new]], lengths[is_new], hashes[is_new]
+
+
+def _powers(base: int, count: int) -> NDArray[np.uint64]:
+    """Return the first powers of `base`, from the 0th on, modulo 2**64."""
+    factors = np.full(count, base, np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)
 
 
 def _hash_name(name: bytes) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.json_values import as_object
 
-__all__ = ["FIELD", "is_stale", "without_copies"]
+__all__ = ["FIELD", "copies_of", "is_stale", "say_the_same", "without_copies"]
 
 FIELD = "consolidated_metadata"
 
@@ -26,6 +26,28 @@ def without_copies(document: Document) -> Document:
     {'node_type': 'group'}
     """
     return {name: value for name, value in document.items() if name != FIELD}
+
+
+def copies_of(document: Document) -> dict[str, Any]:
+    """Return the copies that a group has, by path relative to it; none where they are no object.
+
+    Examples
+    --------
+    >>> copies_of({"consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}})
+    {'0': {'node_type': 'array'}}
+    """
+    return as_object(as_object(document.get(FIELD)).get("metadata"))
+
+
+def say_the_same(copy: Any, document: Any) -> bool:
+    """Tell whether a copy says what a document does: writers differ in the empty fields they spell out.
+
+    Examples
+    --------
+    >>> say_the_same({"node_type": "group"}, {"node_type": "group", "attributes": {}})
+    True
+    """
+    return _told(copy) == _told(document)
 
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
@@ -48,10 +70,10 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
     """
     if document.get(FIELD) is None:
         return False
-    copies = as_object(as_object(document[FIELD]).get("metadata"))
-    return copies.keys() != set(paths) or any(_told(copies[path]) != _told(read(path)) for path in paths)
+    copies = copies_of(document)
+    return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
 
 
 def _told(document: Any) -> dict[str, Any]:
-    """Return what a document says: writers differ in the empty fields they spell out."""
+    """Return the fields of a document that say something; copies in it are compared with their own nodes."""
     return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

@@ -15,6 +15,7 @@ from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.array_rules import check_array
+from ozx.validation.consolidated_copies import ConsolidatedCopies
 from ozx.validation.convention_rules import check_conventions, check_schemas
 from ozx.validation.extension_rules import check_extensions, check_references
 from ozx.validation.findings import Finding
@@ -112,12 +113,14 @@ class NodeRules:
     def __init__(self, options: Options | None = None) -> None:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = LimitedFindings()
+        self._copies = ConsolidatedCopies()
         # Handlers of extensions are shown the node's path and may judge by it.
         self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
         """Check one node; what is only counted by now need not be looked for in a document that was met already."""
+        self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
         kinds = self._met.get(node.source)
@@ -139,6 +142,7 @@ class NodeRules:
         """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
         for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
+        self._found.add(self._copies.findings(hierarchy))
         yield from self._found
 
 
@@ -151,8 +155,8 @@ def check_documents(metadata: Mapping[str, bytes], options: Options | None = Non
     ----------
     metadata
         Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
-        of Zarr v2. May read them when asked: each is asked for once, in its order, and what it raises as `FormatError`
-        or `UnsupportedError` becomes a finding.
+        of Zarr v2. May read them when asked: each is asked for once, the root's first, and what it raises as
+        `FormatError` or `UnsupportedError` becomes a finding.
     options
         What is looked at besides.
 

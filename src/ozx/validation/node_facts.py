@@ -10,7 +10,7 @@ from typing import Any
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.codecs import SHARDING
-from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.keys import ROOT_METADATA, node_of
 from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.strict_json import parse_strictly
 from ozx.validation.findings import Finding, Severity
@@ -123,7 +123,7 @@ class ReadFault:
 def read_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str] = (), look: Look | None = None
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes by path, and what could not be read; each value is asked for once.
+    """Return the nodes by path, and what could not be read; each value is asked for once, the root's first.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def read_nodes(
         Is shown the documents. Without it less is kept of them: no `NodeFacts.array` and no `NodeFacts.ome`.
     """
     nodes, faults, memory = {}, [], _Memory(keep=look is not None)
-    for key in metadata:
+    for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
         path = node_of(key)
         nodes[path] = NodeFacts(key, is_known=False)
         if key in unread:

@@ -132,6 +132,18 @@ ZARR_RULES = (
         "there.",
     ),
     Rule(
+        id="zarr/stale-copies",
+        severity="warning",
+        title="Consolidated metadata do not say what the nodes do",
+        clause="`consolidated_metadata` of the root holds copies of the documents of all nodes. It is no part of the "
+        "core, but of zarr-python, which reads the copies instead of the documents.",
+        document=_CORE,
+        revision=_CORE_REVISION,
+        meaning="A program changed nodes, and not the copies: zarr-python sees what was there before, other readers "
+        "what is there now.",
+        mend="`ozx repack FILE OUT.ozx` writes the copies anew; `zarr.consolidate_metadata` does, too.",
+    ),
+    Rule(
         id="zarr/shape",
         severity="error",
         title="The shape is no list of lengths",

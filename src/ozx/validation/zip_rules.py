@@ -35,14 +35,25 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     strict
         Whether extra fields are errors (profile ``strict``).
     """
+    yield from _check_end_records(facts)
     yield from _check_places(facts)
     yield from _check_headers(facts)
+    yield from _check_zip64_fields(facts)
     yield from _check_names(facts)
     yield from _check_sizes(facts)
     yield from _check_kinds(facts)
     yield from _check_limits(facts)
     if strict:
         yield from _check_extras(facts)
+
+
+def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
+    end, locator = facts.end, facts.end.locator_offset
+    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all offsets it may leave out
+    # what stands before the archive.
+    if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
+        message = f"the ZIP64 locator names an end record at {locator:,}; it stands at {end.end_offset:,}"
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
 
 
 def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -111,6 +122,9 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
                 offset=int(columns.header_offsets[fault.entry]),
             ),
         )
+    # 4.3.9: what follows the value says the same as the central directory.
+    message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
+    yield from _each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
     # 4.4.4, bits 0 and 6.
     yield from _each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
 
@@ -121,6 +135,27 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
 
     # 4.4.5
     yield from each("zip/method", facts.unreadable_methods.tolist(), method)
+
+
+def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    for place, census in (
+        ("local header", facts.local.extras),
+        ("header in the central directory", facts.central_extras),
+    ):
+
+        def contradiction(entry: int, place: str = place) -> Finding:
+            sizes = (
+                f"{int(columns.compressed_sizes[entry]):,} bytes stored and {int(columns.uncompressed_sizes[entry]):,}"
+            )
+            message = (
+                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts what is in force there, "
+                f"{sizes} original, or holds another offset"
+            )
+            return make_finding("zip/zip64-field", message, entry=columns.name(entry))
+
+        # 4.5.3
+        yield from each("zip/zip64-field", census.contradicts.nonzero()[0].tolist(), contradiction)
 
 
 def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -144,6 +179,13 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
         return make_finding("zip/duplicate-name", message, entry=name)
 
     yield from each("zip/duplicate-name", names.duplicates, duplicate)
+
+    def folder(pair: tuple[int, int]) -> Finding:
+        name, below = map(columns.name, pair)
+        message = f"entry {name!r} has a value, and is the folder that {below!r} is in"
+        return make_finding("zip/value-and-folder", message, entry=name)
+
+    yield from each("zip/value-and-folder", names.also_folders, folder)
     # 4.4.4, bit 11, and appendix D.
     if len(names.unmarked):
         name = columns.name(int(names.unmarked[0]))

@@ -46,7 +46,8 @@ ZIP_RULES = (
         "and which agrees with every field of the first that is no placeholder.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="Two readers would find two different central directories, that is two different sets of entries.",
+        meaning="Two readers would find two different central directories, that is two different sets of entries; or "
+        "one finds a directory, and the other none.",
         mend="Do not trust the file; get it again from where it was made.",
     ),
     Rule(
@@ -63,11 +64,13 @@ ZIP_RULES = (
     Rule(
         id="zip/zip64-field",
         severity="error",
-        title="A 64-bit size or offset is missing",
-        clause="4.5.3: a size or offset of 0xFFFFFFFF has its true value in the ZIP64 extra field of the same header.",
+        title="A 64-bit size or offset is missing, or contradicts the header",
+        clause="4.5.3: a size or offset of 0xFFFFFFFF has its true value in the ZIP64 extra field of the same header, "
+        "and no other one stands there. One that does, and says the same, is let pass.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="The place or the size of an entry is unknown. The writer did not handle files beyond 4 GiB.",
+        meaning="The place or the size of an entry is unknown, or not the same to all readers. The writer did not "
+        "handle ZIP64, or wants to mislead.",
         mend="Write the file again with a program that knows ZIP64, such as `ozx pack`.",
     ),
     Rule(
@@ -113,8 +116,9 @@ ZIP_RULES = (
     Rule(
         id="zip/local-header",
         severity="error",
-        title="A local header is missing or contradicts the central directory",
-        clause="4.3.2: each entry has a local header, with a corresponding header in the central directory.",
+        title="A local header or data descriptor is missing or contradicts the central directory",
+        clause="4.3.2 and 4.3.9: each entry has a local header, with a corresponding header in the central directory, "
+        "and, where bit 3 announces it, a data descriptor with its CRC-32 and sizes.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Readers that trust the one see another name, size or method than readers that trust the other.",
@@ -142,6 +146,16 @@ ZIP_RULES = (
         meaning="Some programs see the first value, others the last. Writers leave them when they rewrite metadata "
         "or shards in a file that is open.",
         mend="`ozx repack FILE OUT.ozx` keeps the last one, which writers mean, and names what it leaves out.",
+    ),
+    Rule(
+        id="zip/value-and-folder",
+        severity="warning",
+        title="A name is that of a value and of a folder",
+        clause="Neither APPNOTE nor Zarr core forbids entries called `a` and `a/b`; no directory can have both.",
+        document=_OZX,
+        revision=_OZX_REVISION,
+        meaning="Readers of OME-Zarr find both. Programs that unpack the file fail, `ozx unpack` too, or lose one.",
+        mend="Give one of them another name where the hierarchy was made, and pack that anew.",
     ),
     Rule(
         id="zip/stored-size",

@@ -71,6 +71,11 @@ def _wide_central(*, is_there: bool) -> ArchiveBuilder:
     return _valid().set("0/c/0", central={"compressed": 0xFFFFFFFF, "uncompressed": 0xFFFFFFFF, "extra": extra})
 
 
+def _unasked(*values: int, where: str = "central") -> ArchiveBuilder:
+    extra = struct.pack(f"<2H{len(values)}Q", 1, 8 * len(values), *values)
+    return _valid().with_(zip64_local=False).set("0/c/0", **{where: {"extra": extra}})
+
+
 ZIP_CASES = (
     Case("zip/not-a-zip", "a TIFF", lambda: b"II*\0" + bytes(100), "zip/not-a-zip"),
     Case("zip/not-a-zip", "an empty file", lambda: b"", "zip/not-a-zip"),
@@ -81,8 +86,15 @@ ZIP_CASES = (
     Case("zip/end-record", "placeholders", lambda: _valid().set_end(entries=0xFFFF, here=0xFFFF, offset=0xFFFFFFFF)),
     Case(
         "zip/end-record",
-        "the ZIP64 record is elsewhere",
-        lambda: _valid().with_(locator={"offset": 1 << 40}, wide_end={"entries": 3}, tail_gap=b""),
+        "a ZIP64 locator that points to an entry",
+        lambda: _valid().with_(locator={"offset": 0}),
+        "zip/end-record",
+    ),
+    Case(
+        "zip/end-record",
+        "a ZIP64 locator that leaves out what stands before the archive",
+        lambda: _valid().with_(prefix=b"#!/bin/sh\n"),
+        "zip/prepended-bytes",
     ),
     Case(
         "zip/directory",
@@ -97,6 +109,14 @@ ZIP_CASES = (
     ),
     Case("zip/zip64-field", "a placeholder alone", lambda: _wide_central(is_there=False), "zip/zip64-field"),
     Case("zip/zip64-field", "a placeholder and its field", lambda: _wide_central(is_there=True)),
+    Case("zip/zip64-field", "other sizes, not asked for", lambda: _unasked(9, 9), "zip/zip64-field"),
+    Case("zip/zip64-field", "the same sizes, not asked for", lambda: _unasked(4, 4)),
+    Case(
+        "zip/zip64-field",
+        "other sizes in the local header, not asked for",
+        lambda: _unasked(9, 9, where="local"),
+        "zip/zip64-field",
+    ),
     Case(
         "zip/bounds",
         "beyond the directory",
@@ -129,6 +149,18 @@ ZIP_CASES = (
         "zip/local-header", "no header", lambda: _valid().set("0/c/0", local={"signature": b"PK??"}), "zip/local-header"
     ),
     Case("zip/local-header", "sizes after the data", lambda: _valid().stream("0/c/0")),
+    Case(
+        "zip/local-header",
+        "other sizes after the data",
+        lambda: _valid().stream("0/c/0").set("0/c/0", after=struct.pack("<4sIQQ", b"PK\x07\x08", 1, 2, 3)),
+        "zip/local-header",
+    ),
+    Case(
+        "zip/local-header",
+        "no sizes after the data",
+        lambda: _valid().stream("0/c/0").set("0/c/0", after=b""),
+        "zip/local-header",
+    ),
     Case("zip/name", "a way out", lambda: _valid().add("../x"), "zip/name"),
     Case("zip/name", "a drive", lambda: _valid().add("C:/x"), "zip/name"),
     Case("zip/name", "a backslash", lambda: _valid().add("a\\b"), "zip/name"),
@@ -143,6 +175,14 @@ ZIP_CASES = (
         "zip/duplicate-name zip/name-encoding",
     ),
     Case("zip/duplicate-name", "another case", lambda: _valid().add("x").add("X")),
+    Case("zip/value-and-folder", "a and a/b", lambda: _valid().add("0/c"), "zip/value-and-folder"),
+    Case(
+        "zip/value-and-folder",
+        "a and a/",
+        lambda: _valid().add("notes").add("notes/"),
+        "zip/value-and-folder zip/directory-entry",
+    ),
+    Case("zip/value-and-folder", "ab, a-b and a/b", lambda: _valid().add("notes/b").add("notesb").add("notes-b")),
     Case("zip/stored-size", "5 of 4 bytes", lambda: _both(_valid(), "0/c/0", uncompressed=5), "zip/stored-size"),
     Case("zip/stored-size", "deflated", lambda: _valid().deflate("0/c/0"), "rfc9/stored"),
     Case(

@@ -1,0 +1,130 @@
+"""The extra fields of many headers at once: which there are, and whether ZIP64 fields fit their headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.records import EXTRA_ZIP64
+
+__all__ = ["ExtraCensus", "Widened", "count_extra_fields", "gather"]
+
+
+@dataclass(slots=True)
+class ExtraCensus:
+    """Which extra fields there are.
+
+    Attributes
+    ----------
+    has_zip64
+        Whether entry i has a ZIP64 field.
+    contradicts
+        Whether entry i has a ZIP64 field that holds other sizes or another offset than those in force.
+    counts
+        Header id to the number of entries that have such a field.
+    first
+        Header id to the index of one entry that has it.
+    """
+
+    has_zip64: NDArray[np.bool_]
+    contradicts: NDArray[np.bool_]
+    counts: dict[int, int] = field(default_factory=dict)
+    first: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: int) -> ExtraCensus:
+        """Return that of so many entries without any extra field."""
+        return cls(np.zeros(entries, bool), np.zeros(entries, bool))
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """The fields of some headers that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row.
+
+    Attributes
+    ----------
+    asked
+        Which of them are 0xFFFFFFFF, so that their values stand in the ZIP64 field.
+    values
+        The values in force.
+    may_be_zero
+        Headers whose values may be zero in the ZIP64 field, as they follow in a data descriptor.
+    """
+
+    asked: NDArray[np.bool_]
+    values: NDArray[np.uint64]
+    may_be_zero: NDArray[np.bool_]
+
+    def agree(
+        self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Tell of ZIP64 fields in the headers `rows`, so long and from there on in `data`, whether they fit.
+
+        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that put
+        all of them there do no harm where these say the same.
+        """
+        asked, values = self.asked[rows], self.values[rows]
+        places, counts = np.arange(asked.shape[1]), lengths[:, None] // 8
+        is_there = places < counts
+        held = gather(data, "<u8", np.where(is_there, starts[:, None] + 8 * places, 0))
+        as_asked = np.take_along_axis(held, np.maximum(np.cumsum(asked, 1) - 1, 0), 1)
+        fits: NDArray[np.bool_] = (counts[:, 0] == asked.sum(1)) & (~asked | (as_asked == values)).all(1)
+        same = (held == values) | ((held == 0) & self.may_be_zero[rows, None])
+        fits |= (same | ~is_there).all(1)
+        return fits
+
+
+def count_extra_fields(
+    data: bytes,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    widened: Widened,
+    census: ExtraCensus,
+) -> None:
+    """Add the extra fields between `starts` and `ends` in `data` to a census (APPNOTE 4.5).
+
+    Parameters
+    ----------
+    data
+        Bytes that hold the extra-field blocks.
+    starts, ends
+        Where each block begins and ends; a tail too short to be a field is passed over.
+    entries
+        The entry each block belongs to.
+    widened
+        What ZIP64 fields in these blocks have to fit.
+    census
+        Is added to.
+    """
+    rows = np.arange(len(starts))
+    while len(rows):
+        fits = starts + 4 <= ends
+        starts, ends, rows = starts[fits], ends[fits], rows[fits]
+        if len(rows) == 0:
+            return
+        identifiers, lengths = gather(data, "<u2", starts), gather(data, "<u2", starts + 2).astype(np.int64)
+        fits = starts + 4 + lengths <= ends
+        starts, ends, rows, identifiers, lengths = (
+            column[fits] for column in (starts + 4, ends, rows, identifiers, lengths)
+        )
+        found, first, counts = np.unique(identifiers, return_index=True, return_counts=True)
+        for identifier, where, number in zip(found.tolist(), first.tolist(), counts.tolist(), strict=True):
+            census.counts[identifier] = census.counts.get(identifier, 0) + number
+            census.first.setdefault(identifier, int(entries[rows[where]]))
+        wide = np.flatnonzero(identifiers == EXTRA_ZIP64)
+        if len(wide):
+            census.has_zip64[entries[rows[wide]]] = True
+            agree = widened.agree(data, starts[wide], lengths[wide], rows[wide])
+            census.contradicts[entries[rows[wide[~agree]]]] = True
+        starts = starts + lengths
+
+
+def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the values at `positions`, aligned or not; every one lies wholly in `data`."""
+    kind = np.dtype(dtype)
+    everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
+    return everywhere[positions]
