@@ -30,7 +30,7 @@ from ozx.archive.records import (
     STORED,
 )
 
-__all__ = ["ArchiveFacts", "Layout", "Zip64Use", "audit"]
+__all__ = ["ArchiveFacts", "Zip64Use", "audit"]
 
 _Indices = NDArray[np.int64]
 
