@@ -12,8 +12,8 @@ from ozx.cli.app import COMMANDS, load_command
 
 HEAD = """# Command line
 
-What `ozx COMMAND --help` shows, for every command. This page is made from the commands by `docs/make_cli.py`; a test
-compares. Exit codes and what `--json` prints: [Interface](../interface.md).
+What `ozx COMMAND --help` (or `-h`) shows, for every command. This page is made from the commands by `docs/make_cli.py`;
+a test compares. Exit codes and what `--json` prints: [Interface](../interface.md).
 
 `ozx --version` shows the version, `ozx --version -v` also the libraries that do the work.
 
@@ -31,19 +31,19 @@ def cli_markdown() -> str:
 
 def _command_lines(name: str) -> Iterator[str]:
     command = load_command(name)
-    context = click.Context(command, info_name=f"ozx {name}", help_option_names=["-h", "--help"])
+    context = click.Context(command, info_name=f"ozx {name}")
     summary, *paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     yield from (f"## ozx {name}", "", summary, "")
     yield from ("```text", f"ozx {name} {' '.join(command.collect_usage_pieces(context))}", "```")
     for paragraph in paragraphs:
         yield ""
         yield from _paragraph_lines(paragraph)
-    yield from ("", "| option | |", "|---|---|")
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None:
-            option, text = record
-            yield f"| `{_in_table(option)}` | {_in_table(_escaped(text))} |"
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    if options:
+        yield from ("", "| option | |", "|---|---|")
+    for option in options:
+        names, text = option.get_help_record(context) or ("", "")
+        yield f"| `{_in_table(names)}` | {_in_table(_escaped(text))} |"
 
 
 def _paragraph_lines(paragraph: str) -> Iterator[str]:
