@@ -7,7 +7,7 @@ A page is Markdown. Blocks of the kinds ``console`` and ``python`` run in their 
     Lines ``$ command``, each followed by what it prints; a command may go on behind a backslash. In what is expected
     ``…`` stands for any text within a line, and a line of nothing else for any number of lines. A command without
     output below it may print anything. It has to end with 0, unless ``$ echo $?`` comes next. The commands of one
-    block are those of one shell.
+    block are those of one shell; what it started in the background ends with it.
 ``python``
     A script, or a session with ``>>>`` whose answers are compared in the same way. All blocks of a page share one
     namespace.
@@ -37,6 +37,8 @@ KINDS = ("console", "python")
 #: Behind each command its exit code, between characters that no command prints.
 _MARK = "\x1e"
 _SECONDS = 120
+#: What a block started in the background ends with it.
+_END_OF_BLOCK = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def make_environment(home: Path) -> dict[str, str]:
 
 def _run_console(block: Block, page: str, folder: Path, environment: dict[str, str]) -> None:
     commands = read_commands(block)
-    script = "".join(
+    script = _END_OF_BLOCK + "".join(
         f"{command.text}\nozx_code=$?; printf '{_MARK}%d{_MARK}' $ozx_code; (exit $ozx_code)\n" for command in commands
     )
     result = subprocess.run(

@@ -50,6 +50,7 @@ def python(text):
         "$ echo one \\\n  two\none two",
         "$ false\n$ echo $?\n1",
         "$ echo no; false\nno\n$ echo $?\n1",
+        "$ sleep 600 &\n$ jobs\n[1]… sleep 600 &",
         "$ mkdir below; cd below\n$ touch here\n$ ls ../below\nhere",
     ],
 )
