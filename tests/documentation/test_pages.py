@@ -1,6 +1,7 @@
 """Every example of README.md and docs/ does what the page says."""
 
 import contextlib
+import re
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from ozx.cli.app import COMMANDS, load_command
 
 ROOT = Path(__file__).parent.parent.parent
 
-#: Pages whose examples take more than two seconds.
-SLOW: set[str] = set()
+#: Pages whose examples take more than two seconds. The tutorial does too, but nothing is to break it unnoticed.
+SLOW = {
+    f"docs/howto/{name}.md"
+    for name in ("convert-04", "dask", "fiji-and-qupath", "from-tiff", "pack-for-sharing", "recover")
+}
 
 
 def has_examples(path):
@@ -49,3 +53,9 @@ def test_commands_that_are_shown_have_the_arguments_and_options_they_are_shown_w
                 load_command(name).make_context(f"ozx {name}", arguments)
         else:
             assert name.startswith("-"), name
+
+
+def test_every_page_stands_once_in_the_navigation_of_the_site():
+    listed = re.findall(r"^ +- (?:.+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    written = [name.removeprefix("docs/") for name in PAGES if name.startswith("docs/")]
+    assert sorted(listed) == sorted(name for name in written if not name.startswith("clauses/"))
