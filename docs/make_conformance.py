@@ -72,7 +72,7 @@ def _outcome(clause: dict[str, Any]) -> str:
         links.append(f"`{clause['by']}`")
     if "test" in clause:
         path, _, name = clause["test"].partition("::")
-        links.append(f"[{name if path.startswith('tests/') else 'its examples'}](../{path})")
+        links.append(f"`{name}` in `{path}`" if path.startswith("tests/") else f"the examples in `{path}`")
     sentences = [clause[key] for key in ("decision", "why") if key in clause]
     return ". ".join([", ".join(links)] * bool(links) + [" ".join(sentences)] * bool(sentences))
 

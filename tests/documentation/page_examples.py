@@ -1,0 +1,250 @@
+"""The examples of a page of documentation, read and run as a reader would run them.
+
+A page is Markdown. Blocks of the kinds ``console`` and ``python`` run in their order, in one folder, with a copy of
+``fixtures/`` in it where the page names that:
+
+``console``
+    Lines ``$ command``, each followed by what it prints; a command may go on behind a backslash. In what is expected
+    ``…`` stands for any text within a line, and a line of nothing else for any number of lines. A command without
+    output below it may print anything. It has to end with 0, unless ``$ echo $?`` comes next. The commands of one
+    block are those of one shell; what it started in the background ends with it.
+``python``
+    A script, or a session with ``>>>`` whose answers are compared in the same way. All blocks of a page share one
+    namespace.
+
+``<!-- not run: REASON -->`` before a block leaves it out; ``<!-- run: COMMAND -->`` runs what a reader need not see.
+"""
+
+from __future__ import annotations
+
+import difflib
+import doctest
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+from hierarchies import FIXTURES
+
+KINDS = ("console", "python")
+#: Behind each command its exit code, between characters that no command prints.
+_MARK = "\x1e"
+_SECONDS = 120
+#: What a block started in the background ends with it.
+_END_OF_BLOCK = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One example: its kind, the line of the page on which its text begins, and the text.
+
+    `not_run` is the reason why it is left out, or None.
+    """
+
+    kind: str
+    line: int
+    text: str
+    not_run: str | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a block, the line of the page it stands on, and the lines that it should print."""
+
+    line: int
+    text: str
+    expected: list[str]
+
+
+class ExampleError(AssertionError):
+    """An example does something else than the page says."""
+
+
+def read_blocks(page: str) -> list[Block]:
+    """Return the examples of a page, in their order.
+
+    Examples
+    --------
+    >>> read_blocks("Text.\\n\\n```console\\n$ true\\n```\\n")
+    [Block(kind='console', line=4, text='$ true\\n', not_run=None)]
+    """
+    blocks = []
+    lines = page.splitlines()
+    number = 0
+    reason = None
+    while number < len(lines):
+        line = lines[number]
+        number += 1
+        fence = re.fullmatch(r"( *)(```+)\s*(\S*).*", line)
+        if fence:
+            first = number
+            while number < len(lines) and lines[number].strip() != fence[2]:
+                number += 1
+            if fence[3] in KINDS:
+                text = dedent("".join(f"{inner}\n" for inner in lines[first:number]))
+                blocks.append(Block(fence[3], first + 1, text, reason))
+            elif reason is not None:
+                raise ExampleError(f"line {first}: “not run” stands before a block that is never run")
+            reason = None
+            number += 1
+        elif comment := re.fullmatch(r"\s*<!-- (not run|run): (.+) -->\s*", line):
+            if comment[1] == "run":
+                blocks.append(Block("console", number, f"$ {comment[2]}\n"))
+            else:
+                reason = comment[2]
+        elif line.strip() and reason is not None:
+            raise ExampleError(f"line {number}: “not run” stands before text, not before a block")
+    return blocks
+
+
+def read_commands(block: Block) -> list[Command]:
+    """Return the commands of a block with what they should print."""
+    commands: list[Command] = []
+    is_open = False
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if is_open:
+            last = commands[-1]
+            commands[-1] = Command(last.line, f"{last.text}\n{line}", [])
+        elif line.startswith("$ "):
+            commands.append(Command(number, line[2:], []))
+        elif not commands:
+            raise ExampleError(f"line {number}: expected a command behind “$ ”, found {line!r}")
+        else:
+            commands[-1].expected.append(line)
+            continue
+        is_open = line.endswith("\\")
+    return commands
+
+
+def read_shown_commands(page: str) -> Iterator[list[str]]:
+    """Yield the words of each line that begins with `ozx`, in blocks for a shell, run or not, up to a pipe or the like.
+
+    Examples
+    --------
+    >>> list(read_shown_commands("```sh\\nozx ls 'a b.ozx' | sort\\n```\\n"))
+    [['ozx', 'ls', 'a b.ozx']]
+    """
+    for kind, block in re.findall(r"^ *```(sh|console|powershell)$(.*?)^ *```$", page, re.MULTILINE | re.DOTALL):
+        prompt = "$ " if kind == "console" else ""
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.strip().startswith(f"{prompt}ozx "):
+                words = shlex.shlex(line.strip().removeprefix(prompt), posix=True, punctuation_chars="|&;<>")
+                words.whitespace_split = True
+                yield list(itertools.takewhile(lambda word: word[0] not in "|&;<>", words))
+
+
+def is_as_expected(expected: list[str], found: list[str]) -> bool:
+    """Return whether lines are what a page says, where ``…`` stands for what differs from run to run.
+
+    Examples
+    --------
+    >>> is_as_expected(["took … s", "…", "done"], ["took 3 s", "one", "two", "done"])
+    True
+    >>> is_as_expected(["took … s"], ["took 3 minutes"])
+    False
+    """
+    pattern = "".join(
+        r"(?:.*\n)*" if line.strip() == "…" else ".*".join(map(re.escape, line.rstrip().split("…"))) + r"\n"
+        for line in _without_blank_end(expected)
+    )
+    return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in _without_blank_end(found))) is not None
+
+
+def run_page(page: Path, folder: Path) -> None:
+    """Run the examples of a page in `folder`, which is empty and the current one; raise what fails first."""
+    text = page.read_text(encoding="utf-8")
+    if "fixtures" in text:
+        shutil.copytree(FIXTURES, folder / "fixtures")
+    environment = make_environment(folder.with_name(f"{folder.name}.home"))
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in read_blocks(text):
+        if block.not_run is None and block.kind == "console":
+            _run_console(block, page.name, folder, environment)
+        elif block.not_run is None:
+            _run_python(block, page, namespace)
+
+
+def make_environment(home: Path) -> dict[str, str]:
+    """Return the variables for commands: `ozx` and `python` are those under test, and the desktop is that of nobody."""
+    programs = home / "bin"
+    programs.mkdir(parents=True)
+    for name, module in (("ozx", " -m ozx"), ("python", ""), ("python3", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', encoding="utf-8")
+        (programs / name).chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "DISPLAY", "WAYLAND"))}
+    return {
+        **kept,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "120",
+        "PYTHONUNBUFFERED": "1",  # what goes to stdout and to stderr comes in the order of a terminal
+    }
+
+
+def _run_console(block: Block, page: str, folder: Path, environment: dict[str, str]) -> None:
+    commands = read_commands(block)
+    script = _END_OF_BLOCK + "".join(
+        f"{command.text}\nozx_code=$?; printf '{_MARK}%d{_MARK}' $ozx_code; (exit $ozx_code)\n" for command in commands
+    )
+    result = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        timeout=_SECONDS,
+    )
+    printed = result.stdout.decode("utf-8", "backslashreplace").split(_MARK)
+    outcomes = dict(zip(range(len(commands)), zip(printed[::2], map(int, printed[1::2]), strict=False), strict=False))
+    for number, command in enumerate(commands):
+        where = f"{page}, line {command.line}: $ {command.text}"
+        if number not in outcomes:
+            raise ExampleError(f"{where}\nthe shell ended before it, with\n{printed[-1]}")
+        text, code = outcomes[number]
+        if command.expected and not is_as_expected(command.expected, text.splitlines()):
+            raise ExampleError(f"{where}\n{_difference(command.expected, text.splitlines())}")
+        is_asked = number + 1 < len(commands) and commands[number + 1].text == "echo $?"
+        if code and not is_asked:
+            raise ExampleError(f"{where}\nexpected to end with 0, but it ended with {code}, and printed\n{text}")
+
+
+def _run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
+    if ">>> " not in block.text:
+        # Empty lines before it, so that a traceback shows the line of the page.
+        source = "\n" * (block.line - 1) + block.text
+        exec(compile(source, str(page), "exec"), namespace)
+        return
+    session = doctest.DocTestParser().get_doctest(block.text, {}, page.name, str(page), block.line - 1)
+    session.globs = namespace
+    report: list[str] = []
+    doctest.DocTestRunner(_Checker(), verbose=False).run(session, out=report.append, clear_globs=False)
+    if report:
+        raise ExampleError("".join(report))
+
+
+class _Checker(doctest.OutputChecker):
+    """Compares answers of a session as those of a shell are."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        del optionflags
+        return is_as_expected(want.splitlines(), got.splitlines())
+
+
+def _without_blank_end(lines: list[str]) -> list[str]:
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def _difference(expected: list[str], found: list[str]) -> str:
+    return "\n".join(line for line in difflib.ndiff(expected, found) if not line.startswith("?"))

@@ -1,0 +1,188 @@
+"""The runner of examples: what is right passes, and everything that is not as the page says fails."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hierarchies import FIXTURES
+from page_examples import ExampleError, is_as_expected, read_blocks, read_commands, read_shown_commands, run_page
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Return a function that runs a page of this text."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def run_text(text):
+        page = tmp_path / "page.md"
+        page.write_text(text, encoding="utf-8")
+        run_page(page, folder)
+        return folder
+
+    return run_text
+
+
+def console(text):
+    return f"Some text.\n\n```console\n{text}\n```\n"
+
+
+def python(text):
+    return f"Some text.\n\n```python\n{text}\n```\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$ echo one\none",
+        "$ printf 'a\\nb\\nc\\n'\na\nb\nc",
+        "$ echo anything at all",
+        "$ echo one two three\none … three",
+        "$ printf 'a\\nb\\nc\\n'\na\n…",
+        "$ printf 'a\\nb\\nc\\n'\n…\nc",
+        "$ printf 'a\\nc\\n'\na\n…\nc",
+        "$ printf 'a\\n\\nc\\n'\na\n\nc",
+        "$ echo warned >&2\nwarned",
+        "$ echo one \\\n  two\none two",
+        "$ false\n$ echo $?\n1",
+        "$ echo no; false\nno\n$ echo $?\n1",
+        "$ sleep 600 &\n$ jobs\n[1]… sleep 600 &",
+        "$ mkdir below; cd below\n$ touch here\n$ ls ../below\nhere",
+    ],
+)
+def test_what_is_as_the_page_says_passes(run, text):
+    run(console(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("$ echo one\ntwo", "- two"),
+        ("$ printf 'a\\nb\\n'\na", r"\+ b"),
+        ("$ echo one\none\ntwo", "- two"),
+        ("$ true\none", "- one"),
+        ("$ echo one two\none … three", r"\+ one two"),
+        ("$ printf 'a\\nb\\n'\na … b", r"\+ a"),
+        ("$ printf 'a\\nb\\n'\n…\nc", "- c"),
+        ("$ false", "ended with 1"),
+        ("$ echo no; exit 3", "the shell ended before it"),
+        ("$ echo yes; false\nyes", "ended with 1"),
+        ("$ false\n$ echo $?\n3", r"\+ 1"),
+        ("$ true\n$ echo $?\n3", r"\+ 0"),
+        ("$ no-such-program-here", "ended with 127"),
+        ("what is this", "expected a command"),
+    ],
+)
+def test_what_is_not_as_the_page_says_fails(run, text, reason):
+    with pytest.raises(ExampleError, match=reason):
+        run(console(text))
+
+
+def test_the_message_names_the_page_the_line_and_the_command(run):
+    with pytest.raises(ExampleError, match=r"page\.md, line 6: \$ echo two\n- three\n\+ two"):
+        run(console("$ echo one\none\n$ echo two\nthree"))
+
+
+def test_a_failure_in_a_later_block_is_one_too(run):
+    with pytest.raises(ExampleError, match="line 10"):
+        run(console("$ echo one\none") + console("$ echo two\none"))
+
+
+def test_blocks_share_a_folder_that_has_a_copy_of_the_fixtures(run):
+    folder = run(console("$ rm fixtures/image.ome.zarr/zarr.json\n$ touch a") + console("$ ls\na\nfixtures"))
+    assert folder.joinpath("a").exists()
+    assert FIXTURES.joinpath("image.ome.zarr", "zarr.json").exists()
+
+
+def test_ozx_and_python_are_those_under_test(run):
+    run(
+        console("$ ozx pack fixtures/image.ome.zarr image.ozx\nimage.ozx  71 entries, …")
+        + console("$ python -c 'import ozx; print(ozx.is_ozx(\"image.ozx\"))'\nTrue")
+    )
+
+
+def test_commands_have_a_home_of_their_own(run):
+    run(console("$ touch ~/written; echo $HOME\n….home\n$ echo [$DISPLAY]\n[]"))
+    assert not Path(os.path.expanduser("~")).joinpath("written").exists()
+
+
+def test_scripts_share_a_namespace_and_the_folder(run):
+    folder = run(
+        python("number = 6")
+        + console("$ echo 7 > seven")
+        + python("import pathlib\npathlib.Path('product').write_text(str(number * 7))")
+    )
+    assert folder.joinpath("product").read_text(encoding="utf-8") == "42"
+
+
+def test_a_script_that_fails_names_its_line(run):
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(python("zero = 0") + python("one = 1\none / zero"))
+    assert caught.traceback[-1].lineno + 1 == 10
+
+
+@pytest.mark.parametrize("text", [">>> 6 * 7\n42", ">>> six = 6\n>>> six\n6", ">>> print('a b c')\na … c", ">>> None"])
+def test_a_session_is_compared(run, text):
+    run(python(text))
+
+
+@pytest.mark.parametrize("text", [">>> 6 * 7\n43", ">>> 6 * 7", ">>> None\n1", ">>> 1 / 0", ">>> print('a b')\na … c"])
+def test_a_session_that_answers_otherwise_fails(run, text):
+    with pytest.raises(ExampleError, match="line 4"):
+        run(python(text))
+
+
+def test_sessions_share_the_namespace_of_scripts(run):
+    run(python("six = 6") + python(">>> seven = six + 1") + python("assert seven == 7"))
+
+
+def test_what_is_marked_is_not_run(run):
+    run(
+        "<!-- not run: needs a desktop -->\n```console\n$ false\n```\n\n<!-- not run: so -->\n\n```python\n1 / 0\n```\n"
+    )
+
+
+def test_blocks_of_other_kinds_are_not_run(run):
+    run("```sh\nfalse\n```\n\n```\n$ false\n```\n\n````text\n```console\n$ false\n```\n````\n")
+
+
+@pytest.mark.parametrize("text", ["<!-- not run: why -->\ntext\n", "<!-- not run: why -->\n```sh\nfalse\n```\n"])
+def test_a_mark_that_marks_nothing_fails(text):
+    with pytest.raises(ExampleError, match="not run"):
+        read_blocks(text)
+
+
+def test_a_block_in_a_list_is_read_without_its_indentation():
+    (block,) = read_blocks("- so:\n\n  ```console\n  $ echo one\n    one\n  ```\n")
+    assert [(command.text, command.expected) for command in read_commands(block)] == [("echo one", ["  one"])]
+
+
+def test_what_readers_need_not_see_runs_too(run):
+    run("<!-- run: echo one > a -->\n\n" + console("$ cat a\none"))
+
+
+def test_what_readers_do_not_see_may_not_fail_either(run):
+    with pytest.raises(ExampleError, match="line 3"):
+        run("Text.\n\n<!-- run: false -->\n")
+
+
+def test_characters_with_a_meaning_in_patterns_are_taken_as_they_are():
+    assert is_as_expected(["a.b (c) [d] *"], ["a.b (c) [d] *"])
+    assert not is_as_expected(["a.b"], ["acb"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```sh\ncd data\nozx ls 'a b.ozx' | sort  # by size\n```\n", [["ozx", "ls", "a b.ozx"]]),
+        ("```sh\nozx pack a \\\n  b -q\n```\n", [["ozx", "pack", "a", "b", "-q"]]),
+        ("```console\n$ ozx cat 'c|zip:0/' 1 > d\nozx printed\n```\n", [["ozx", "cat", "c|zip:0/", "1"]]),
+        ("ozx no\n\n```text\nozx no\n```\n", []),
+    ],
+)
+def test_commands_that_are_only_shown_are_found_in_blocks_for_a_shell(text, expected):
+    assert list(read_shown_commands(text)) == expected

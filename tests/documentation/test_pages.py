@@ -1,0 +1,61 @@
+"""Every example of README.md and docs/ does what the page says."""
+
+import contextlib
+import re
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+from page_examples import read_blocks, read_shown_commands, run_page
+
+from ozx.cli.app import COMMANDS, load_command
+
+ROOT = Path(__file__).parent.parent.parent
+
+#: Pages whose examples take more than two seconds. The tutorial does too, but nothing is to break it unnoticed.
+SLOW = {
+    f"docs/howto/{name}.md"
+    for name in ("convert-04", "dask", "fiji-and-qupath", "from-tiff", "pack-for-sharing", "recover")
+}
+
+
+def has_examples(path):
+    return any(block.not_run is None for block in read_blocks(path.read_text(encoding="utf-8")))
+
+
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")))}
+EXAMPLES = [
+    pytest.param(path, id=name, marks=[pytest.mark.ci] if name in SLOW else [])
+    for name, path in PAGES.items()
+    if has_examples(path)
+]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash")
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    run_page(page, folder)
+
+
+def test_pages_that_are_called_slow_are_there():
+    assert set(PAGES) >= SLOW
+
+
+@pytest.mark.parametrize("page", [pytest.param(path, id=name) for name, path in PAGES.items()])
+def test_commands_that_are_shown_have_the_arguments_and_options_they_are_shown_with(page):
+    for _, name, *arguments in read_shown_commands(page.read_text(encoding="utf-8")):
+        if name in COMMANDS:
+            with contextlib.suppress(click.exceptions.Exit):
+                load_command(name).make_context(f"ozx {name}", arguments)
+        else:
+            assert name.startswith("-"), name
+
+
+def test_every_page_stands_once_in_the_navigation_of_the_site():
+    listed = re.findall(r"^ +- (?:.+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    written = [name.removeprefix("docs/") for name in PAGES if name.startswith("docs/")]
+    assert sorted(listed) == sorted(name for name in written if not name.startswith("clauses/"))
