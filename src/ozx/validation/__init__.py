@@ -16,6 +16,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     The rules about metadata documents: which there are, and all of them at work.
 ``zarr_rules``, ``array_rules``, ``codec_rules``, ``codec_settings``
     Zarr core 3.1: what every metadata document, arrays and chains of codecs have to be, and which codecs there are.
+``consolidated_copies``
+    The copies in the root's consolidated metadata, compared with the nodes.
 ``extension_rules``
     Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names, and who understands them.
 ``name_rules``
