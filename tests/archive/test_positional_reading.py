@@ -79,6 +79,14 @@ def test_ranges_are_read_and_end_with_the_file(path, offset, length):
     assert buffer[:count] == DATA[offset : offset + length]
 
 
+@pytest.mark.parametrize("offset", [1 << 40, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
+def test_where_no_file_can_reach_there_is_nothing(path, offset):
+    """Offsets in hostile archives are of 64 bits; those of the system have a sign."""
+    file, buffer = PositionalFile(path), bytearray(4)
+    assert file.read_at(offset, 30) == b""
+    assert file.read_into_at(memoryview(buffer), offset) == 0
+
+
 def test_reads_that_bring_less_than_asked_for_are_continued(path, calls, monkeypatch):
     if calls == "posix" and hasattr(os, "pread"):
         pread, preadv = os.pread, os.preadv

@@ -4,9 +4,9 @@ import warnings
 import zipfile
 
 import pytest
-from zip_forge import Member, forge
+from zip_forge import SENTINEL, Member, forge, zip64_extra
 
-from ozx.archive.byte_source import MemorySource
+from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery import scan_archive
 from ozx.archive.recovery_directory import hear_directory, repeated_names
 
@@ -98,6 +98,17 @@ def test_what_a_whole_directory_does_not_list_was_deleted():
     data = gone + DATA
     evidence = hear(data)
     assert (names(evidence), evidence.left_out, evidence.is_complete) == (NAMES, 1, True)
+
+
+@pytest.mark.parametrize("offset", [(1 << 63) - 20, 1 << 63, (1 << 64) - 1])
+def test_an_offset_beyond_any_file_is_a_lost_entry(tmp_path, offset):
+    far = {"central": {"offset": SENTINEL}, "central_extra": zip64_extra(offset), "local": {"signature": 0}}
+    path = tmp_path / "a.zip"
+    path.write_bytes(forge([MEMBERS[0], Member(b"0/c/0", b"first", **far)]))
+    source = FileSource(str(path))
+    evidence = hear_directory(source, scan_archive(source))
+    assert names(evidence) == ["zarr.json"]
+    assert [entry.name for entry in evidence.lost] == ["0/c/0"]
 
 
 def test_of_two_values_of_one_name_the_last_listed_counts(tmp_path):

@@ -74,7 +74,7 @@ def test_zarr_v2_in_a_zip_file(tmp_path):
     for name in (path, f"{path}|zip:0/"):
         with pytest.raises(UnsupportedError, match=r"Zarr v2 \(OME-Zarr 0\.4\)") as caught:
             ozx.open(name)
-        assert "convert" in caught.value.hint
+        assert "repack" in caught.value.hint
     # What the hint says works.
     group = zarr.open_group(ozx.OzxStore(path), mode="r", zarr_format=2)
     np.testing.assert_array_equal(group["0"][:], zarr.open_group(legacy, mode="r")["0"][:])

@@ -19,6 +19,9 @@ __all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "
 # O_NONBLOCK keeps a named pipe that took a file's place from hanging the open; files ignore it. O_BINARY is Windows'.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
+# No file reaches further. ZIP64 offsets have 64 bits; the system's have a sign, and what lies beyond is an error to it.
+_FURTHEST = 1 << 60
+
 
 def open_for_reading(path: str) -> int:
     """Return a descriptor of the file at `path`; ownership goes to the caller."""
@@ -108,6 +111,8 @@ class PositionalFile:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only where the file ends."""
+        if offset > _FURTHEST:
+            return b""
         pread = getattr(os, "pread", None)
         if pread is None:
             handle = self._handle_of_this_thread()
@@ -125,7 +130,7 @@ class PositionalFile:
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
         """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
-        if hasattr(os, "preadv"):
+        if hasattr(os, "preadv") and offset <= _FURTHEST:
             return read_into_at(self._open(), buffer, offset)
         data = self.read_at(offset, len(buffer))  # by a handle of this thread
         buffer[: len(data)] = data

@@ -116,7 +116,7 @@ ZIP_RULES = (
     Rule(
         id="zip/local-header",
         severity="error",
-        title="A local header or data descriptor is missing or contradicts the central directory",
+        title="A local header or data descriptor is missing or contradicts the directory",
         clause="4.3.2 and 4.3.9: each entry has a local header, with a corresponding header in the central directory, "
         "and, where bit 3 announces it, a data descriptor with its CRC-32 and sizes.",
         document=_APPNOTE,
