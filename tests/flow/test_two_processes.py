@@ -1,3 +1,5 @@
+"""Work shared with a forked process, which may fail or be killed."""
+
 import os
 import signal
 import threading

@@ -1,3 +1,5 @@
+"""New hierarchies: the pixels that readers find in them, and how often the source is read."""
+
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
