@@ -9,12 +9,13 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from children import in_child, wait
 from sweeping import forget_swept_folders
 
-__all__ = ["KILLS", "assert_no_more_than", "full_disks", "needs_fork", "random_endings", "rooms_below"]
+__all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_fork", "random_endings", "rooms_below"]
 
 #: How often a test ends its work, all its parameters together.
 KILLS = int(os.environ.get("OZX_KILLS", "60"))
@@ -55,6 +56,31 @@ def random_endings(
         yield number
     assert ended > KILLS // 6
     forget_swept_folders()
+
+
+def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
+    """Have this process kill itself just before the call number `deadly` (from 0) of all these functions together.
+
+    Parameters
+    ----------
+    places
+        What each function is an attribute of, and its name; one that is missing on this system is no step.
+    """
+    count = 0
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **keywords: Any) -> Any:
+            nonlocal count
+            if count == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            count += 1
+            return function(*arguments, **keywords)
+
+        return step
+
+    for owner, name in places:
+        if hasattr(owner, name):
+            setattr(owner, name, counted(getattr(owner, name)))
 
 
 def assert_no_more_than(folder: Path, *names: str) -> None:

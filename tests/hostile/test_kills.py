@@ -8,7 +8,7 @@ import time
 
 import pytest
 from children import in_child, shortest_duration, wait
-from ending import KILLS, assert_no_more_than, full_disks, needs_fork, random_endings, rooms_below
+from ending import KILLS, assert_no_more_than, die_at_step, full_disks, needs_fork, random_endings, rooms_below
 from hierarchies import make_image, tree
 from sweeping import forget_swept_folders
 
@@ -74,26 +74,9 @@ def test_unpack_killed_at_random_moments(tmp_path, sources, old):
     assert os.listdir(tmp_path) == ["a.ome.zarr"]
 
 
-class Steps:
-    """Kills its own process just before the n-th step that changes the disk."""
-
-    NAMES = ((os, "fsync"), (os, "link"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
-
-    def __init__(self, deadly):
-        self.deadly, self.count = deadly, 0
-        for module, name in self.NAMES:
-            setattr(module, name, self.counted(getattr(module, name)))
-        PlainContent.verify = self.counted(PlainContent.verify)
-        pack_module.remove_tree = self.counted(pack_module.remove_tree)
-
-    def counted(self, function):
-        def step(*arguments, **keywords):
-            if self.count == self.deadly:
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.count += 1
-            return function(*arguments, **keywords)
-
-        return step
+#: What changes the disk, or proves that it may be changed.
+STEPS = [(os, name) for name in ("fsync", "link", "unlink", "rename", "replace")]
+STEPS += [(shutil, "rmtree"), (PlainContent, "verify"), (pack_module, "remove_tree")]
 
 
 @pytest.mark.parametrize("checksum", [None, pytest.param("sha256", marks=pytest.mark.ci)])
@@ -108,7 +91,7 @@ def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
         root, out = shutil.copytree(image, folder / "h.ome.zarr"), folder / "h.ozx"
 
         def work(root=root, deadly=deadly):
-            Steps(deadly)
+            die_at_step(deadly, STEPS)
             ozx.pack(root, verify=True, remove_source=True, checksum=checksum)
 
         code = wait(in_child(work))
