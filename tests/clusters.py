@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from distributed import Client, LocalCluster
+from told import CountingProgress
 
 __all__ = ["Killer", "any_process", "local_cluster"]
 
@@ -25,7 +26,7 @@ def any_process(client: Client) -> int:
     return next(iter(client.run(os.getpid).values()))
 
 
-class Killer:
+class Killer(CountingProgress):
     """Progress that kills a process once some blocks are done.
 
     Attributes
@@ -35,15 +36,12 @@ class Killer:
     """
 
     def __init__(self, process: int) -> None:
+        super().__init__()
         self.process, self.calls = process, 0
 
-    def start(self, description: str, total: int | None) -> None:
-        pass
-
     def advance(self, amount: int) -> None:
+        """Count a block, of which the second kills."""
+        super().advance(amount)
         self.calls += 1
         if self.calls == 2:
             os.kill(self.process, signal.SIGKILL)
-
-    def stop(self) -> None:
-        pass

@@ -1,3 +1,5 @@
+"""Errors: each is ours and a builtin, and names its file once."""
+
 import pickle
 
 import pytest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from told import CountingProgress
 
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group, write_tree
 from ozx.validation.cases.data_cases import DATA_CASES
@@ -60,25 +61,14 @@ def test_zarr_v2_is_decoded_too(tmp_path):
 
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_of_many_only_the_first_are_named_and_progress_is_told(tmp_path, jobs):
-    class Recorder:
-        total = done = stopped = 0
-
-        def start(self, description, total):
-            self.total = total
-
-        def advance(self, amount):
-            self.done += amount
-
-        def stop(self):
-            self.stopped += 1
-
     values = {"zarr.json": group(), "0/zarr.json": array([400], [1])}
     values |= {f"0/c/{number}": b"ab" for number in range(400)}
-    recorder = Recorder()
-    report = validate(write_tree(tmp_path / "cells.zarr", values), level="data", jobs=jobs, progress=recorder)
+    progress = CountingProgress()
+    report = validate(write_tree(tmp_path / "cells.zarr", values), level="data", jobs=jobs, progress=progress)
     messages = [finding.message for finding in report.findings if finding.id == "zarr/chunk-data"]
     assert len(messages) == 21
     assert messages[-1] == "and 380 more of the same"
-    assert recorder.done == 800
-    assert recorder.done < recorder.total
-    assert recorder.stopped == 1
+    assert progress.done == 800
+    ((_, total),) = progress.phases
+    assert progress.done < total
+    assert progress.stopped == 1

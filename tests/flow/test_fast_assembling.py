@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from packed import pack_tree, zip_values
 from resharding import archive_source, directory_source, reshard_to_archive, write_array
+from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
@@ -187,16 +188,8 @@ def test_an_interruption_ends_the_threads(tmp_path, write):
 
 @pytest.mark.parametrize("write", WAYS)
 def test_progress_counts_about_the_bytes_of_the_values(tmp_path, write):
-    class Count:
-        done = 0
-
-        def start(self, description, total): ...
-        def stop(self): ...
-        def advance(self, amount):
-            self.done += amount
-
     sizes = [80_000] * 30 + [3 << 20, 9 << 20]
     entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", sizes))]
-    count = Count()
+    count = CountingProgress()
     archive_of(entries, tmp_path / "a.zip", write, count)
     assert count.done == pytest.approx(sum(sizes), rel=0.01)

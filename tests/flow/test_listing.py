@@ -1,3 +1,5 @@
+"""What a directory holds, leaves out and must not hold."""
+
 import os
 import socket
 

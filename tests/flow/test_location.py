@@ -1,3 +1,5 @@
+"""What paths, URLs and node URIs name."""
+
 import os
 from pathlib import Path
 

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 from hierarchies import tree
+from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
@@ -181,20 +182,12 @@ def test_a_failing_write_is_raised_where_the_caller_waits(tmp_path, monkeypatch)
 def test_progress_counts_about_the_bytes_that_are_read(tmp_path):
     root = make_sizes(tmp_path / "h", *[80_000] * 30, 3 << 20)
 
-    class Count:
-        done = 0
-
-        def start(self, description, total): ...
-        def stop(self): ...
-        def advance(self, amount):
-            self.done += amount
-
     listing = list_directory(str(root))
     for write in (
         lambda writer, count: write_entries(writer, iter_entries(listing, listing.folders), count),
         lambda writer, count: fast_packing.write_files(writer, listing.root, listing.folders, count),
     ):
-        count = Count()
+        count = CountingProgress()
         with open(tmp_path / "a.zip", "w+b") as file:
             write(ArchiveWriter(file.fileno()), count)
         assert count.done == pytest.approx(listing.count_bytes(), rel=0.01)

@@ -1,3 +1,5 @@
+"""Work shared with a forked process, which may fail or be killed."""
+
 import os
 import signal
 import threading
@@ -5,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from told import CountingProgress
 
 from ozx.errors import ResourceError
 from ozx.flow import two_processes
@@ -72,15 +75,7 @@ def test_a_killed_child_is_an_error():
 
 
 def test_progress_counts_for_both():
-    class Count:
-        done = 0
-
-        def start(self, description, total): ...
-        def stop(self): ...
-        def advance(self, amount):
-            self.done += amount
-
-    count, parent = Count(), os.getpid()
+    count, parent = CountingProgress(), os.getpid()
 
     def work(numbers, progress):
         if os.getpid() == parent:

@@ -1,3 +1,5 @@
+"""Keys of chunks, and what is none."""
+
 import itertools
 
 import pytest

@@ -1,3 +1,5 @@
+"""What a document asks its reader to understand."""
+
 import pytest
 
 from ozx.hierarchy.extensions import CORE_FIELDS, Extension, parse_extensions, unknown_fields

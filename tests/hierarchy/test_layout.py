@@ -1,3 +1,5 @@
+"""How arrays are laid out, how they are laid out anew, and what forbids that."""
+
 import copy
 
 import pytest

@@ -1,3 +1,5 @@
+"""Legal documents that zarr-python refuses, in the form it reads."""
+
 import copy
 import json
 

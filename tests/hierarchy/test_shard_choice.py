@@ -1,3 +1,5 @@
+"""How large shards become: chosen, kept, or asked for."""
+
 import math
 
 import pytest

@@ -1,3 +1,5 @@
+"""The index of a shard, byte by byte."""
+
 import struct
 
 import google_crc32c

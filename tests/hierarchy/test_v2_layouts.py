@@ -1,3 +1,5 @@
+"""How chunks of Zarr v2 are laid out."""
+
 import pytest
 
 from ozx.errors import FormatError

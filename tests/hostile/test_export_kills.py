@@ -1,23 +1,17 @@
 """SIGKILL at any moment of an export, and a full disk: the old or the new file, whole."""
 
 import os
-import random
-import resource
-import signal
-import time
 
 import numpy as np
 import pytest
 import zarr
-from children import in_child, shortest_duration, wait
+from children import shortest_duration
+from ending import assert_no_more_than, full_disks, needs_fork, random_endings, rooms_below
 from hierarchies import make_image
-from sweeping import forget_swept_folders
 
 import ozx
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-
-KILLS = int(os.environ.get("OZX_KILLS", "60"))
+pytestmark = needs_fork
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +33,9 @@ def test_killed_at_random_moments(tmp_path, source):
 
     usual = shortest_duration(work)
     whole = out.read_bytes()
-    moments, killed = random.Random(8), 0
-    for _ in range(KILLS // 2):
-        out.write_bytes(b"old")
-        child = in_child(work)
-        time.sleep(moments.uniform(0, usual * 1.1))
-        os.kill(child, signal.SIGKILL)
-        killed += wait(child) == -signal.SIGKILL
-        forget_swept_folders()
+    for _ in random_endings(work, usual, lambda _: out.write_bytes(b"old"), seed=8):
         assert out.read_bytes() in (b"old", whole)
-        assert all(name.endswith(".ozx-tmp") for name in os.listdir(tmp_path) if name != out.name)
-    assert killed > KILLS // 6
+        assert_no_more_than(tmp_path, out.name)
     ozx.export(source, out, force=True)
     assert os.listdir(tmp_path) == [out.name]
 
@@ -63,15 +49,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, source, old):
     (tmp_path / "whole.tif").unlink()
     if old:
         out.write_bytes(b"old")
-    for limit in (0, 1, 1_000, 1 << 20, whole // 2, whole - 1):
-
-        def work(limit=limit):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                ozx.export(source, out, force=True)
-            except OSError as error:
-                os._exit(4 if error.filename == str(out) else 5)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: ozx.export(source, out, force=True), rooms_below(whole), names=out):
         assert (out.read_bytes() if out.exists() else None) == (b"old" if old else None)
         assert len(os.listdir(tmp_path)) == old

@@ -1,23 +1,19 @@
 """SIGKILL, Ctrl-C and a full disk in the middle of an import: the old or the new file, whole."""
 
 import os
-import random
-import resource
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from children import in_child, shortest_duration, wait
-from sweeping import forget_swept_folders
+from children import shortest_duration
+from ending import assert_no_more_than, full_disks, needs_fork, random_endings, rooms_below
 from tiffs import pixels, write
 
 import ozx
 
-pytestmark = [pytest.mark.ci, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")]
-
-KILLS = int(os.environ.get("OZX_KILLS", "60"))
+pytestmark = [pytest.mark.ci, needs_fork]
 
 
 @pytest.fixture(scope="module")
@@ -32,24 +28,16 @@ def sources(tmp_path_factory):
 
 def test_killed_at_random_moments(tmp_path, sources):
     out = tmp_path / "a.ozx"
-    before, after = ((sources / name).read_bytes() for name in ("old.ozx", "new.ozx"))
+    before = (sources / "old.ozx").read_bytes()
 
     def work():
         ozx.import_tiff(sources / "new.tif", out, force=True, name="new")
 
-    usual, moments, killed = shortest_duration(work), random.Random(4), 0
+    usual = shortest_duration(work)
     after = out.read_bytes()
-    for _ in range(KILLS // 2):
-        out.write_bytes(before)
-        child = in_child(work)
-        time.sleep(moments.uniform(0, usual * 1.1))
-        os.kill(child, signal.SIGKILL)
-        killed += wait(child) == -signal.SIGKILL
-        forget_swept_folders()
+    for _ in random_endings(work, usual, lambda _: out.write_bytes(before), seed=4):
         assert out.read_bytes() in (before, after)
-        left = [name for name in os.listdir(tmp_path) if name != out.name]
-        assert all(name.startswith(".") and name.endswith(".ozx-tmp") for name in left), left
-    assert killed > KILLS // 6
+        assert_no_more_than(tmp_path, out.name)
     work()
     assert os.listdir(tmp_path) == [out.name]
 
@@ -61,16 +49,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
     if before is not None:
         out.write_bytes(before)
     whole = (sources / "new.ozx").stat().st_size
-    for limit in (0, 1, 1_000, 1 << 20, whole // 2, whole - 1):
-
-        def work(limit=limit):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                ozx.import_tiff(sources / "new.tif", out, force=True)
-            except OSError:
-                os._exit(4)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: ozx.import_tiff(sources / "new.tif", out, force=True), rooms_below(whole)):
         assert (out.read_bytes() if out.exists() else None) == before
         assert len(os.listdir(tmp_path)) == old
 

@@ -2,13 +2,13 @@
 
 import os
 import random
-import resource
 import shutil
 import signal
 import time
-import warnings
 
 import pytest
+from children import in_child, shortest_duration, wait
+from ending import KILLS, assert_no_more_than, die_at_step, full_disks, needs_fork, random_endings, rooms_below
 from hierarchies import make_image, tree
 from sweeping import forget_swept_folders
 
@@ -16,45 +16,7 @@ import ozx
 from ozx.flow.plain_content import PlainContent
 from ozx.operations import pack as pack_module
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-
-KILLS = int(os.environ.get("OZX_KILLS", "60"))
-
-
-def in_child(function):
-    """Run `function` in a forked process that can be killed; returns its process id."""
-    forget_swept_folders()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
-        child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            function()
-            code = 0
-        finally:
-            os._exit(code)
-    return child
-
-
-def wait(child):
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def kill_after(function, seconds):
-    child = in_child(function)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    return wait(child)
-
-
-def duration(function):
-    seconds = []
-    for _ in range(3):  # the first time may have to wait for the disk
-        start = time.perf_counter()
-        assert wait(in_child(function)) == 0
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+pytestmark = needs_fork
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +31,6 @@ def sources(tmp_path_factory):
     return folder
 
 
-def assert_no_more_than(folder, *names):
-    """Only final names, and temporary ones that the next run sweeps."""
-    left = [name for name in os.listdir(folder) if name not in names]
-    assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap")) for name in left), left
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("old", [True, False])
 def test_pack_killed_at_random_moments(tmp_path, sources, old):
@@ -84,18 +40,14 @@ def test_pack_killed_at_random_moments(tmp_path, sources, old):
     def work():
         ozx.pack(sources / "new", out, force=True)
 
-    longest = duration(work)
-    moments = random.Random(3)
-    killed = 0
-    for _ in range(KILLS):
+    def start_anew(_):
         out.unlink(missing_ok=True)
         if before is not None:
             shutil.copyfile(sources / "old.ozx", out)
-        killed += kill_after(work, moments.uniform(0, longest * 1.1)) == -signal.SIGKILL
-        content = out.read_bytes() if out.exists() else None
-        assert content in (before, new)
+
+    for _ in random_endings(work, shortest_duration(work), start_anew, times=KILLS, seed=3):
+        assert (out.read_bytes() if out.exists() else None) in (before, new)
         assert_no_more_than(tmp_path, "a.ozx")
-    assert killed > KILLS // 6
     work()
     assert os.listdir(tmp_path) == ["a.ozx"]
 
@@ -109,43 +61,22 @@ def test_unpack_killed_at_random_moments(tmp_path, sources, old):
     def work():
         ozx.unpack(sources / "new.ozx", out, force=True)
 
-    longest = duration(work)
-    moments = random.Random(4)
-    killed = 0
-    for _ in range(KILLS // 2):  # two starts, with and without an old tree: KILLS in all
+    def start_anew(_):
         shutil.rmtree(out, ignore_errors=True)
         if old:
             ozx.unpack(sources / "old.ozx", out, sync=False)
-        killed += kill_after(work, moments.uniform(0, longest * 1.1)) == -signal.SIGKILL
+
+    for _ in random_endings(work, shortest_duration(work), start_anew, seed=4):
         assert (tree(out) if out.exists() else None) in (before, new)
         assert_no_more_than(tmp_path, "a.ome.zarr")
-    assert killed > KILLS // 6
-    forget_swept_folders()
     time.sleep(0.5)  # for the second process of the last one killed, which is killed by the system a moment later
     work()
     assert os.listdir(tmp_path) == ["a.ome.zarr"]
 
 
-class Steps:
-    """Kills its own process just before the n-th step that changes the disk."""
-
-    NAMES = ((os, "fsync"), (os, "link"), (os, "unlink"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
-
-    def __init__(self, deadly):
-        self.deadly, self.count = deadly, 0
-        for module, name in self.NAMES:
-            setattr(module, name, self.counted(getattr(module, name)))
-        PlainContent.verify = self.counted(PlainContent.verify)
-        pack_module.remove_tree = self.counted(pack_module.remove_tree)
-
-    def counted(self, function):
-        def step(*arguments, **keywords):
-            if self.count == self.deadly:
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.count += 1
-            return function(*arguments, **keywords)
-
-        return step
+#: What changes the disk, or proves that it may be changed.
+STEPS = [(os, name) for name in ("fsync", "link", "unlink", "rename", "replace")]
+STEPS += [(shutil, "rmtree"), (PlainContent, "verify"), (pack_module, "remove_tree")]
 
 
 @pytest.mark.parametrize("checksum", [None, pytest.param("sha256", marks=pytest.mark.ci)])
@@ -160,7 +91,7 @@ def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
         root, out = shutil.copytree(image, folder / "h.ome.zarr"), folder / "h.ozx"
 
         def work(root=root, deadly=deadly):
-            Steps(deadly)
+            die_at_step(deadly, STEPS)
             ozx.pack(root, verify=True, remove_source=True, checksum=checksum)
 
         code = wait(in_child(work))
@@ -185,18 +116,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
         shutil.copyfile(sources / "old.ozx", out)
     before = out.read_bytes() if old else None
     whole = (sources / "new.ozx").stat().st_size
-    for limit in [0, 1, 1000, 1 << 20, whole // 2, whole - 1]:
-
-        def work(limit=limit):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                ozx.pack(sources / "new", out, force=True)
-            except OSError:
-                os._exit(4)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: ozx.pack(sources / "new", out, force=True), rooms_below(whole)):
         assert (out.read_bytes() if out.exists() else None) == before
-        assert_no_more_than(tmp_path, "a.ozx")
         assert len(os.listdir(tmp_path)) == old
 
 
@@ -207,15 +128,6 @@ def test_a_full_disk_leaves_the_old_directory(tmp_path, sources, old):
     if old:
         ozx.unpack(sources / "old.ozx", out, sync=False)
     before = tree(out) if old else None
-    for limit in [0, 1_000, 1 << 20]:
-
-        def work(limit=limit):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                ozx.unpack(sources / "new.ozx", out, force=True)
-            except OSError:
-                os._exit(4)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: ozx.unpack(sources / "new.ozx", out, force=True), (0, 1_000, 1 << 20)):
         assert (tree(out) if out.exists() else None) == before
         assert len(os.listdir(tmp_path)) == old

@@ -2,20 +2,15 @@
 
 import os
 import random
-import resource
-import signal
-import time
 
 import pytest
-from children import in_child, shortest_duration, wait
+from children import shortest_duration
+from ending import KILLS, assert_no_more_than, full_disks, needs_fork, random_endings, rooms_below
 from hierarchies import make_image
-from sweeping import forget_swept_folders
 
 import ozx
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-
-KILLS = int(os.environ.get("OZX_KILLS", "60"))
+pytestmark = needs_fork
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +37,15 @@ def test_killed_at_random_moments(tmp_path, broken, old):
     def work():
         ozx.recover(broken, out, force=True)
 
-    usual = shortest_duration(work)
-    moments, killed = random.Random(3), 0
-    for _ in range(KILLS):
+    def start_anew(_):
         out.unlink(missing_ok=True)
         if old is not None:
             out.write_bytes(old)
-        forget_swept_folders()
-        child = in_child(work)
-        time.sleep(moments.uniform(0, usual * 1.1))
-        os.kill(child, signal.SIGKILL)
-        killed += wait(child) == -signal.SIGKILL
+
+    for _ in random_endings(work, shortest_duration(work), start_anew, times=KILLS, seed=3):
         assert (out.read_bytes() if out.exists() else None) in (old, new)
-        left = [name for name in os.listdir(tmp_path) if name != "a.ozx"]
-        assert all(name.endswith(".ozx-tmp") for name in left)
-    assert killed > KILLS // 6
+        assert_no_more_than(tmp_path, "a.ozx")
     assert broken.read_bytes() == before
-    forget_swept_folders()
     work()
     assert os.listdir(tmp_path) == ["a.ozx"]
 
@@ -68,16 +55,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, broken, old):
     out, whole = tmp_path / "a.ozx", len(recovered(broken))
     if old is not None:
         out.write_bytes(old)
-    for limit in [0, 1, 1000, 1 << 20, whole // 2, whole - 1]:
-
-        def work(limit=limit):
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                ozx.recover(broken, out, force=True)
-            except OSError:
-                os._exit(4)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: ozx.recover(broken, out, force=True), rooms_below(whole)):
         assert (out.read_bytes() if out.exists() else None) == old
         assert len(os.listdir(tmp_path)) == (old is not None)

@@ -1,24 +1,19 @@
 """SIGKILL at any moment of a repack, and a full disk: the old or the new file, whole."""
 
 import os
-import random
-import resource
 import shutil
-import signal
-import time
 
 import numpy as np
 import pytest
 import zarr
-from children import in_child, shortest_duration, wait
+from children import shortest_duration
+from ending import assert_no_more_than, full_disks, needs_fork, random_endings, rooms_below
 from hierarchies import make_image, tree
-from sweeping import forget_swept_folders
 
 from ozx.operations.repack import repack
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+pytestmark = needs_fork
 
-KILLS = int(os.environ.get("OZX_KILLS", "60"))
 LAYOUT = {"shards": "y=512,x=512"}
 
 
@@ -37,11 +32,6 @@ def sources(tmp_path_factory):
     return folder
 
 
-def assert_no_more_than(folder, name):
-    left = [other for other in os.listdir(folder) if other != name]
-    assert all(other.startswith(".") and other.endswith((".ozx-tmp", ".ozx-swap")) for other in left), left
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("form", ["file", "directory"])
 def test_killed_at_random_moments(tmp_path, sources, form):
@@ -52,27 +42,19 @@ def test_killed_at_random_moments(tmp_path, sources, form):
             return tree(out)
         return out.read_bytes() if out.exists() else None
 
-    def start_anew():
+    def start_anew(_):
         shutil.rmtree(out, ignore_errors=True) if out.is_dir() else out.unlink(missing_ok=True)
         repack(sources / "old", out, sync=False)
 
     def work():
         repack(sources / "new", out, force=True, **LAYOUT)
 
-    start_anew()
+    start_anew(0)
     before, usual = state(), shortest_duration(work)
     after = state()
-    moments, killed = random.Random(8), 0
-    for _ in range(KILLS // 2):  # as a file and as a directory: KILLS in all
-        start_anew()
-        child = in_child(work)
-        time.sleep(moments.uniform(0, usual * 1.1))
-        os.kill(child, signal.SIGKILL)
-        killed += wait(child) == -signal.SIGKILL
-        forget_swept_folders()
+    for _ in random_endings(work, usual, start_anew, seed=8):
         assert state() in (before, after)
         assert_no_more_than(tmp_path, out.name)
-    assert killed > KILLS // 6
     work()
     assert os.listdir(tmp_path) == [out.name]
 
@@ -85,15 +67,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
         shutil.copyfile(sources / "old.ozx", out)
     before = out.read_bytes() if old else None
     whole = (sources / "new.ozx").stat().st_size
-    for limit in (0, 1, 1_000, 1 << 20, whole // 2, whole - 1):
-
-        def work(limit=limit):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            try:
-                repack(sources / "new", out, force=True, **LAYOUT)
-            except OSError:
-                os._exit(4)
-
-        assert wait(in_child(work)) == 4
+    for _ in full_disks(lambda: repack(sources / "new", out, force=True, **LAYOUT), rooms_below(whole)):
         assert (out.read_bytes() if out.exists() else None) == before
         assert len(os.listdir(tmp_path)) == old

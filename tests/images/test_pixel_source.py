@@ -1,3 +1,5 @@
+"""Pixels from arrays of all kinds, whole or in part."""
+
 import pickle
 
 import dask.array as da

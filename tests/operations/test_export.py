@@ -12,6 +12,7 @@ from packed import pack_tree
 from pictures import add_image, new_group, omero
 from range_server import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
+from told import CountingProgress
 from zarr.storage import LocalStore
 
 import ozx
@@ -488,21 +489,7 @@ def test_a_damaged_chunk_is_named_and_leaves_nothing(tmp_path, fault):
 
 
 def test_progress_counts_the_pixels(tmp_path):
-    class Counter:
-        total = count = 0
-        stopped = False
-
-        def start(self, description, total):
-            assert description == "a.tif"
-            self.total = total
-
-        def advance(self, amount):
-            self.count += amount
-
-        def stop(self):
-            self.stopped = True
-
-    counter = Counter()
-    ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", progress=counter)
-    assert counter.stopped
-    assert counter.count == counter.total == 2 * 2 * (256**2 + 128**2 + 64**2)
+    progress = CountingProgress()
+    ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", progress=progress)
+    assert progress.done == 2 * 2 * (256**2 + 128**2 + 64**2)
+    assert (progress.phases, progress.stopped) == ([("a.tif", progress.done)], 1)

@@ -13,6 +13,7 @@ from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import pack_tree, zip_values
+from told import CountingProgress
 
 import ozx
 from ozx.archive.reader import ArchiveReader
@@ -469,27 +470,11 @@ def test_the_plain_way_writes_the_same_bytes(tmp_path, monkeypatch):
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
 
 
-class Counted:
-    """Progress that adds up."""
-
-    def __init__(self):
-        self.total = self.done = 0
-
-    def start(self, description, total):
-        self.total = total
-
-    def advance(self, amount):
-        self.done += amount
-
-    def stop(self):
-        self.total = 0
-
-
 def test_progress_is_told(tmp_path):
-    progress = Counted()
+    progress = CountingProgress()
     result = extract(SHARDED, tmp_path / "a.ozx", region="y=32:", progress=progress)
     assert 0.9 * result.bytes < progress.done <= result.bytes
-    assert progress.total == 0
+    assert (len(progress.phases), progress.stopped) == (1, 1)
 
 
 def test_a_node_by_its_uri(tmp_path):

@@ -23,6 +23,7 @@ from tiffs import (
     write_parts,
     write_pyramid,
 )
+from told import CountingProgress
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -506,23 +507,10 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
 
 def test_progress_counts_the_pixels_once(tmp_path):
     path = write(tmp_path / "a.tif", pixels((1500, 1700)), tile=(256, 256))
-    events = []
-
-    class Counting:
-        def start(self, description, total):
-            events.append(("start", description, total))
-
-        def advance(self, amount):
-            events.append(("advance", amount))
-
-        def stop(self):
-            events.append(("stop",))
-
-    ozx.import_tiff(path, sync=False, progress=Counting())
+    progress = CountingProgress()
+    ozx.import_tiff(path, sync=False, progress=progress)
     size = 1500 * 1700 * 2
-    assert events[0] == ("start", "a.ozx", size)
-    assert sum(event[1] for event in events if event[0] == "advance") == size
-    assert events[-1] == ("stop",)
+    assert (progress.phases, progress.done, progress.stopped) == ([("a.ozx", size)], size, 1)
 
 
 def test_results_as_json(tmp_path):

@@ -1,3 +1,5 @@
+"""pack: the same bytes come back, in the form that RFC-9 asks for; what is refused, and what resumes."""
+
 import hashlib
 import json
 import os

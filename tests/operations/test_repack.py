@@ -1,3 +1,5 @@
+"""repack: other shards, chunks, codecs and versions, with the same pixels."""
+
 import json
 import os
 import shutil

@@ -1,3 +1,5 @@
+"""unpack: which archives become directories, and what is never written or replaced."""
+
 import os
 import struct
 import zipfile

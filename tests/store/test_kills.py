@@ -11,6 +11,7 @@ import zlib
 
 import pytest
 from children import in_child, wait
+from ending import die_at_step, needs_fork
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, pattern, put, run, write_store
 from sweeping import forget_swept_folders
@@ -19,7 +20,7 @@ from ozx import OzxStore
 from ozx.errors import OzxWarning
 from ozx.validation.cases.archive_builder import group
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+pytestmark = needs_fork
 
 KILLS = int(os.environ.get("OZX_KILLS", "50"))
 
@@ -191,25 +192,8 @@ def test_killed_at_random_moments(tmp_path, mode):
     assert outcomes.count("closing") > 0.1 * KILLS, outcomes
 
 
-class Deadly:
-    """Kills its own process just before the n-th step that changes the disk."""
-
-    NAMES = ("fsync", "link", "unlink", "rename", "replace", "ftruncate", "pwrite", "pwritev", "copy_file_range")
-
-    def __init__(self, deadly):
-        self.deadly, self.count = deadly, 0
-        for name in self.NAMES:
-            if hasattr(os, name):
-                setattr(os, name, self.counted(getattr(os, name)))
-
-    def counted(self, function):
-        def step(*arguments, **keywords):
-            if self.count == self.deadly:
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.count += 1
-            return function(*arguments, **keywords)
-
-        return step
+#: What changes the disk.
+STEPS = ("fsync", "link", "unlink", "rename", "replace", "ftruncate", "pwrite", "pwritev", "copy_file_range")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +211,7 @@ def test_killed_before_every_step_that_changes_the_disk(tmp_path, monkeypatch, m
         before = None if mode == "x" else write_archive(path, sort_values(old)).read_bytes()
 
         def work(path=path, deadly=deadly):
-            Deadly(deadly)
+            die_at_step(deadly, [(os, name) for name in STEPS])
             warnings.simplefilter("ignore", OzxWarning)
             store = OzxStore(path, mode)
             for key, value in new.items():

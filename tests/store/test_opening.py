@@ -1,3 +1,5 @@
+"""`ozx.open`: which files, nodes and directories become groups."""
+
 import json
 import os
 import pickle

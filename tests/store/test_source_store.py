@@ -1,3 +1,5 @@
+"""A source as a zarr store."""
+
 import warnings
 from itertools import product
 

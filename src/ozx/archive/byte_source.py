@@ -125,9 +125,21 @@ class MemorySource:
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes, or raise `FormatError` (``zip/truncated``) that names `what` is cut off.
+    """Return exactly `length` bytes, which are compared with those present before memory is taken for them.
 
-    The length is compared with the bytes present before memory is taken for it.
+    Parameters
+    ----------
+    source
+        What is read from.
+    offset, length
+        Where they stand, in bytes from its beginning, and how many they are.
+    what
+        What is read, for the message.
+
+    Raises
+    ------
+    FormatError
+        The source ends before (``zip/truncated``), or became shorter meanwhile (``zip/changed``).
     """
     available = source.size() - offset
     if length > available or offset < 0:

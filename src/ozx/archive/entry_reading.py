@@ -219,7 +219,22 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
-    """Return where the bytes of an entry begin, given its local header; raises as `find_data` does."""
+    """Return where the bytes of an entry begin, given both of its headers.
+
+    Parameters
+    ----------
+    source
+        The archive.
+    header, local
+        The entry's headers, in the central directory and before its bytes.
+    limit
+        The offset at which its bytes have to end: where the next entry or the central directory begins.
+
+    Raises
+    ------
+    FormatError
+        As `find_data`.
+    """
     name = entry_name(header)
     contradiction = header_contradiction(header, local)
     if contradiction is not None:

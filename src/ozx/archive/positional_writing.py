@@ -50,6 +50,15 @@ def copy_range(source: int, source_offset: int, descriptor: int, offset: int, le
     `os.copy_file_range` shares the blocks on file systems that can (Btrfs, XFS) and copies inside the system on
     others.
 
+    Parameters
+    ----------
+    source, source_offset
+        The open file that is read, and where the bytes stand in it.
+    descriptor, offset
+        The open file that is written to, and where they are to stand.
+    length
+        Their number.
+
     Raises
     ------
     FormatError

@@ -105,7 +105,17 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first signature from `start` on, or None where there is none before `stop`."""
+    """Return the offset of the first signature from `start` on, or None where there is none before `stop`.
+
+    Parameters
+    ----------
+    source
+        What is searched.
+    start, stop
+        Offsets in bytes; nothing at or behind `stop` is read.
+    pattern
+        Which signatures count, of four bytes each.
+    """
     length = len(LOCAL_SIGNATURE)  # mostly it is right there
     while start < stop:
         data = source.read_at(start, min(length, stop - start))

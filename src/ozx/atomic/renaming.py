@@ -26,7 +26,13 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def rename_file(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished file its name, in one step; `UsageError` where that exists and `force` is not given."""
+    """Give a finished file its name, in one step.
+
+    Raises
+    ------
+    UsageError
+        `path` exists and `force` is not given.
+    """
     if force:
         _replace(temporary, path)
     elif not has_locks():
@@ -62,7 +68,13 @@ def _replace(temporary: str, path: str) -> None:
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished directory its name; one that it replaces has the name `temporary` afterwards, or is removed."""
+    """Give a finished directory its name; one that it replaces has the name `temporary` afterwards, or is removed.
+
+    Raises
+    ------
+    UsageError
+        `path` exists and `force` is not given, or ``path.old``, which is needed for a moment, does.
+    """
     if not os.path.lexists(path):
         if not _renameat2(temporary, path, _NOREPLACE):
             os.rename(temporary, path)

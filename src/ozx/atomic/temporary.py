@@ -48,7 +48,15 @@ def free_name(path: str) -> str:
 
 
 def create_file(path: str) -> tuple[int, str]:
-    """Make the temporary file of `path`; returns it open for reading and writing and locked, and its name."""
+    """Make the temporary file of `path`; returns it open for reading and writing and locked, and its name.
+
+    Raises
+    ------
+    ResourceError
+        Ten thousand names are taken.
+    OSError
+        The folder cannot be written to; the error names `path`.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
@@ -59,7 +67,13 @@ def create_file(path: str) -> tuple[int, str]:
 
 
 def create_directory(path: str) -> tuple[str, int | None]:
-    """Make the temporary directory of `path`; returns its name and the descriptor of its lock, None on Windows."""
+    """Make the temporary directory of `path`; returns its name and the descriptor of its lock, None on Windows.
+
+    Raises
+    ------
+    ResourceError, OSError
+        As `create_file`.
+    """
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
             os.mkdir(temporary)

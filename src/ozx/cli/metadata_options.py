@@ -14,6 +14,11 @@ _COMMA = re.compile(r"(?<!\\),")
 def parse_sizes(text: str) -> dict[str, float]:
     """Return what ``--pixel-size`` says, by axis.
 
+    Raises
+    ------
+    UsageError
+        It is no such list, or a size is no number.
+
     Examples
     --------
     >>> parse_sizes("y=0.65,x=0.65")

@@ -22,6 +22,19 @@ def carry_out(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, pa
 
     What an `old` association has done and this one does not do is taken back. What both do keeps in the record what
     stood there before the old one.
+
+    Parameters
+    ----------
+    steps
+        What is to be done, in this order.
+    command
+        The program that is associated.
+    old
+        What an association before has done.
+    path
+        Where the record is kept.
+    doer
+        Changes the system, or only says how.
     """
     files: list[ChangedFile] = []
     values: list[ChangedValue] = []

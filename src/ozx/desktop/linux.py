@@ -104,7 +104,17 @@ def record_path(places: Places) -> str:
 
 
 def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
-    """Return the steps after which a double-click runs `viewer` with the file, and `ozx` draws the thumbnails."""
+    """Return the steps after which a double-click runs `viewer` with the file, and `ozx` draws the thumbnails.
+
+    Parameters
+    ----------
+    places
+        The folders of the desktop.
+    viewer, ozx
+        Programs with their arguments; the file is added.
+    name
+        What the viewer is called in menus.
+    """
     mime = posixpath.join(places.data_home, "mime")
     theme = posixpath.join(places.data_home, "icons/hicolor")
     touch = ("touch", "-c", theme)

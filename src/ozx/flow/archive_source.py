@@ -17,7 +17,7 @@ from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.writer import local_header
 from ozx.errors import FormatError
 from ozx.flow.archive_keys import ArchiveKeys
-from ozx.flow.entry import Entry, Part, fill_from_blocks
+from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
 
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
@@ -185,11 +185,7 @@ class _ArchivedSpan:
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes."""
-        buffer = memoryview(bytearray(min(_BLOCK, self.length)))
-        for offset in range(0, self.length, _BLOCK):
-            length = min(_BLOCK, self.length - offset)
-            self.span(offset, length).read_into(buffer[:length])
-            yield bytes(buffer[:length])
+        return iter_divided(self)
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
         """Return a span of the span."""

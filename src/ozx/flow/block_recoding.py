@@ -296,7 +296,13 @@ def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
 
 
 def parse_metadata(document: Document, where: str) -> Any:
-    """Return zarr-python's metadata of an array."""
+    """Return zarr-python's metadata of an array.
+
+    Raises
+    ------
+    UnsupportedError
+        zarr-python does not open it; the message has `where` and its words.
+    """
     import zarr  # noqa: PLC0415 (see open_recoding)
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
     from zarr.storage import MemoryStore  # noqa: PLC0415

@@ -16,10 +16,12 @@ __all__ = [
     "Entry",
     "FilePart",
     "FileSpan",
+    "FillingSpan",
     "Part",
     "Span",
     "changed",
     "fill_from_blocks",
+    "iter_divided",
     "not_regular",
     "read_into",
     "read_part",
@@ -45,6 +47,25 @@ class Span(Part, Protocol):
 
     def span(self, offset: int, length: int) -> Span:
         """Return `length` of its bytes from `offset`; nothing is read yet."""
+
+
+class FillingSpan(Span, Protocol):
+    """A span that puts its bytes where they are wanted."""
+
+    def span(self, offset: int, length: int) -> FillingSpan:
+        """Return `length` of its bytes from `offset`; nothing is read yet."""
+
+    def read_into(self, view: memoryview) -> None:
+        """Fill `view`, which is as long as the span."""
+
+
+def iter_divided(span: FillingSpan) -> Iterator[bytes]:
+    """Yield the bytes of a span by filling one block after the other."""
+    buffer = memoryview(bytearray(min(_BLOCK, span.length)))
+    for offset in range(0, span.length, _BLOCK):
+        length = min(_BLOCK, span.length - offset)
+        span.span(offset, length).read_into(buffer[:length])
+        yield bytes(buffer[:length])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +140,7 @@ class FileSpan(NamedTuple):
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes; `FormatError` (``zip/changed``) when the file is not what it was."""
-        buffer = memoryview(bytearray(min(_BLOCK, self.length)))
-        for offset in range(0, self.length, _BLOCK):
-            length = min(_BLOCK, self.length - offset)
-            self.span(offset, length).read_into(buffer[:length])
-            yield bytes(buffer[:length])
+        return iter_divided(self)
 
     def span(self, offset: int, length: int) -> FileSpan:
         """Return a span of the span."""

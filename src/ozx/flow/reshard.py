@@ -61,7 +61,13 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values that `chunks` make in a layout of the same grid of chunks; see `iter_resharded`."""
+    """Yield the stored values that `chunks` make in a layout of the same grid of chunks; see `iter_resharded`.
+
+    Raises
+    ------
+    UsageError
+        The layout has shards in shards, or an index of another form than ozx writes.
+    """
     _check_shards(new, path)
     if not new.levels:
         return _iter_chunks(chunks, new, path)

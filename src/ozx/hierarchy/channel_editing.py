@@ -26,7 +26,18 @@ def edit_channels(
     """Set names and colours of channels in the ``ome`` attributes of an image, in place; return what differs.
 
     Where there is no ``omero`` block, or it lists too few channels, complete ones are made: viewers fail on channels
-    without window or colour (OME-Zarr 0.5, "omero" metadata). What that had to assume is told in `notes`.
+    without window or colour (OME-Zarr 0.5, "omero" metadata).
+
+    Parameters
+    ----------
+    ome
+        What is changed.
+    edits
+        What is asked for.
+    node, axes, array
+        Path of the image, its axes, and its array of the full resolution, None where that is missing.
+    notes
+        Gets a sentence on what had to be assumed.
 
     Raises
     ------
@@ -64,6 +75,11 @@ def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: 
     """Return how many channels an image has: the length of its channel axis, 1 without one.
 
     Where the array of the full resolution is missing or says no shape, the ``omero`` block has to tell.
+
+    Raises
+    ------
+    FormatError
+        Nothing tells.
     """
     index = _index(axes, "channel", "c")
     if index is None and axes:

@@ -139,6 +139,15 @@ def edit_label(
     A label image may be at another resolution than its image and have fewer axes: its pixel sizes are not set, but
     multiplied by the image's factors, which keeps it in place. Units are those of the image.
 
+    Parameters
+    ----------
+    document, node
+        The label image's document, which is not changed, and its path.
+    factors, units
+        By how much the image's pixels became larger, and their new units, by axis.
+    version
+        The OME-Zarr version of the root.
+
     Raises
     ------
     FormatError, UnsupportedError
@@ -157,7 +166,13 @@ def edit_label(
 
 
 def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
-    """Return a plate's ``zarr.json`` with another name of the plate."""
+    """Return a plate's ``zarr.json`` with another name of the plate.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not of version 0.5.
+    """
     check_editable(document, node, version)
     new = copy.deepcopy(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))

@@ -43,6 +43,16 @@ CORE_FIELDS = {
     "group": frozenset(("zarr_format", "node_type", "attributes", "consolidated_metadata")),
 }
 
+_WORDS = {
+    EXTENSIONS: "extension",
+    "fields": "unknown field",
+    "codecs": "codec",
+    "data_type": "data type",
+    "chunk_grid": "chunk grid",
+    "chunk_key_encoding": "chunk key encoding",
+    "storage_transformers": "storage transformer",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Extension:
@@ -68,6 +78,17 @@ class Extension:
     must_understand: bool
     value: Any
     pointer: str
+
+    @property
+    def what(self) -> str:
+        """What its point is called in messages: ``codec``, ``data type``, ….
+
+        Examples
+        --------
+        >>> Extension("chunk_grid", "regular", must_understand=True, value={}, pointer="/chunk_grid").what
+        'chunk grid'
+        """
+        return _WORDS[self.point]
 
     @property
     def configuration(self) -> dict[str, Any]:

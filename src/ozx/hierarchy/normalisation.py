@@ -191,23 +191,11 @@ class _Normaliser:
             self._refuse(extension)
 
     def _refuse(self, extension: Extension) -> None:
-        what = _WHAT.get(extension.point, extension.point)
         raise UnsupportedError(
-            f"{self._node or _ROOT}: expected what this reader understands; found the {what} {extension.name!r} "
-            f"(zarr.json, {extension.pointer}), without which the node must not be opened",
+            f"{self._node or _ROOT}: expected what this reader understands; found the {extension.what} "
+            f"{extension.name!r} (zarr.json, {extension.pointer}), without which the node must not be opened",
             hint=_HINT,
         )
-
-
-_WHAT = {
-    "extensions": "extension",
-    "fields": "unknown field",
-    "codecs": "codec",
-    "data_type": "data type",
-    "chunk_grid": "chunk grid",
-    "chunk_key_encoding": "chunk key encoding",
-    "storage_transformers": "storage transformer",
-}
 
 
 def _expand(value: Any) -> Any:

@@ -59,6 +59,13 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
     """Ask the handlers of a group's extensions about an array below it, whose chunks are laid out anew.
 
+    Parameters
+    ----------
+    group, document
+        Path and document of the group.
+    path, old, new
+        Path of the array, and its documents before and after.
+
     Raises
     ------
     UnsupportedError

@@ -34,15 +34,6 @@ _REGISTERED = {
 }
 _RAW_BITS = re.compile(r"r[1-9][0-9]*")
 
-_WHAT = {
-    "extensions": "extension",
-    "fields": "unknown field",
-    "codecs": "codec",
-    "data_type": "data type",
-    "chunk_grid": "chunk grid",
-    "chunk_key_encoding": "chunk key encoding",
-    "storage_transformers": "storage transformer",
-}
 _HINT = "Keep its chunks as they are: ozx pack and ozx unpack carry them unchanged."
 
 
@@ -99,7 +90,7 @@ def check_understood(document: Document, node: str, understands: Understands = i
         is_optional = not extension.must_understand and extension.point in ("extensions", "fields", "codecs")
         if not is_optional and not understands(extension.point, extension.value):
             raise UnsupportedError(
-                f"{node or 'the root'}: expected chunks that may be moved; found the {_WHAT[extension.point]} "
+                f"{node or 'the root'}: expected chunks that may be moved; found the {extension.what} "
                 f"{extension.name!r} (zarr.json, {extension.pointer}), which is not understood here",
                 hint=_HINT,
             )

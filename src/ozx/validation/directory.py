@@ -35,6 +35,19 @@ def check_directory(
 ) -> Iterator[Finding]:
     """Yield what is wrong with the hierarchy at `path`, and what keeps it from being packed.
 
+    Parameters
+    ----------
+    path
+        The directory.
+    level
+        How much is looked at, as for `ozx.validate`.
+    options
+        How the documents are looked at.
+    jobs
+        How many threads decode chunks.
+    progress
+        Told the bytes read.
+
     Raises
     ------
     OSError

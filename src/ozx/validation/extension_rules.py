@@ -19,14 +19,6 @@ from ozx.validation.wording import shown
 __all__ = ["check_extensions", "check_references"]
 
 _BOTH = f"{ZARR_PYTHON} and {TENSORSTORE}"
-_WHAT = {
-    "extensions": "extension",
-    "codecs": "codec",
-    "data_type": "data type",
-    "chunk_grid": "chunk grid",
-    "chunk_key_encoding": "chunk key encoding",
-    "storage_transformers": "storage transformer",
-}
 # Core 3.1: "must_understand=False is not supported for the following extension points: data type, chunk grid, and chunk
 # key encoding."
 _ALWAYS_UNDERSTOOD = frozenset(("data_type", "chunk_grid", "chunk_key_encoding"))
@@ -40,7 +32,7 @@ def check_extensions(node: NodeDocument) -> Iterator[Finding]:
     for extension in _extensions_of(node):
         fault = _definition_fault(extension.value)
         if fault is not None:
-            yield node.finding("zarr/extension-definition", f"{_WHAT[extension.point]}: {fault}", extension.pointer)
+            yield node.finding("zarr/extension-definition", f"{extension.what}: {fault}", extension.pointer)
         if extension.name:
             yield from _check_name(node, extension)
             yield from _check_form(node, extension)
@@ -72,7 +64,7 @@ def _extensions_of(node: NodeDocument) -> list[Extension]:
 
 
 def _called(extension: Extension) -> str:
-    return f"the {_WHAT[extension.point]} {shown(extension.name)}"
+    return f"the {extension.what} {shown(extension.name)}"
 
 
 def _definition_fault(value: Any) -> str | None:

@@ -86,7 +86,24 @@ def make_finding(
     severity: Severity | None = None,
     hint: str | None = None,
 ) -> Finding:
-    """Return a finding of the rule `identifier`; severity and hint are the rule's own unless given."""
+    """Return a finding of a rule.
+
+    Parameters
+    ----------
+    identifier
+        The rule's.
+    message
+        What was found, and what was expected.
+    entry, pointer, offset
+        Where: a key, a JSON pointer into its document (RFC 6901), bytes from the beginning of the file.
+    severity, hint
+        The rule's own unless given.
+
+    Examples
+    --------
+    >>> make_finding("rfc9/zip64", "no ZIP64 structure at all").severity
+    'warning'
+    """
     rule = RULES[identifier]
     return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.mend)
 

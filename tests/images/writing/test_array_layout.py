@@ -1,3 +1,5 @@
+"""Chunks and shards of a new array."""
+
 import math
 
 import numpy as np

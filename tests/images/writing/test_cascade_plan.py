@@ -1,3 +1,5 @@
+"""In which pieces the levels of a new image are made."""
+
 import itertools
 import math
 

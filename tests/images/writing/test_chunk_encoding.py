@@ -1,3 +1,5 @@
+"""Encoded chunks, decoded by zarr."""
+
 import pickle
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Smaller pixels out of larger ones, compared with plain numpy."""
+
 import itertools
 from collections import Counter
 

@@ -1,3 +1,5 @@
+"""New hierarchies: the pixels that readers find in them, and how often the source is read."""
+
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 import tensorstore
 import zarr
+from told import CountingProgress
 from zarr.storage import LocalStore
 
 import ozx
@@ -312,19 +315,7 @@ def test_an_error_of_the_source_ends_everything(tmp_path):
 
 
 def test_progress_is_told_all_bytes(tmp_path):
-    class Recorder:
-        total = 0
-
-        def start(self, description, total):
-            pass
-
-        def advance(self, amount):
-            self.total += amount
-
-        def stop(self):
-            pass
-
-    recorder = Recorder()
+    progress = CountingProgress()
     data = random_pixels((2, 2100, 600))
-    write(tmp_path / "a.ozx", make_image(data, "cyx"), progress=recorder)
-    assert recorder.total == data.nbytes
+    write(tmp_path / "a.ozx", make_image(data, "cyx"), progress=progress)
+    assert progress.done == data.nbytes

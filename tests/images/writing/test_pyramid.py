@@ -1,3 +1,5 @@
+"""Which levels a new image has, and where their pixels are."""
+
 import numpy as np
 import pytest
 

@@ -1,3 +1,5 @@
+"""Shards out of chunks that come in any order."""
+
 import itertools
 import random
 

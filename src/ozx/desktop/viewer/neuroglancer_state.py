@@ -58,6 +58,11 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     base
         URL of the hierarchy's root, without a slash at its end.
 
+    Raises
+    ------
+    FormatError
+        There is no image in the file.
+
     Examples
     --------
     >>> import ozx

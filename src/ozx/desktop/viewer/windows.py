@@ -38,7 +38,14 @@ def app_command(
 ) -> list[str] | None:
     """Return the command that opens `url` as a window of its own; None without a browser of Chromium's family.
 
-    Who names a browser in ``BROWSER`` gets that one.
+    Who names a browser in ``BROWSER`` gets that one: None here, too.
+
+    Parameters
+    ----------
+    url
+        The page.
+    platform, environment, which, is_file
+        What the answer depends on, for tests of other systems.
 
     Examples
     --------

@@ -1,0 +1,118 @@
+"""Work that is ended from outside: by a signal at a random moment, or by a disk that is full."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import in_child, wait
+from sweeping import forget_swept_folders
+
+__all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_fork", "random_endings", "rooms_below"]
+
+#: How often a test ends its work, all its parameters together.
+KILLS = int(os.environ.get("OZX_KILLS", "60"))
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+
+
+def random_endings(
+    work: Callable[[], object],
+    usual: float,
+    start_anew: Callable[[int], object],
+    *,
+    seed: int,
+    times: int = KILLS // 2,
+    kind: signal.Signals = signal.SIGKILL,
+) -> Iterator[int]:
+    """Do `work` so many times, each ended at a random moment; yield the number of each for a look at what is left.
+
+    Parameters
+    ----------
+    work
+        What is done in a process of its own.
+    usual
+        How many seconds that takes.
+    start_anew
+        What is done before, by number.
+    kind
+        The signal that ends it.
+    """
+    moments, ended = random.Random(seed), 0
+    for number in range(times):
+        start_anew(number)
+        forget_swept_folders()
+        child = in_child(work)
+        time.sleep(moments.uniform(0, usual * 1.1))
+        os.kill(child, kind)
+        ended += wait(child) != 0
+        yield number
+    assert ended > KILLS // 6
+    forget_swept_folders()
+
+
+def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
+    """Have this process kill itself just before the call number `deadly` (from 0) of all these functions together.
+
+    Parameters
+    ----------
+    places
+        What each function is an attribute of, and its name; one that is missing on this system is no step.
+    """
+    count = 0
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **keywords: Any) -> Any:
+            nonlocal count
+            if count == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            count += 1
+            return function(*arguments, **keywords)
+
+        return step
+
+    for owner, name in places:
+        if hasattr(owner, name):
+            setattr(owner, name, counted(getattr(owner, name)))
+
+
+def assert_no_more_than(folder: Path, *names: str) -> None:
+    """Assert that besides these names there are only temporary ones, which the next run sweeps."""
+    left = [name for name in os.listdir(folder) if name not in names]
+    assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap")) for name in left), left
+
+
+def rooms_below(whole: int) -> tuple[int, ...]:
+    """Return some numbers of bytes that are too few for a file of `whole`."""
+    return 0, 1, 1_000, 1 << 20, whole // 2, whole - 1
+
+
+def full_disks(
+    work: Callable[[], object], rooms: Iterable[int], *, names: str | os.PathLike[str] | None = None
+) -> Iterator[int]:
+    """Do `work`, which fails each time, where no file can have more bytes than there is room; yield that.
+
+    Parameters
+    ----------
+    names
+        What the error has to name, where that is asked for.
+    """
+    for room in rooms:
+
+        def limited(room: int = room) -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+            try:
+                work()
+            except OSError as error:
+                os._exit(4 if names is None or error.filename == os.fspath(names) else 5)
+
+        assert wait(in_child(limited)) == 4
+        yield room

@@ -1,0 +1,35 @@
+"""Progress, and what it was told."""
+
+from __future__ import annotations
+
+__all__ = ["CountingProgress"]
+
+
+class CountingProgress:
+    """Progress that adds up.
+
+    Attributes
+    ----------
+    phases
+        Description and total of each phase, in their order.
+    done
+        The bytes of all of them.
+    stopped
+        How many phases have ended.
+    """
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[str, int | None]] = []
+        self.done = self.stopped = 0
+
+    def start(self, description: str, total: int | None) -> None:
+        """Begin a phase."""
+        self.phases.append((description, total))
+
+    def advance(self, amount: int) -> None:
+        """Count bytes."""
+        self.done += amount
+
+    def stop(self) -> None:
+        """End the phase."""
+        self.stopped += 1
