@@ -17,7 +17,8 @@ __all__ = ["Killer", "any_process", "local_cluster"]
 def local_cluster(threads: int = 1) -> Iterator[tuple[LocalCluster, Client]]:
     """Give a cluster of two processes with so many threads each, and a client of it."""
     options = {"n_workers": 2, "threads_per_worker": threads, "processes": True, "host": "127.0.0.1"}
-    with LocalCluster(dashboard_address=None, **options) as cluster, Client(cluster) as client:
+    # Port 0 is any free one: without an address it is 8787, which another cluster may have.
+    with LocalCluster(dashboard_address="127.0.0.1:0", **options) as cluster, Client(cluster) as client:
         yield cluster, client
 
 

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from distributed import Client, LocalCluster
+from clusters import local_cluster
 from hierarchies import FIXTURES
 from packed import pack_tree
 
@@ -70,12 +70,7 @@ def test_the_process_scheduler(packed, expected, start):
 
 @pytest.mark.ci
 def test_distributed_workers_in_processes(packed, expected):
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=2, processes=True, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with local_cluster(threads=2) as (_, client):
         check(packed, expected)
         assert len(client.scheduler_info()["workers"]) == 2
 

@@ -6,8 +6,9 @@ import socket
 import pytest
 
 from ozx.errors import FormatError
-from ozx.flow.listing import list_directory
+from ozx.flow.listing import DEEPEST, list_directory
 from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.validation.validate import validate
 
 
 def make(root, *keys, data=b"x"):
@@ -154,3 +155,14 @@ def test_an_archive_inside_is_refused_by_its_name(tmp_path, name):
     with pytest.raises(FormatError, match="is an archive inside") as caught:
         list_directory(str(tmp_path))
     assert caught.value.rule == "rfc9/not-embedded"
+
+
+def test_folders_that_no_program_could_remove_are_refused(tmp_path):
+    deepest = "/".join("d" * DEEPEST)
+    root = make(tmp_path / "image", "zarr.json", f"{deepest}/value")
+    assert len(list_directory(root)) == 2
+    make(tmp_path / "image", f"{deepest}/d/value")
+    with pytest.raises(FormatError, match="at most 256 folders") as caught:
+        list_directory(root)
+    assert caught.value.rule == "zip/name"
+    assert "zip/name" in [finding.id for finding in validate(root, level="archive").findings]

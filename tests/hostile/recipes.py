@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ozx.validation.cases.archive_builder import ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
+from ozx.validation.cases.archive_builder import DESCRIPTOR, ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
 
 SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
 BOMB = 65 << 20
@@ -331,6 +331,7 @@ TRAVERSALS = {
     "0/..": "up at the end",
     "": "no name",
     "a\0.txt": "NUL",
+    "0/c/1\0": "NUL at the end",
 }
 #: What no traversal is, however it looks: keys like any others here.
 LOOKALIKES = {
@@ -478,8 +479,39 @@ RECIPES = [
     Recipe(
         "offset behind the file", lambda: valid().set("0/c/0", central={"offset": 1 << 31}), "zip/bounds", "zip/bounds"
     ),
+    Recipe(
+        "offset of another entry",
+        lambda: in_directory_only(valid(), "0/c/1", b"abcd", 0),
+        "zip/overlap",
+        "rfc9/breadth-first zip/local-header zip/overlap",
+        recover="part",
+    ),
     Recipe("offset of the directory", offset_of_directory, "zip/bounds", "zip/bounds"),
     # End records and directories.
+    *[
+        Recipe(
+            f"end record, {field} beyond the file",
+            lambda field=field: valid().classic().set_end(**{field: SENTINEL - 1}),
+            "zip/directory",
+            "zip/directory",
+            info="zip/directory",
+        )
+        for field in ("offset", "size")
+    ],
+    Recipe(
+        "a comment longer than the file",
+        lambda: valid().set_end(comment_length=9999),
+        "zip/truncated",
+        "zip/truncated",
+        info="zip/truncated",
+    ),
+    Recipe(
+        "fewer entries in this part than in all",
+        lambda: valid().classic().set_end(here=2),
+        "rfc9/not-split",
+        "rfc9/not-split",
+        info="rfc9/not-split",
+    ),
     Recipe(
         "ZIP64 end record of other entries",
         lambda: valid().with_(wide_end={"entries": 2, "here": 2}),
@@ -596,6 +628,10 @@ RECIPES = [
         unpack="zip/duplicate-name",
     ),
     Recipe("name: twice but for case", lambda: named("0/C/0"), "whole", ""),
+    Recipe("name: folders twice but for case", lambda: named("LABELS/x").add("labels/x", b"evil"), "whole", ""),
+    Recipe("name: metadata but for case", lambda: named("ZARR.JSON"), "whole", ""),
+    Recipe("name: 256 folders", lambda: named("f/" * 256 + "x"), "whole", ""),
+    Recipe("name: a thousand folders", lambda: named("f/" * 1000 + "x"), "whole", "", unpack="zip/name"),
     Recipe("name: twice but for composition", lambda: named("e\u0301").add("\u00e9", b"evil"), "whole", ""),
     Recipe("name: bit 11 off", lambda: named("\u00fc".encode(), flags=0), "whole", "zip/name-encoding"),
     Recipe(
@@ -691,6 +727,24 @@ RECIPES = [
         "whole",
         "rfc9/zip64",
     ),
+    Recipe(
+        "a descriptor of a deflated entry",
+        lambda: valid().deflate("0/c/0").stream("0/c/0"),
+        "whole",
+        "rfc9/stored",
+    ),
+    Recipe(
+        "a descriptor that the directory alone announces",
+        lambda: valid().set("0/c/0", central={"flags": DESCRIPTOR}),
+        "whole",
+        "",
+    ),
+    Recipe(
+        "a descriptor that the local header alone announces",
+        lambda: valid().set("0/c/0", local={"flags": DESCRIPTOR}),
+        "whole",
+        "zip/local-header",
+    ),
     Recipe("a descriptor that lies", lying_descriptor, "whole", "zip/local-header"),
     Recipe(
         "a descriptor that is missing",
@@ -705,6 +759,12 @@ RECIPES = [
         lambda: valid().set("0/c/0", local={"flags": ENCRYPTED}),
         "zip/local-header",
         "zip/local-header",
+    ),
+    Recipe(
+        "encrypted in the directory only",
+        lambda: valid().set("0/c/0", central={"flags": ENCRYPTED}),
+        "zip/encrypted",
+        "zip/encrypted zip/local-header",
     ),
     Recipe("an encrypted directory", lambda: valid().set("0/c/0", flags=0x2001), "zip/encrypted", "zip/encrypted"),
     Recipe(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import tiffs
 from hierarchies import make_image, tree
 from stores import pattern, put
 
@@ -18,6 +19,7 @@ from ozx.validation.cases.archive_builder import array, group
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}
+PIXELS = tiffs.pixels((150, 170))
 VALUES = {"zarr.json": group(), "0/zarr.json": array([64, 64], [32, 32])} | CHUNKS
 
 
@@ -79,6 +81,20 @@ WORKS = [
         "out.ozx",
     ),
     Work("edit", lambda folder: ozx.edit(folder / "out.ozx", pixel_size={"y": 0.5}), "out.ozx", ("out.ozx.partial",)),
+    Work(
+        "import",
+        lambda folder: ozx.import_tiff(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),
+        "out.ozx",
+    ),
+    Work(
+        "write_image",
+        lambda folder: ozx.write_image(folder / "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
+        "out.ozx",
+    ),
+    Work(
+        "export", lambda folder: ozx.export(folder / "picture.ozx", folder / "out.ome.tif", force=True), "out.ome.tif"
+    ),
+    Work("thumbnail", lambda folder: ozx.thumbnail(folder / "picture.ozx", folder / "out.png", force=True), "out.png"),
     Work("OzxStore, new", lambda folder: put_values(folder / "out.ozx", "w"), "out.ozx", ("out.ozx.partial",)),
     Work("OzxStore, added to", lambda folder: put_values(folder / "out.ozx", "a"), "out.ozx", ("out.ozx.partial",)),
 ]
@@ -93,6 +109,8 @@ def make_sources(folder: Path) -> Path:
     ozx.pack(folder / "image", folder / "cells.ozx")
     (folder / "broken.ozx").write_bytes((folder / "cells.ozx").read_bytes()[:-60])
     ozx.pack(make_image(folder / "other"), folder / "other.ozx")
+    tiffs.write(folder / "picture.tif", PIXELS, tile=(64, 64), compression="zlib")
+    ozx.write_image(folder / "picture.ozx", PIXELS, axes="yx", chunks="y=64,x=64")
     return folder
 
 

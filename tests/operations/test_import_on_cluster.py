@@ -1,11 +1,13 @@
 """The work of imports done by the processes of a Dask cluster, one of which is killed."""
 
+import json
 import os
+import re
 
 import numpy as np
 import pytest
 from clusters import Killer, any_process, local_cluster
-from tiffs import pixels, write, write_parts
+from tiffs import damage_segment, pixels, write, write_parts
 
 import ozx
 from ozx.cli.app import run
@@ -59,6 +61,22 @@ def test_errors_of_workers_come_back(tmp_path, client):
     with pytest.raises(FormatError, match=r"page 0, tile \d+: .* the file ends at"):
         ozx.import_tiff(path, executor=client.get_executor())
     assert os.listdir(tmp_path) == ["a.tif"]
+
+
+def test_what_workers_filled_is_told_every_time(tmp_path, cluster_and_client, capsys):
+    cluster, client = cluster_and_client
+    path = write(tmp_path / "a.tif", pixels((600, 700)), tile=(64, 64), compression="zlib")
+    for number in (7, 8, 100):
+        damage_segment(path, number)
+    here = ozx.import_tiff(path, tmp_path / "1.ozx", on_error="fill")
+    assert [int(number) for number in re.findall(r"page 0, tile (\d+)", " ".join(here.damage))] == [7, 8, 100]
+    for name in ("2.ozx", "3.ozx"):  # the second time workers have the file open still
+        there = ozx.import_tiff(path, tmp_path / name, on_error="fill", executor=client.get_executor())
+        assert there.damage == here.damage
+    arguments = ["import", str(path), str(tmp_path / "4.ozx"), "--on-error", "fill", "--json"]
+    code = run([*arguments, "--dask", cluster.scheduler_address])
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert (code, result["damage"]) == (3, list(here.damage))
 
 
 def test_a_killed_worker_is_survived(tmp_path, client, source):

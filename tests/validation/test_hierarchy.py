@@ -1,10 +1,12 @@
 """How documents reach their rules: each is read once, equal ones are checked once, and nothing is lost by that."""
 
 import json
+import re
 
 import pytest
 
 from ozx.errors import FormatError
+from ozx.hierarchy.extension_names import registry_date
 from ozx.validation import hierarchy
 from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
@@ -134,3 +136,11 @@ def test_lengths_that_nobody_can_compare():
     document["codecs"].insert(0, {"name": "transpose", "configuration": {"order": [1, 0]}})
     found = {finding.id for finding in check_documents({"zarr.json": json.dumps(document).encode()})}
     assert found == {"zarr/shape", "zarr/extension-name"}
+
+
+def test_of_unregistered_names_the_date_of_the_registry_is_told():
+    document = json.loads(array([4], [4])) | {"codecs": [{"name": "bytes"}, {"name": "my-codec", "configuration": {}}]}
+    (finding,) = check_documents({"zarr.json": json.dumps(document).encode()})
+    assert finding.id == "zarr/extension-unregistered"
+    assert f"(registry as of {registry_date()})" in finding.message
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", registry_date())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
+from ozx.flow.listing import DEEPEST
 from ozx.progress import Progress
 
 __all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries", "write_lazily"]
@@ -88,7 +89,7 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
         raise _refused(path, "it is both a value and a folder")
     limits = _limits(target)
     longest = max(map(len, keys), default=0)  # in characters, of at most four bytes each
-    is_near_limit = longest * 4 > min(limits)
+    is_near_limit = longest * 4 > min(*limits, DEEPEST)
     for path in keys if is_near_limit or windows else ():
         fault = _too_long(path, *limits) or (_windows_fault(path) if windows else None)
         if fault:
@@ -189,6 +190,8 @@ def _too_long(path: str, longest_name: int, longest_path: int) -> str | None:
         return f"its {len(raw):,} bytes are more than a path may have here"
     if any(len(part) > longest_name for part in raw.split(b"/")):
         return f"one of its components is longer than {longest_name} bytes"
+    if path.count("/") > DEEPEST:
+        return f"it lies in more than {DEEPEST} folders"
     return None
 
 

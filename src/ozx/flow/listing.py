@@ -17,7 +17,7 @@ from ozx.archive.names import name_fault
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 
-__all__ = ["Folder", "Listing", "is_litter", "list_directory"]
+__all__ = ["DEEPEST", "Folder", "Listing", "is_litter", "list_directory"]
 
 # Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
 _LITTER = re.compile(
@@ -30,6 +30,9 @@ _LITTER = re.compile(
 _LITTER_STARTS, _LITTER_ENDS = (".", "_", "T", "t", "D", "d", "#"), "~"
 
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
+
+#: How many folders may be one in another. Python before 3.13 removes no tree, and lists none, of a thousand.
+DEEPEST = 256
 
 
 @dataclass(slots=True)
@@ -143,6 +146,13 @@ def list_directory(root: str) -> Listing:
 
 def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]) -> bool:
     """Add what is below `prefix`; returns whether there was anything."""
+    if prefix.count("/") > DEEPEST:
+        raise FormatError(
+            f"expected at most {DEEPEST} folders one in another; found more, in {prefix[:80]}…",
+            path=listing.root,
+            rule="zip/name",
+            hint="No hierarchy is so deep, and not every program can remove such a tree: look what made it.",
+        )
     files, folders = [], []
     with os.scandir(f"{listing.root}/{prefix}") as entries:
         for entry in entries:

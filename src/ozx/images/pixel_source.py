@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLike", "ArraySource", "Part", "PixelSource", "part_of"]
+__all__ = ["ArrayLike", "ArraySource", "FillingSource", "Part", "PixelSource", "part_of"]
 
 Region = tuple[slice, ...]
 
@@ -41,6 +41,14 @@ class PixelSource(Protocol):
 
         Each segment that the block touches is decoded once per call.
         """
+
+
+@runtime_checkable
+class FillingSource(PixelSource, Protocol):
+    """A source that puts zeros in the place of what it cannot read, and tells."""
+
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return what of a block that was read could not be, one sentence each."""
 
 
 class ArrayLike(Protocol):
@@ -123,6 +131,10 @@ class Part:
     def read(self) -> NDArray[Any]:
         """Return its pixels."""
         return self.source.read(self.region)
+
+    def damage(self) -> tuple[str, ...]:
+        """Return what of it could not be read, and is zeros, once it was read."""
+        return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
 
 
 def part_of(source: PixelSource, region: Region) -> Part:

@@ -10,7 +10,7 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
 from ozx.flow.directory_source import DirectorySource, MetadataFiles, check_not_embedded
 from ozx.flow.entry import status_of
-from ozx.flow.listing import Folder, Listing, list_directory
+from ozx.flow.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings
@@ -91,9 +91,11 @@ def check_directory(
 def _list_everything(path: str) -> Listing:
     """Return the plain files of a directory, whatever else is in it; links are not followed."""
     listing = Listing(path)
-    for folder, _, names in os.walk(path):
+    for folder, folders, names in os.walk(path):
         below = os.path.relpath(folder, path).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
+        if prefix.count("/") >= DEEPEST:
+            folders.clear()  # it goes no deeper
         files = []
         for name in names:
             if name.startswith("._") or not os.path.isfile(os.path.join(folder, name)):

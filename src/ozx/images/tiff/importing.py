@@ -174,6 +174,7 @@ def _write(
     result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: ImportOrder, progress: Progress
 ) -> ImportResult:
     said: list[str] = []
+    damage = dict.fromkeys(_known_damage(found))
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with replacing_file(result.path, force=order.force, sync=order.sync) as new:
 
@@ -198,6 +199,7 @@ def _write(
                 jobs=order.jobs,
                 progress=progress,
                 late_files=picture if order.thumbnail else None,
+                tell_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
             )
             found.files.check_unchanged()
         except OzxError as error:
@@ -208,14 +210,18 @@ def _write(
         entries=entries,
         bytes=size,
         notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
-        damage=_damage(found),
+        damage=_first(list(damage)),
     )
 
 
-def _damage(found: TiffImages) -> tuple[str, ...]:
-    """Return what could not be read, the first sentences; how many more there are stands at their end."""
+def _known_damage(found: TiffImages) -> list[str]:
+    """Return what is known to be missing before any pixel is read."""
     sources = [source for image in found.images.values() for source in (image.source, *image.levels)]
-    sentences = [sentence for source in sources for sentence in source.damage]
+    return [sentence for source in sources for sentence in source.damage]
+
+
+def _first(sentences: list[str]) -> tuple[str, ...]:
+    """Return the first sentences; how many more there are stands at their end."""
     more = [f"and {len(sentences) - _MOST_DAMAGE:,} more"] if len(sentences) > _MOST_DAMAGE else []
     return (*sentences[:_MOST_DAMAGE], *more)
 

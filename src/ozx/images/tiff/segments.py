@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -161,6 +162,15 @@ class SegmentReader:
                 f"page {keyframe.index}: expected {prod(self.grid):,} {self._word}s for "
                 f"{'×'.join(map(str, keyframe.shaped))} pixels; it has {len(keyframe.dataoffsets):,}"
             )
+
+    def iter_inside(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
+        """Yield the number of each strip or tile that has pixels in a part of a page, and where it begins."""
+        spans = zip(ranges, self.lengths, strict=True)
+        for index in product(*[range(low // step, -(-high // step)) for (low, high), step in spans]):
+            number = 0
+            for place, count in zip(index, self.grid, strict=True):
+                number = number * count + place
+            yield number, [place * step for place, step in zip(index, self.lengths, strict=True)]
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
         """Return the pixels of a strip or tile, as far as they lie in the page at least.

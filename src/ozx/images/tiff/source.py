@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import product
 from math import prod
 from typing import Any, Literal
 
@@ -91,6 +90,21 @@ class TiffSource:
         """What was not there or could not be read so far, one sentence each, where `on_error` is ``fill``."""
         return list(self._damage.values())
 
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return what of a block that was read was not there or could not be read, where `on_error` is ``fill``."""
+        if not self._damage:
+            return ()
+        spans = self._spans(region)
+        keys: list[Hashable] = []
+        for number, corner in self._pages.iter_inside(spans):
+            page = self._pages.page(number)
+            if self._pages.plain_offset(number) is not None:
+                keys.append(number)
+            elif page is not None:
+                reader = self._reader(page)
+                keys += [(id(page), segment) for segment, _ in reader.iter_inside(self._wanted(corner, spans))]
+        return tuple(self._damage[key] for key in keys if key in self._damage)
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
             raise TypeError("expected a source with a recipe; this one was made for one process")
@@ -104,9 +118,7 @@ class TiffSource:
         FormatError
             A strip or tile is damaged or missing; page and number are named.
         """
-        spans = dict.fromkeys(AXES, (0, 1))
-        for axis, part, length in zip(self.axes, region, self.shape, strict=True):
-            spans[axis] = part.indices(length)[:2]
+        spans = self._spans(region)
         if out is None:
             out = np.empty([spans[axis][1] - spans[axis][0] for axis in self.axes], self.dtype)
         whole = out[tuple(slice(None) if axis in self.axes else None for axis in AXES)]
@@ -116,6 +128,12 @@ class TiffSource:
                 for begins, pixels in self._iter_parts(number, wanted):
                     whole[self._place(corner, begins, pixels.shape, spans)] = self._pages.in_order(pixels)
         return out
+
+    def _spans(self, region: Region) -> Spans:
+        spans = dict.fromkeys(AXES, (0, 1))
+        for axis, part, length in zip(self.axes, region, self.shape, strict=True):
+            spans[axis] = part.indices(length)[:2]
+        return spans
 
     def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
         """Read pixels to where they belong in a block; False where they have to be decoded, or put in order."""
@@ -183,13 +201,7 @@ class TiffSource:
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
         """Yield the wanted part of each strip or tile, and where in the page it begins."""
         reader, lengths = self._reader(page), self._pages.inner_lengths
-        spans = zip(wanted, reader.lengths, strict=True)
-        ranges = [range(low // step, -(-high // step)) for (low, high), step in spans]
-        for index in product(*ranges):
-            number = 0
-            for place, count in zip(index, reader.grid, strict=True):
-                number = number * count + place
-            begins = [place * step for place, step in zip(index, reader.lengths, strict=True)]
+        for number, begins in reader.iter_inside(wanted):
             ends = map(min, (begin + step for begin, step in zip(begins, reader.lengths, strict=True)), lengths)
             lows = [max(begin, low) for begin, (low, _) in zip(begins, wanted, strict=True)]
             inside = tuple(end - begin for begin, end in zip(begins, ends, strict=True))

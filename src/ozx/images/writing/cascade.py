@@ -96,6 +96,8 @@ class BlockResult:
         Its pixels at the first level that was not made of it; None where there is no such level.
     sample
         Some of its pixels, in as many dimensions; None where none are wanted.
+    damage
+        What of it could not be read, and is zeros: whoever reads may do so in another process.
     """
 
     corner: Lengths
@@ -103,6 +105,7 @@ class BlockResult:
     chunks: list[EncodedChunk]
     rest: NDArray[Any] | None
     sample: NDArray[Any] | None
+    damage: tuple[str, ...] = ()
 
 
 def make_block(task: BlockTask) -> BlockResult:
@@ -110,7 +113,7 @@ def make_block(task: BlockTask) -> BlockResult:
     pixels = task.part.read()
     sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
     chunks, rest = _run(pixels, task.corner, task.work)
-    return BlockResult(task.corner, task.size, chunks, rest, sample)
+    return BlockResult(task.corner, task.size, chunks, rest, sample, task.part.damage())
 
 
 class Cascade:

@@ -65,6 +65,7 @@ def write_hierarchy(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
     late_files: Callable[[], Mapping[str, bytes]] | None = None,
+    tell_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
 
@@ -84,6 +85,8 @@ def write_hierarchy(
         Told the bytes of pixels that were read.
     late_files
         Asked for more values by key when all else is written: the file can be opened by then.
+    tell_damage
+        Told what of a block could not be read, in the order of blocks; what lies in several is told again.
 
     Raises
     ------
@@ -105,6 +108,8 @@ def write_hierarchy(
                 value = made.assemblers[chunk.level].add(chunk.place, chunk.data)
                 if value is not None:
                     archive.add(*value)
+            if result.damage and tell_damage is not None:
+                tell_damage(result.damage)
             progress.advance(result.size)
     written = archive.finish(nodes.documents(), VERSION)
     if late_files is None:
