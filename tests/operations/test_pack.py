@@ -345,10 +345,13 @@ def test_resume_does_not_take_a_broken_file_for_complete(tmp_path, image, conten
 
 
 def test_resume_makes_up_for_a_missing_checksum_file(tmp_path, image):
-    pack(image, tmp_path / "a.ozx")
-    result = pack(image, tmp_path / "a.ozx", resume=True, force=True, checksum="sha256")
-    assert result.status == "packed"
-    assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").status == "skipped"
+    before = pack(image, tmp_path / "a.ozx").path
+    written = os.stat(before).st_mtime_ns
+    result = pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256")
+    digest = hashlib.sha256((tmp_path / "a.ozx").read_bytes()).hexdigest()
+    assert (result.status, result.sha256, os.stat(before).st_mtime_ns) == ("skipped", digest, written)
+    assert (tmp_path / "a.ozx.sha256").read_text() == f"{digest}  a.ozx\n"
+    assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").sha256 is None
 
 
 def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, image):

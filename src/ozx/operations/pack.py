@@ -50,7 +50,7 @@ class PackResult:
     notes
         Things worth knowing, as sentences.
     sha256
-        The file's digest in hexadecimal digits, where it was asked for.
+        The file's digest in hexadecimal digits, where it was asked for and written.
     verified, source_removed
         Whether the file was read back and compared; whether the source was deleted after that.
     error
@@ -138,7 +138,8 @@ def pack(
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
-        Do nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's.
+        Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. A checksum
+        that is asked for and not there is written.
     shards, chunks, codec
         Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
     thumbnail
@@ -274,14 +275,13 @@ def _pack_content(result: PackResult, content: Content, options: _Options, progr
     if options.thumbnail:
         result = replace(result, notes=_add_thumbnail(root, content))
     if options.resume and os.path.exists(target):
-        if not content.is_in(target):
-            if not options.force:
-                raise UsageError(
-                    f"{target} exists, but is not the complete copy of {root}",
-                    hint="Give --force (force=True) to replace it.",
-                )
-        elif options.checksum is None or os.path.exists(target + ".sha256"):
+        if content.is_in(target):
             return _finish_skipped(result, content, options, progress)
+        if not options.force:
+            raise UsageError(
+                f"{target} exists, but is not the complete copy of {root}",
+                hint="Give --force (force=True) to replace it.",
+            )
     check_target(target, force=options.force)
     version = _check_hierarchy(root, content)
     result = _write(result, content, version, options, progress)
@@ -305,9 +305,13 @@ def _add_thumbnail(root: str, content: Content) -> tuple[str, ...]:
 
 
 def _finish_skipped(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
-    """Do what an interrupted run may have left undone: verify the file there is, and remove the source."""
+    """Do what an interrupted run may have left undone: verify the file there is, its checksum, remove the source."""
+    digest = None
     if options.verify:
         content.verify(result.path, progress)
+    if options.checksum and not os.path.exists(result.path + ".sha256"):
+        digest = sha256_of(result.path)
+        write_checksum_file(result.path, digest, sync=options.sync)
     if options.remove_source:
         remove_tree(result.source)
     return replace(
@@ -316,6 +320,7 @@ def _finish_skipped(result: PackResult, content: Content, options: _Options, pro
         entries=_count_entries(result.path),
         bytes=os.stat(result.path).st_size,
         notes=(*result.notes, *content.notes),
+        sha256=digest,
         verified=options.verify,
         source_removed=options.remove_source,
     )

@@ -93,7 +93,8 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Every chunk is an entry of the central directory, which readers load before anything else.",
-        mend="`ozx repack --shards auto` puts chunks into shards without compressing anything anew.",
+        mend="`ozx repack --shards auto` puts chunks into shards without compressing anything anew. It keeps "
+        "times and channels apart; with `--shards c=2,y=4096,x=4096`, say, they share shards.",
     ),
     Rule(
         id="rfc9/root-first",
