@@ -25,7 +25,7 @@ from ozx.validation.refusal import refuse_errors
 
 __all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"]
 
-# SPEC of the readers: neuroglancer fails at 262,144 entries, and every reader loads the whole central directory.
+# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
 _MANY_ENTRIES = 10_000
 
 LayoutWish = tuple[str | Mapping[str, int], str | Mapping[str, int] | None, str | None]
