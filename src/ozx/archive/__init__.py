@@ -22,8 +22,9 @@ From the bytes upwards:
     Checksums and their combination; deflate and Deflate64.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
-``audit``, ``local_headers``, ``name_audit``, ``file_kinds``
-    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
+``audit``, ``local_headers``, ``extra_fields``, ``descriptors``, ``layout``, ``name_audit``, ``file_kinds``
+    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds;
+    ``scattered_reading`` brings what stands in many places.
 ``recovery``, ``recovery_values``, ``recovery_directory``
     What a damaged archive still holds: entries by their local headers, values proven by CRC-32, names by the directory.
 

@@ -14,6 +14,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
 ``zarr_rules``, ``array_rules``, ``codec_rules``
     Zarr core 3.1: what every metadata document, arrays and chains of codecs have to be; what codecs there are stands in
     ``codec_settings``.
+``consolidated_copies``
+    Copies of documents in the root's, which zarr-python reads instead of these.
 ``extension_rules``
     Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names, and who understands them.
 ``name_rules``
