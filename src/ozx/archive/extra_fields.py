@@ -66,14 +66,28 @@ class Widened:
         4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that put
         all of them there do no harm where these say the same.
         """
+        counts, may_be_zero = lengths // 8, self.may_be_zero[rows]
+        fits = np.ones(len(rows), bool)
+        for place in range(self.asked.shape[1]):
+            is_there = counts > place
+            held = gather(data, "<u8", np.where(is_there, starts + 8 * place, 0))
+            fits &= (held == self.values[rows, place]) | ~is_there | (may_be_zero & (held == 0))
+        others = np.flatnonzero(~fits)
+        if len(others):
+            fits[others] = self._hold_what_is_asked(data, starts[others], counts[others], rows[others])
+        return fits
+
+    def _hold_what_is_asked(
+        self, data: bytes, starts: NDArray[np.int64], counts: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Tell of fields of so many values whether these are the ones that are asked for, and no others."""
         asked, values = self.asked[rows], self.values[rows]
-        places, counts = np.arange(asked.shape[1]), lengths[:, None] // 8
-        is_there = places < counts
-        held = gather(data, "<u8", np.where(is_there, starts[:, None] + 8 * places, 0))
-        as_asked = np.take_along_axis(held, np.maximum(np.cumsum(asked, 1) - 1, 0), 1)
-        fits: NDArray[np.bool_] = (counts[:, 0] == asked.sum(1)) & (~asked | (as_asked == values)).all(1)
-        same = (held == values) | ((held == 0) & self.may_be_zero[rows, None])
-        fits |= (same | ~is_there).all(1)
+        fits: NDArray[np.bool_] = counts == asked.sum(1)
+        places = np.cumsum(asked, 1) - 1
+        for place in range(asked.shape[1]):
+            wanted = asked[:, place]
+            held = gather(data, "<u8", np.where(wanted & fits, starts + 8 * places[:, place], 0))
+            fits &= ~wanted | (held == values[:, place])
         return fits
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.json_values import as_object
 
-__all__ = ["FIELD", "copies_of", "is_stale", "say_the_same", "without_copies"]
+__all__ = ["FIELD", "is_stale", "say_the_same", "without_copies"]
 
 FIELD = "consolidated_metadata"
 
@@ -26,17 +26,6 @@ def without_copies(document: Document) -> Document:
     {'node_type': 'group'}
     """
     return {name: value for name, value in document.items() if name != FIELD}
-
-
-def copies_of(document: Document) -> dict[str, Any]:
-    """Return the copies that a group has, by path relative to it; none where they are no object.
-
-    Examples
-    --------
-    >>> copies_of({"consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}})
-    {'0': {'node_type': 'array'}}
-    """
-    return as_object(as_object(document.get(FIELD)).get("metadata"))
 
 
 def say_the_same(copy: Any, document: Any) -> bool:
@@ -70,7 +59,7 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
     """
     if document.get(FIELD) is None:
         return False
-    copies = copies_of(document)
+    copies = as_object(as_object(document[FIELD]).get("metadata"))
     return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
 
 

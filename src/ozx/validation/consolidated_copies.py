@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.consolidation import FIELD, copies_of, say_the_same
+from ozx.hierarchy.consolidation import FIELD, say_the_same
+from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
@@ -25,7 +26,7 @@ class ConsolidatedCopies:
     >>> stale = b'{"node_type": "group", "consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}}'
     >>> copies.look(NodeDocument.of_v3("zarr.json", stale))
     >>> [finding.message for finding in copies.findings(Hierarchy({}))]
-    ['1 copies are of nodes that are not there: "0"']
+    ['copies of nodes that are not there: 1, "0"']
     """
 
     def __init__(self) -> None:
@@ -36,9 +37,9 @@ class ConsolidatedCopies:
     def look(self, node: NodeDocument) -> None:
         """Compare a node with its copy."""
         if not node.path:
-            copies = copies_of(node.document)
+            copies = as_object(node.document.get(FIELD)).get("metadata")
             # Of others `zarr/consolidated-metadata` and `zarr/reader-refuses` speak.
-            if isinstance(node.document.get(FIELD), dict) and all(isinstance(copy, dict) for copy in copies.values()):
+            if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
                 self._copies = dict(copies)
         elif self._copies is not None:
             copy = self._copies.pop(node.path, None)
@@ -52,11 +53,11 @@ class ConsolidatedCopies:
         left = [path for path in self._copies or () if path not in hierarchy.nodes]
         # No part of core 3.1, but of zarr-python, which reads the copies and never looks at the documents.
         for paths, what in (
-            (self._other, "copies say something else than their nodes"),
-            (self._missing, "nodes have no copy"),
-            (left, "copies are of nodes that are not there"),
+            (self._other, "copies that say something else than their nodes"),
+            (self._missing, "nodes without a copy"),
+            (left, "copies of nodes that are not there"),
         ):
             if paths:
-                message = f"{len(paths):,} {what}: {listed(paths)}"
+                message = f"{what}: {len(paths):,}, {listed(paths)}"
                 pointer = f"/{FIELD}/metadata"
                 yield make_finding("zarr/stale-copies", message, entry=ROOT_METADATA, pointer=pointer)
