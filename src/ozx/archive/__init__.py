@@ -20,11 +20,14 @@ From the bytes upwards:
     The central directory as arrays: a million entries open fast and small; a key is found by its hash.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
+``entry_reading``
+    One entry's value, given its header in the central directory; needs no numpy.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
 ``audit``, ``local_headers``, ``extra_fields``, ``descriptors``, ``layout``, ``name_audit``, ``file_kinds``
-    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds;
-    ``scattered_reading`` brings what stands in many places.
+    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
+``scattered_reading``
+    Short pieces of a file, a million of them, in few reads.
 ``recovery``, ``recovery_values``, ``recovery_directory``
     What a damaged archive still holds: entries by their local headers, values proven by CRC-32, names by the directory.
 

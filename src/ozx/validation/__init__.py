@@ -5,23 +5,25 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
 ``findings``
     One finding, and the report on one file or directory.
 ``rules``
-    The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it. Its rows
-    stand in the modules whose names end in ``_table``, what a row is in ``rule``.
+    The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it.
+``rule``
+    What a row of it is.
+``zip_table``, ``rfc9_table``, ``zarr_table``, ``extension_table``, ``name_table``, ``convention_table``, ``data_table``
+    Its rows; those about OME-Zarr stand in ``ome``.
 ``node_document``, ``node_facts``
     One node while its documents are looked at, and what is kept of it for the rules about the hierarchy.
 ``hierarchy``
     The rules about metadata documents: which there are, and all of them at work.
-``zarr_rules``, ``array_rules``, ``codec_rules``
-    Zarr core 3.1: what every metadata document, arrays and chains of codecs have to be; what codecs there are stands in
-    ``codec_settings``.
+``zarr_rules``, ``array_rules``, ``codec_rules``, ``codec_settings``
+    Zarr core 3.1: what every metadata document, arrays and chains of codecs have to be, and which codecs there are.
 ``consolidated_copies``
-    Copies of documents in the root's, which zarr-python reads instead of these.
+    The copies in the root's consolidated metadata, compared with the nodes.
 ``extension_rules``
     Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names, and who understands them.
 ``name_rules``
     Zarr core 3.1: advice about names.
-``convention_rules``
-    Zarr conventions, in both forms; ``schemas`` holds the JSON schemas that are given for them.
+``convention_rules``, ``schemas``
+    Zarr conventions, in both forms; the JSON schemas that are given for them.
 ``ome``
     OME-Zarr, a package of its own.
 ``data_rules``
@@ -42,6 +44,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     What of this applies to a hierarchy in a directory.
 ``validate``, ``many``
     All of it, for one file or directory, or for many.
+``refusal``
+    What is never written.
 ``cases``
     What breaks each rule and what just does not, a package of its own.
 """
