@@ -1,4 +1,4 @@
-"""What pages and pictures have that a script makes: parts between two comments, and drawings on a white card."""  # noqa: INP001 (for scripts)
+"""What pages and pictures have that a script makes: parts between two comments, and drawings on a white card."""
 
 from __future__ import annotations
 

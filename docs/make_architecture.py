@@ -1,7 +1,7 @@
 """Write the made parts of docs/explanation/architecture.md: ``python -m docs.make_architecture``.
 
 The rooms and what each module is for come from the modules' own docstrings, the layers from the import contract.
-"""  # noqa: INP001 (a script)
+"""
 
 from __future__ import annotations
 

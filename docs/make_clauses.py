@@ -2,7 +2,7 @@
 
 It follows each clause of RFC-9 in docs/clauses/rfc9.toml to its rules, from there to the modules that check them, and
 to the tests.
-"""  # noqa: INP001 (a script)
+"""
 
 from __future__ import annotations
 

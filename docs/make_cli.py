@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves: ``python docs/make_cli.py``."""  # noqa: INP001 (a script)
+"""Write docs/reference/cli.md from the commands themselves: ``python docs/make_cli.py``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ A clause is what one sentence of a document demands, in our own words, and what 
     Why nothing checks or does it.
 ``decision``
     How ozx reads the clause, where that can be asked.
-"""  # noqa: INP001 (a script)
+"""
 
 from __future__ import annotations
 

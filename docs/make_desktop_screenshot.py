@@ -3,7 +3,7 @@
 ``python docs/make_desktop_screenshot.py [OUT]`` draws some images, packs them, and lets Thunar show them in a home
 directory and on a screen of their own, as the tests with the marker ``desktop`` do; the same programs are needed. Where
 root runs it, Thunar shows a warning above the files.
-"""  # noqa: INP001 (a script)
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write the made parts of docs/explanation/format.md, and its pictures: ``python -m docs.make_format``.
 
 Two of the fixtures are packed; every offset and every byte that is shown is read from the files that come out.
-"""  # noqa: INP001 (a script)
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write docs/interop.md: ``python docs/make_interop.py``, where everything of tests/interop/README.md is installed.
 
 napari is asked in an environment of its own, which has it and ozx: ``OZX_NAPARI_PYTHON`` is its interpreter.
-"""  # noqa: INP001 (a script)
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Write docs/rules.md from the table of rules: ``python docs/make_rules.py``."""  # noqa: INP001 (a script)
+"""Write docs/rules.md from the table of rules: ``python docs/make_rules.py``."""
 
 from pathlib import Path
 

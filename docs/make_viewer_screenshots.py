@@ -1,7 +1,7 @@
 """Write the screenshots of the viewer that the documents show: ``python docs/make_viewer_screenshots.py``.
 
 Needs Chromium and its driver. The images are made here, of the cells that fixtures/ are made of.
-"""  # noqa: INP001 (a script)
+"""
 
 import sys
 import tempfile

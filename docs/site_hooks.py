@@ -1,4 +1,4 @@
-"""Hooks of mkdocs.yml: where the site's Markdown differs from that of code hosts, for which pages are written."""  # noqa: INP001 (a script)
+"""Hooks of mkdocs.yml: where the site's Markdown differs from that of code hosts, for which pages are written."""
 
 import re
 

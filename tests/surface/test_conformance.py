@@ -19,7 +19,7 @@ CLAUSES = [
 
 def test_the_page_is_made_of_the_tables():
     page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
-    assert page == conformance_markdown(), "run python docs/make_conformance.py"
+    assert page == conformance_markdown(), "run python -m docs.make_pages"
 
 
 @pytest.mark.parametrize("clause", CLAUSES)

@@ -31,7 +31,7 @@ def find(name):
 
 def test_the_page_of_the_command_line_is_made_of_the_commands():
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
-    assert page == cli_markdown(), "run python docs/make_cli.py"
+    assert page == cli_markdown(), "run python -m docs.make_pages"
 
 
 def test_every_public_name_stands_on_one_page():

@@ -84,7 +84,7 @@ def test_nothing_is_near(asked):
 
 
 def test_the_page_in_the_documentation_is_the_table():
-    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_markdown(), "run python docs/make_rules.py"
+    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_markdown(), "run python -m docs.make_pages"
 
 
 def test_the_page_links_to_its_own_headings():

@@ -1,0 +1,11 @@
+"""Make every page and picture that follows from the code and the fixtures alone: ``python -m docs.make_pages``."""
+
+from __future__ import annotations
+
+import runpy
+
+SCRIPTS = ("make_rules", "make_conformance", "make_cli", "make_clauses", "make_architecture", "make_format")
+
+if __name__ == "__main__":
+    for name in SCRIPTS:
+        runpy.run_module(f"docs.{name}", run_name="__main__")
