@@ -1,79 +1,29 @@
-"""How things are measured: peers take turns, each in a process of its own; rows and tables of what came out."""
+"""How things are measured: peers take turns, each in a process of its own."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+
+from figures import Figure, Row
 
 HERE = Path(__file__).parent
 
 
-@dataclass
-class Row:
-    """One measured thing."""
+@dataclass(frozen=True)
+class Group:
+    """What is measured together: a function that yields figures, and the peers whose versions stand beside them."""
 
-    name: str
-    seconds: list[float] = field(default_factory=list)
-    growth: int = 0
-    peak: int = 0
-    read: int = 0
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
-@dataclass
-class Table:
-    """Peers measured in turns, the first row is ozx; or, without peers, ozx in several ways."""
-
-    title: str
-    rows: list[Row]
-    wanted: str
-    entries: int = 0
-    bytes: int = 0
-    show_memory: bool = False
-    show_read: bool = False
-    peers: bool = True
-
-    def to_markdown(self) -> str:
-        own = self.rows[0].median
-        lines = [f"### {self.title}", "", f"Wanted: {self.wanted}", ""]
-        head = ["", "median s", "min–max s"]
-        head += ["ozx is"] if self.peers else []
-        head += ["µs per entry"] if self.entries else []
-        head += ["GB/s"] if self.bytes else []
-        head += ["bytes read"] if self.show_read else []
-        head += ["RSS growth MB", "peak MB"] if self.show_memory else ["peak MB"]
-        lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        for row in self.rows:
-            ratio = row.median / own
-            word = (
-                "" if row is self.rows[0] else (f"{ratio:.2f} × faster" if ratio >= 1 else f"{1 / ratio:.2f} × slower")
-            )
-            cells = [row.name, seconds(row.median), f"{seconds(min(row.seconds))}–{seconds(max(row.seconds))}"]
-            cells += [word] if self.peers else []
-            cells += [f"{row.median / self.entries * 1e6:.1f}"] if self.entries else []
-            cells += [f"{self.bytes / row.median / 1e9:.2f}"] if self.bytes else []
-            cells += [f"{row.read:,}"] if self.show_read else []
-            cells += [f"{row.growth / 1e6:.0f}"] if self.show_memory else []
-            cells += [f"{row.peak / 1e6:.0f}" if row.peak else "–"]
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines) + "\n"
-
-
-def seconds(value: float) -> str:
-    """Return a time with as many digits as say something."""
-    return f"{value:.4f}" if value >= 0.001 else f"{value:.6f}"
+    measure: Callable[..., Iterable[Figure]]
+    peers: tuple[str, ...]
 
 
 def in_worker(task: str, *arguments: str) -> Callable[[Row], None]:
@@ -82,7 +32,7 @@ def in_worker(task: str, *arguments: str) -> Callable[[Row], None]:
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         row.seconds.append(answer["seconds"])
         row.growth, row.peak = max(row.growth, answer["growth"]), max(row.peak, answer["peak"])
-        row.read = answer["read"]
+        row.read, row.requests = answer["read"], answer["requests"]
 
     return measure
 
