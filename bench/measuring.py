@@ -7,8 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,39 +35,41 @@ def in_worker(task: str, *arguments: str) -> Callable[[Row], None]:
     return measure
 
 
-def as_process(*command: str, with_memory: bool = False) -> Callable[[Row], None]:
+def as_process(*command: str, with_memory: bool = False, said: str = "") -> Callable[[Row], None]:
     """Return what runs a command and takes its time, and the memory of its largest process where that is asked for.
 
-    Of small programs it would be the memory of this one: Linux takes over the parent's peak at fork.
+    Parameters
+    ----------
+    said
+        What the command is told on its standard input.
     """
+    launcher = [sys.executable, "-S", "-E", str(HERE / "launch.py")]
 
     def measure(row: Row) -> None:
-        start = time.perf_counter()
-        with tempfile.TemporaryFile("w+") as said:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds, process.returncode = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
-            if process.returncode:
-                said.seek(0)
-                raise RuntimeError(f"{' '.join(command)} failed: {said.read()}")
-        row.seconds.append(seconds)
+        answer = subprocess.run([*launcher, *command], capture_output=True, text=True, input=said)
+        if answer.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed: {answer.stderr}")
+        figures = json.loads(answer.stdout)
+        row.seconds.append(figures["seconds"])
         if with_memory:
-            row.peak = max(row.peak, usage.ru_maxrss * 1024)
+            row.peak = max(row.peak, figures["peak"])
 
     return measure
 
 
 def take_turns(measures: dict[str, Callable[[Row], None]], output: str | None, rounds: int) -> list[Row]:
+    """Measure everything so many times, after one time that does not count; a single round is for proof only."""
     rows = [Row(name) for name in measures]
     pairs = list(zip(rows, measures.values(), strict=True))
-    for turn in range(rounds + 1):
+    for turn in range(rounds + 1 if rounds > 1 else 1):
         # Each round begins with another peer: nobody always follows the same one.
         for row, measure in pairs[turn % len(pairs) :] + pairs[: turn % len(pairs)]:
             if output:
                 remove(output)
-            os.sync()  # so that nobody pays for what the one before left to be written
+            if rounds > 1:
+                os.sync()  # so that nobody pays for what the one before left to be written
             measure(row)
-            if turn == 0:  # warms the cache, is not counted
+            if turn == 0 and rounds > 1:  # warms the cache, is not counted
                 row.seconds.clear()
     return rows
 

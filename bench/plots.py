@@ -109,10 +109,13 @@ def draw_times(axes: Axes, curves: Curves) -> None:
         )
     frame_curves(axes, curves)
     axes.set_yscale("log")
-    axes.set_ylabel("seconds")
-    axes.set_title(curves.title)
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 1))
     low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1,) if high / low > 100 else (1, 2, 5), numticks=20))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(lambda value, _: figure(value))
+    axes.set_ylabel("seconds")
+    axes.set_title(curves.title.partition(" (")[0])
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 1))
     axes.set_ylim(low, high * (high / low) ** (0.14 * len(curves.curves())))  # room for the words
 
 

@@ -11,7 +11,7 @@ from measuring import Group, as_process, in_worker, remove, take_turns
 
 
 def bench_reshard(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
-    source, old = datasets.make_chunked_image(folder, quick=quick)
+    source, old = datasets.make_chunked_image(folder, 2 if quick else 100)
     out = str(folder / "resharded")
     measures = {
         "ozx repack --shards y=4096,x=4096 --no-sync": in_worker("resharding_tasks.ozx_repack", str(source), out),

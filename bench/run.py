@@ -14,8 +14,11 @@ from pathlib import Path
 
 import containers
 import document
+import exporting
 import importing
+import mending
 import resharding
+import scaling
 import stores
 import validating
 import viewer
@@ -28,7 +31,10 @@ GROUPS: dict[str, Group] = {
     **resharding.GROUPS,
     **viewer.GROUPS,
     **importing.GROUPS,
+    **exporting.GROUPS,
+    **mending.GROUPS,
     **validating.GROUPS,
+    **scaling.GROUPS,
 }
 
 
