@@ -15,6 +15,10 @@ TILE = 512
 def ozx_export(source: str, out: str, compression: str) -> Callable[[], object]:
     """Export by ozx."""
     import ozx
+    import ozx.images.ome_tiff.exported_hierarchy
+    import ozx.images.ome_tiff.file
+    import ozx.images.ome_tiff.tiles
+    import ozx.store.opening
 
     export = ozx.export
     return lambda: export(source, out, compression=compression, tile=TILE, jobs=os.cpu_count(), sync=False)

@@ -30,15 +30,18 @@ def bench_recover(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     }
     note = ""
     if shutil.which("zip"):
-        # -FF trusts local headers, as recovering does; it asks whether the archive is in one part.
-        measures["zip -FF"] = as_process("zip", "-q", "-FF", broken, "--out", out, said="y\n")
+        # -FF trusts local headers, as recovering does; it asks whether the archive is in one part. With -q it is empty.
+        measures["zip -FF"] = as_process("zip", "-FF", broken, "--out", out, said="y\n")
     else:
         note = "Not installed, so not measured: zip."
-    remove(out)
-    measures["ozx recover --no-sync"](Row(""))
-    with zipfile.ZipFile(out) as archive:
-        assert [info.filename for info in archive.infolist()] == [info.filename for info in entries[:-1]]
-        assert archive.testzip() is None
+    for name, measure in measures.items():
+        remove(out)
+        measure(Row(""))
+        if name.startswith("ozx"):
+            with zipfile.ZipFile(out) as archive:
+                assert [info.filename for info in archive.infolist()] == [info.filename for info in entries[:-1]]
+                assert archive.testzip() is None
+        assert os.path.getsize(out) > entries[-1].header_offset
     size = os.path.getsize(broken)
     title = f"recover a file cut off at {size / (1 << 30):.2f} GiB, {len(entries) - 1:,} entries"
     rows = take_turns(measures, out, min(rounds, _ROUNDS))

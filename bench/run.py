@@ -17,6 +17,7 @@ import document
 import exporting
 import importing
 import mending
+import remote
 import resharding
 import scaling
 import stores
@@ -28,6 +29,7 @@ from versions import in_words, measured_on
 GROUPS: dict[str, Group] = {
     **containers.GROUPS,
     **stores.GROUPS,
+    **remote.GROUPS,
     **resharding.GROUPS,
     **viewer.GROUPS,
     **importing.GROUPS,
