@@ -27,6 +27,7 @@ STYLE = {
     "axes.titleweight": "bold",
     "figure.facecolor": "white",
     "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial"],  # the whole list stands beside every word otherwise
     "font.size": 8.5,
     "grid.color": "#e9ebee",
     "legend.fontsize": 8,
@@ -92,7 +93,7 @@ def draw_bars(axes: Axes, table: Table, *, last: bool) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: figure(value))
     axes.set_yticks(range(len(table.rows)), [short(row.name) for row in table.rows])
     axes.set_ylim(len(table.rows) - 0.4, -0.6)
-    axes.set_title(short(table.title.partition(";")[0], 110), x=0)
+    axes.set_title(short(table.title.partition(";")[0], 68), x=0)
     if last:
         axes.set_xlabel("time, as a multiple of ozx's (log); line: fastest to slowest round; orange: what was wanted")
 
