@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,11 @@ _ROW = 200  # chunks per folder
 
 def make(folder: Path, name: str, *, quick: bool) -> Path:
     """Return the directory of dataset `name` below `folder`, made if it is not there yet."""
-    count, size = (QUICK_SHAPES if quick else SHAPES)[name]
+    return make_chunks(folder, name, *(QUICK_SHAPES if quick else SHAPES)[name])
+
+
+def make_chunks(folder: Path, name: str, count: int, size: int) -> Path:
+    """Return the directory of an image of `count` chunks of `size` bytes."""
     root = folder / f"{name}-{count}x{size}.ome.zarr"
     if root.is_dir():
         return root
@@ -116,21 +121,19 @@ def archive_of(root: Path) -> Path:
     return root.with_name(root.name.removesuffix(".ome.zarr") + ".ozx")
 
 
-def make_chunked_image(folder: Path, *, quick: bool) -> tuple[Path, Path]:
+def make_chunked_image(folder: Path, planes: int = 100) -> tuple[Path, Path]:
     """Return a directory with an image in compressed chunks of 512 × 512, and the same as OME-Zarr 0.4.
 
-    Planes of 4096 × 4096 (uint16), as many as take 2 GiB when compressed; each is the first one turned by some rows of
-    chunks, so that they are made fast.
+    Planes of 4096 × 4096 (uint16), of which 100 take 2 GiB when compressed; each is the first one turned by some rows
+    of chunks, so that they are made fast. What differs between the two is a copy, all chunks are linked.
     """
     import zarr
     from zarr.codecs import BloscCodec
 
-    root, old = folder / f"chunked{'-quick' if quick else ''}.ome.zarr", folder / "chunked-0.4.zarr"
-    if quick:
-        old = folder / "chunked-quick-0.4.zarr"
+    root, old = folder / f"chunked-{planes}.ome.zarr", folder / f"chunked-{planes}-0.4.zarr"
     if root.is_dir():
         return root, old
-    side, planes = 4096, 2 if quick else 100
+    side = 4096
     noise = np.random.default_rng(3)
     plane = (noise.poisson(300, (side, side)) * (1 + np.hypot(*np.mgrid[0:8:4096j, 0:8:4096j]))).astype("uint16")
     staging = root.with_suffix(".staging")
@@ -152,10 +155,10 @@ def make_chunked_image(folder: Path, *, quick: bool) -> tuple[Path, Path]:
         for y in range(8):
             (staging / "0" / "c" / str(z) / str(y)).mkdir(exist_ok=True)
             for x in range(8):
-                chunk = (staging / "0" / "c" / "0" / str((y + z) % 8) / str(x)).read_bytes()
+                chunk = staging / "0" / "c" / str(z) / str(y) / str(x)
                 if z:
-                    (staging / "0" / "c" / str(z) / str(y) / str(x)).write_bytes(chunk)
-                (staging_old / "0" / f"{z}.{y}.{x}").write_bytes(chunk)
+                    shutil.copyfile(staging / "0" / "c" / "0" / str((y + z) % 8) / str(x), chunk)
+                os.link(chunk, staging_old / "0" / f"{z}.{y}.{x}")
     staging_old.rename(old)
     staging.rename(root)
     return root, old

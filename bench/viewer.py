@@ -14,14 +14,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
-from measuring import HERE, Row, Table, take_turns
+from figures import Facts, Row, Table
+from measuring import HERE, Group, take_turns
 
 sys.path.append(str(HERE.parent / "tests" / "desktop" / "viewer"))
 from chromium import Browser, driver, missing_programs
@@ -30,19 +30,6 @@ from chromium import Browser, driver, missing_programs
 MIDDLE = (slice(180, 420), slice(180, 460))
 STEADY = 1.5  # seconds without a change: the picture is complete
 CHANGE = 1.0  # mean difference in gray levels; the pages' own round-off is below it
-
-
-@dataclass
-class Facts:
-    """Figures that nothing is compared with."""
-
-    title: str
-    rows: list[tuple[str, str]]
-    wanted: str
-
-    def to_markdown(self) -> str:
-        lines = [f"### {self.title}", "", f"Wanted: {self.wanted}", "", "| | |", "|---|---|"]
-        return "\n".join([*lines, *(f"| {name} | {value} |" for name, value in self.rows)]) + "\n"
 
 
 def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
@@ -64,7 +51,8 @@ def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
             measures = {name: first_picture(browser, path, viewer) for name, viewer in viewers.items()}
             rows = take_turns(measures, None, rounds)
             wish = "at most 1.5 × neuroglancer on the same file; peak is the server's"
-            yield Table(f"from the address to the picture: {what}", rows, wish)
+            wishes = {"ozx view --with neuroglancer": 1 / 1.5}
+            yield Table(f"from the address to the picture: {what}", rows, wish, wishes=wishes)
         finally:
             browser.close()
         browser = Browser(address, listens=False)
@@ -193,4 +181,4 @@ def is_page(pid: int) -> bool:
     return b"--type=renderer" in command or b"--type=gpu-process" in command
 
 
-GROUPS = {"view": bench_view}
+GROUPS = {"view": Group(bench_view, ("neuroglancer", "chromium"))}

@@ -23,6 +23,7 @@ class Repeated:
     run: Callable[[], Any]
     verify: Callable[[Any], None]
     count: int = 1
+    requests: Callable[[], int] = lambda: 0
 
 
 def _resident() -> int:
@@ -39,13 +40,14 @@ def main() -> None:
     module, _, function = sys.argv[1].partition(".")
     made = getattr(importlib.import_module(module), function)(*sys.argv[2:])
     task = made if isinstance(made, Repeated) else Repeated(made, lambda _: None)
-    before, read = _resident(), _status("/proc/self/io", "rchar")
+    before, read, requests = _resident(), _status("/proc/self/io", "rchar"), task.requests()
     start = time.perf_counter()
     result = task.run()
     seconds = time.perf_counter() - start
     figures = {
         "seconds": seconds / task.count,
         "read": (_status("/proc/self/io", "rchar") - read) // task.count,
+        "requests": (task.requests() - requests) // task.count,
         "growth": _resident() - before,
         # Linux takes over the parent's peak at fork; VmHWM is this program's own.
         "peak": _status("/proc/self/status", "VmHWM") * 1024,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 import zipfile
 from pathlib import Path
@@ -47,7 +48,10 @@ def put(store, key, data):
 
 def take(store, key, wanted=None):
     """Get one value, or a part of it, as bytes or None."""
-    found = run(store.get(key, default_buffer_prototype(), wanted))
+    try:
+        found = run(store.get(key, default_buffer_prototype(), wanted))
+    except RuntimeError:  # a long value is read by a thread, and waiting for one takes an event loop
+        found = asyncio.run(store.get(key, default_buffer_prototype(), wanted))
     return None if found is None else found.to_bytes()
 
 

@@ -18,6 +18,7 @@ from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive, zip_values
 from stores import SEED, collect, contents, pattern, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+from zarr.core.buffer import default_buffer_prototype
 
 from ozx import FormatError, OzxStore, ResourceError, UnsupportedError
 from ozx.store import reading
@@ -175,6 +176,22 @@ def test_the_index_of_a_shard_is_read_once(path, monkeypatch):
     take(store, "0/c/0/0", SuffixByteRequest(100))
     monkeypatch.setattr(store._read.reader, "read", lambda *arguments: pytest.fail("it was read again"))
     assert take(store, "0/c/0/0", SuffixByteRequest(40)) == VALUES["0/c/0/0"][-40:]
+
+
+@pytest.mark.parametrize(("wanted", "handed_over"), [(None, True), (RangeByteRequest(0, 5_000), False)])
+async def test_long_values_are_read_beside_the_event_loop_and_ranges_in_it(path, monkeypatch, wanted, handed_over):
+    monkeypatch.setattr(reading, "_READ_BY_THREAD", 5_010)
+    store, readers = OzxStore(path), set()
+    source, read_at = store._read.source, store._read.source.read_at
+    monkeypatch.setattr(source, "read_at", lambda *where: (readers.add(threading.get_ident()), read_at(*where))[1])
+    short, long = "0/c/0/1", "0/c/3/3"
+    assert len(VALUES[short]) < 5_010 <= len(VALUES[long])
+    assert (await store.get(short, default_buffer_prototype())).to_bytes() == VALUES[short]
+    assert readers == {threading.get_ident()}
+    readers.clear()
+    value = await store.get(long, default_buffer_prototype(), wanted)
+    assert value.to_bytes() == (VALUES[long][:5_000] if wanted else VALUES[long])
+    assert (readers == {threading.get_ident()}) is not handed_over
 
 
 def test_a_reading_store_that_was_closed_can_be_used_again(path):

@@ -194,15 +194,12 @@ class OzxStore(Store):
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value, or the requested bytes of it, or None where there is no such key.
-
-        Local files are read here and now: handing a read to a thread takes longer than the read.
-        """
-        if self._read is not None and self._read.is_remote:
-            self._is_open = True
-            data = await self._read.read_async(key, byte_range)
-            return None if data is None else prototype.buffer.from_bytes(data)
-        return self.get_sync(key, prototype=prototype, byte_range=byte_range)
+        """Return a value, or the requested bytes of it, or None where there is no such key."""
+        if self._read is None:
+            return self.get_sync(key, prototype=prototype, byte_range=byte_range)
+        self._is_open = True
+        data = await self._read.read_async(key, byte_range)
+        return None if data is None else prototype.buffer.from_bytes(data)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]

@@ -25,6 +25,9 @@ _LONGEST_KEPT_SUFFIX = 1 << 20
 _KEPT_SUFFIXES = 64 << 20
 # Looking a name up costs some microseconds; a chunked image is read key by key, again and again.
 _KEPT_INDICES = 100_000
+# A whole shard read in the event loop leaves so much freed memory on top of that thread's heap that malloc gives it
+# back, and the system hands out every page anew for the next shard: measured in docs/benchmarks.md.
+_READ_BY_THREAD = 1 << 20
 
 
 class ArchiveSession:
@@ -159,7 +162,14 @@ class ArchiveSession:
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return what `read` returns, without blocking the event loop while a request is under way."""
+        """Return what `read` returns, without blocking the event loop while much is read or a request is under way.
+
+        Short local reads are done here and now: handing them to a thread takes longer than the read.
+        """
+        if not self.is_remote:
+            if byte_range is None and (self.size(key) or 0) >= _READ_BY_THREAD:
+                return await asyncio.to_thread(self.read, key)
+            return self.read(key, byte_range)
         await self.ensure_open()
         index = self.find(key)
         if index is None:

@@ -1,0 +1,17 @@
+"""Runs a command, and prints how long it took and the memory of its largest process: ``launch.py COMMAND…``.
+
+Linux takes over the peak of the process that forks, so that a small one has to: this.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+seconds, process.returncode = time.perf_counter() - start, os.waitstatus_to_exitcode(status)
+print(json.dumps({"seconds": seconds, "peak": usage.ru_maxrss * 1024}))
+sys.exit(process.returncode)

@@ -1,0 +1,17 @@
+"""Tasks of scaling that no other group has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from worker import Repeated
+
+
+def validate_archive(path: str) -> Repeated:
+    """Validate the container alone."""
+    from ozx.validation.validate import validate
+
+    def verify(report: Any) -> None:
+        assert report.valid, report.findings
+
+    return Repeated(lambda: validate(path, level="archive"), verify)

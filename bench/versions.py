@@ -1,0 +1,88 @@
+"""Which machine measured, and which version of everything that was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from measuring import HERE
+
+#: Programs that are no Python packages here, and what makes them say their version.
+PROGRAMS = {
+    "cp": ["cp", "--version"],
+    "unzip": ["unzip", "-v"],
+    "zip": ["zip", "-v"],
+    "7z": ["7z"],
+    "chromium": ["chromium", "--version"],
+}
+_NUMBER = re.compile(r"\d+(\.\d+)+")
+
+
+def measured_on(peers: Iterable[str]) -> dict[str, Any]:
+    """Return the machine, the commit of ozx and the versions of its peers, where they are installed."""
+    import ozx
+
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown CPU")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout
+    return {
+        "cores": os.cpu_count(),
+        "cpu": cpu,
+        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "ozx": ozx.__version__,
+        "commit": commit.strip() or "no commit",
+        "peers": {name: found for name in peers if (found := version_of(name)) is not None},
+    }
+
+
+def in_words(measured: dict[str, Any]) -> str:
+    """Return what `measured_on` found out, as a line of the document."""
+    peers = "".join(f", {name} {found}" for name, found in measured["peers"].items())
+    machine = f"{measured['cores']} cores ({measured['cpu']}, {measured['memory'] / (1 << 30):.0f} GiB)"
+    ours = f"Python {measured['python']}, ozx {measured['ozx']} at {measured['commit']}"
+    return f"{machine}, {measured['system']}, {ours}{peers}"
+
+
+def version_of(name: str) -> str | None:
+    """Return the version of a program or a package, or None where there is none."""
+    if name in PROGRAMS:
+        if shutil.which(name) is None:
+            return None
+        said = subprocess.run(PROGRAMS[name], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+        found = _NUMBER.search(said)
+        return found.group() if found else "of unknown version"
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return _version_elsewhere(name)
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of a program: beside this Python, or on the path."""
+    return shutil.which(name, path=os.path.dirname(sys.executable)) or shutil.which(name)
+
+
+def _version_elsewhere(name: str) -> str | None:
+    """Return the version of a package that another environment has, found by a program named like it."""
+    program = find_program(_PROGRAM_OF.get(name, name))
+    if program is None:
+        return None
+    with open(program, "rb") as file:
+        first = file.readline().decode(errors="replace")
+    if not first.startswith("#!"):
+        return None
+    ask = f"import importlib.metadata; print(importlib.metadata.version({name!r}))"
+    said = subprocess.run([first[2:].strip(), "-c", ask], capture_output=True, text=True)
+    return said.stdout.strip() or None
+
+
+_PROGRAM_OF = {"bioio-conversion": "bioio-convert"}
