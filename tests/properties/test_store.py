@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
@@ -214,9 +214,14 @@ def test_any_sequence_of_operations_leaves_what_memory_holds(monkeypatch, reache
         with tempfile.TemporaryDirectory() as folder:
             check_rounds(folder, "w", [sequence], next(numbered))
 
-    check()
     every_way = {"stayed", "rewritten", "outgrown", "hole <", "hole >", "value padded", "metadata padded"}
-    assert every_way | {"place reused", "head full"} <= {word for word, count in reached.items() if count >= 2}, reached
+    every_way |= {"place reused", "head full"}
+    # Hypothesis takes constants out of whatever modules are loaded, so that examples depend on the tests before.
+    for number in range(8):
+        seed(number)(check)()
+        if every_way <= {word for word, count in reached.items() if count >= 2}:
+            return
+    pytest.fail(f"some ways were not gone: {reached}")
 
 
 def test_any_sequence_of_operations_over_several_rounds_leaves_what_memory_holds(monkeypatch, reached):
@@ -229,8 +234,11 @@ def test_any_sequence_of_operations_over_several_rounds_leaves_what_memory_holds
         with tempfile.TemporaryDirectory() as folder:
             check_rounds(folder, "a", rounds, next(numbered))
 
-    check()
-    assert {"stayed", "rewritten", "value padded"} <= {word for word, count in reached.items() if count >= 2}, reached
+    for number in range(4):
+        seed(number)(check)()
+        if {"stayed", "rewritten", "value padded"} <= {word for word, count in reached.items() if count >= 2}:
+            return
+    pytest.fail(f"some ways were not gone: {reached}")
 
 
 @pytest.mark.ci
