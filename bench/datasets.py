@@ -116,6 +116,32 @@ def make_images(folder: Path, *, quick: bool) -> Path:
     return root
 
 
+def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
+    """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16), and beside it the same as an .ozx file.
+
+    `layout` is ``c64`` or ``c256`` for chunks of so many pixels, ``s1024`` for chunks of 64 in shards of 1024 pixels.
+    """
+    import zarr
+
+    import ozx
+
+    side = 1024 if quick else 4096
+    root = folder / f"{layout}-{side}.ome.zarr"
+    if root.is_dir():
+        return root
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    level = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": [level]}]}
+    group = zarr.open_group(root.with_suffix(".staging"), mode="w", attributes={"ome": ome})
+    chunk, shards = (64, (1, 1024, 1024)) if layout == "s1024" else (int(layout[1:]), None)
+    pixels = np.random.default_rng(3).poisson(200, (4, side, side)).astype("uint16")
+    options = {"chunks": (1, chunk, chunk), "shards": shards, "dimension_names": ["c", "y", "x"]}
+    group.create_array("0", shape=pixels.shape, dtype="uint16", **options)[:] = pixels
+    root.with_suffix(".staging").rename(root)
+    ozx.pack(root, archive_of(root), force=True, sync=False)
+    return root
+
+
 def archive_of(root: Path) -> Path:
     """Return the .ozx file that is made of a directory."""
     return root.with_name(root.name.removesuffix(".ome.zarr") + ".ozx")

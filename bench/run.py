@@ -17,6 +17,7 @@ import document
 import exporting
 import importing
 import mending
+import programs
 import remote
 import resharding
 import scaling
@@ -29,6 +30,7 @@ from versions import in_words, measured_on
 GROUPS: dict[str, Group] = {
     **containers.GROUPS,
     **stores.GROUPS,
+    **programs.GROUPS,
     **remote.GROUPS,
     **resharding.GROUPS,
     **viewer.GROUPS,

@@ -1,0 +1,51 @@
+"""Whole images of many small chunks, read by the ways that there are to read an .ozx file, and a directory."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import datasets
+import program_tasks
+from figures import Table
+from measuring import Group, in_worker, take_turns
+
+#: What a row is called, the task's word for it, and whether it reads the directory.
+WAYS = {
+    "zarr-python, ozx.open": ("open", False),
+    "zarr-python, ozx://": ("fsspec", False),
+    "zarr-python, directory": ("directory", True),
+    "xarray": ("xarray", False),
+    "dask, threads, blocks of 1024 × 1024": ("dask", False),
+    "tensorstore, .ozx": ("tensorstore zip", False),
+    "tensorstore, directory": ("tensorstore", True),
+    "zarr-python with the zarrs pipeline, directory": ("zarrs", True),
+}
+LAYOUTS = {
+    "c64": "chunks of 64 × 64",
+    "c256": "chunks of 256 × 256",
+    "s1024": "chunks of 64 × 64 in shards of 1024 × 1024",
+}
+
+
+def bench_programs(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    ways = {name: way for name, way in WAYS.items() if way[0] != "zarrs" or find_spec("zarrs")}
+    note = "" if len(ways) == len(WAYS) else "Not installed, so not measured: zarrs."
+    tables = []
+    for layout, words in list(LAYOUTS.items())[-1 if quick else 0 :]:
+        root = datasets.make_small_chunks(folder, layout, quick=quick)
+        packed = datasets.archive_of(root)
+        measures = {
+            name: in_worker("program_tasks.whole_image", way, str(root if is_directory else packed), str(root))
+            for name, (way, is_directory) in ways.items()
+        }
+        shape = program_tasks.shape_of(str(root))
+        # The slow ones take ten seconds a round.
+        rows = take_turns(measures, None, min(rounds, 3))
+        size = 2 * shape[0] * shape[1] * shape[2]
+        title = f"read {' × '.join(map(str, shape))} (uint16, zstd) whole, {words}; up to 3 rounds"
+        tables.append(Table(title, rows, bytes=size, note=note))
+    return tables
+
+
+GROUPS = {"programs": Group(bench_programs, ("zarr", "fsspec", "xarray", "dask", "tensorstore", "zarrs"))}
