@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -50,6 +51,7 @@ class Part:
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
 
     def add(self, done: int, seconds: float, counts: dict[str, int], findings: list[str]) -> None:
         """Add what a round did."""
@@ -57,6 +59,15 @@ class Part:
         self.seconds += seconds
         self.counts = dict(Counter(self.counts) + Counter(counts))
         self.findings += findings
+        if _commit() not in self.commits:
+            self.commits.append(_commit())
+
+
+@cache
+def _commit() -> str:
+    """Return what is tried."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.strip() or "no commit"
 
 
 class State:
@@ -312,13 +323,13 @@ def table(state: State) -> str:
         "kills": "kills",
         "readers": "s of reading",
     }
-    lines = ["| part | done | of | seconds | findings | counts |", "|---|--:|--:|--:|--:|---|"]
+    lines = ["| part | done | of | seconds | findings | at | counts |", "|---|--:|--:|--:|--:|---|---|"]
     for name, part in state.parts.items():
         counts = ", ".join(f"{what}: {count:,}" for what, count in sorted(part.counts.items()))
-        row = (units[name], f"{part.done:,}", f"{WHOLE[name]:,}", f"{part.seconds:,.0f}", len(part.findings), counts)
+        figures = f"{part.done:,}", f"{WHOLE[name]:,}", f"{part.seconds:,.0f}", len(part.findings)
+        row = (units[name], *figures, ", ".join(part.commits), counts)
         lines.append(f"| {' | '.join(map(str, row))} |")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT).stdout
-    where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, at {commit.strip()}"
+    where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     return "\n".join([f"Seed {state.seed}; {where}.", "", *lines])
 
 
