@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -10,12 +9,15 @@ from contextlib import contextmanager
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
 from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
 from ozx.errors import ResourceError, UsageError
 from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
 
 __all__ = ["command"]
+
+_ENDINGS = (".ozx",)
 
 
 @click.command("import")
@@ -96,7 +98,7 @@ def command(  # noqa: PLR0913 (one for each option)
 
     IMAGE is any TIFF: OME-TIFF (all of its files, or their .companion.ome), ImageJ's, whole slides; cells.ome.tif
     becomes cells.ozx beside it. Two arguments are IMAGE and OUT when the second ends in .ozx, or does not exist
-    and ends otherwise than the first.
+    and does not end in .zarr or as IMAGE does; otherwise all are images.
 
     Several images in a file become a series, those of a plate a plate. Options win over what the file says.
 
@@ -169,17 +171,12 @@ def _cluster(address: str | None) -> Iterator[Executor | None]:
 
 
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
-    *before, last = arguments
-    names_file = last.lower().endswith(".ozx") and not os.path.isdir(last)
-    # A second image that is not there is a typing mistake, and no name for a file.
-    is_new = not os.path.lexists(last) and not last.lower().endswith(os.path.splitext(arguments[0].lower())[1] or "/")
-    if len(arguments) == 2 and (names_file or is_new):
-        if out_dir is not None:
-            raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
-        return before, last
-    if names_file:
+    out = output_of_one(arguments, out_dir, _ENDINGS)
+    if out is not None:
+        return [arguments[0]], out
+    if names_output(arguments[-1], _ENDINGS):
         raise UsageError(
-            f"expected TIFF files and at most one output; got {len(before)} and {last}",
+            f"expected TIFF files and at most one output; got {len(arguments) - 1} and {arguments[-1]}",
             hint="Give --out-dir D to get one file each.",
         )
     return list(arguments), None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
 from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
 
 __all__ = ["command"]
+
+_ENDINGS = (".ozx", ".zip")
 
 
 @click.command("pack")
@@ -57,8 +58,8 @@ def command(
     """Turn OME-Zarr directories into .ozx files.
 
     SOURCE is a directory with a zarr.json in it; cells.ome.zarr becomes cells.ozx beside it. Two arguments are
-    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist and does not end in .zarr; otherwise all are
-    sources.
+    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist and does not end in .zarr or as SOURCE
+    does; otherwise all are sources.
 
     Values are copied byte for byte; --shards moves chunks without decoding them, as does the conversion of OME-Zarr
     0.4 to 0.5, which pack does by itself. The file appears under its name only when it is complete.
@@ -102,17 +103,13 @@ def command(
 
 
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
-    *before, last = arguments
-    names_file = last.lower().endswith((".ozx", ".zip")) and not os.path.isdir(last)
-    # A second hierarchy that is not there is a typing mistake, and no name for a file.
-    is_new = not os.path.lexists(last) and not last.rstrip("/").lower().endswith(".zarr")
-    if len(arguments) == 2 and (names_file or is_new):
-        if out_dir is not None:
-            raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
-        return before, last
-    if len(arguments) > 2 and names_file:
+    out = output_of_one(arguments, out_dir, _ENDINGS)
+    if out is not None:
+        return [arguments[0]], out
+    if len(arguments) > 2 and names_output(arguments[-1], _ENDINGS):
         raise UsageError(
-            f"{len(before)} sources cannot become one file, {last}: an .ozx file holds exactly one hierarchy",
+            f"{len(arguments) - 1} sources cannot become one file, {arguments[-1]}: an .ozx file holds exactly one "
+            "hierarchy",
             hint="Give --out-dir D to get one file each.",
         )
     return list(arguments), None

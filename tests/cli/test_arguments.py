@@ -1,0 +1,52 @@
+"""Which of two arguments is the output."""
+
+from __future__ import annotations
+
+import pytest
+
+from ozx.cli.arguments import output_of_one
+from ozx.errors import UsageError
+
+ENDINGS = (".ozx", ".zip")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.ozx").mkdir()
+    (tmp_path / "there.zarr").mkdir()
+    (tmp_path / "there.ozx").touch()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_output"),
+    [
+        ("a.zarr", "new.ozx", True),
+        ("a.zarr", "NEW.OZX", True),
+        ("a.zarr", "there.ozx", True),
+        ("a.zarr", "new", True),
+        ("a.zarr", "new.tmp", True),
+        ("a", "b", True),
+        ("a.tif", "b.zip", True),
+        ("a.zarr", "folder.ozx", False),
+        ("a.zarr", "there.zarr", False),
+        ("a.zarr", "b.zarr", False),
+        ("a.zarr", "b.ZARR/", False),
+        ("a", "b.zarr", False),
+        ("a.tif", "b.tif", False),
+        ("a.TIF", "b.tif", False),
+    ],
+)
+def test_the_second_of_two(first, last, is_output):
+    assert output_of_one([first, last], None, ENDINGS) == (last if is_output else None)
+
+
+def test_neither_of_one_or_three():
+    assert output_of_one(["a.ozx"], None, ENDINGS) is None
+    assert output_of_one(["a.zarr", "b.zarr", "c.ozx"], "folder", ENDINGS) is None
+
+
+def test_an_output_and_a_folder_for_outputs():
+    with pytest.raises(UsageError, match=r"both an output, new\.ozx, and --out-dir"):
+        output_of_one(["a.zarr", "new.ozx"], "folder", ENDINGS)
+    assert output_of_one(["a.zarr", "there.zarr"], "folder", ENDINGS) is None
