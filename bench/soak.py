@@ -26,8 +26,9 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
+
+from versions import commit
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -53,28 +54,21 @@ class Part:
     findings: list[str] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)
 
-    def add(self, done: int, seconds: float, counts: dict[str, int], findings: list[str]) -> None:
-        """Add what a round did."""
+    def add(self, commit: str, done: int, seconds: float, counts: dict[str, int], findings: list[str]) -> None:
+        """Add what a round did to what a commit holds."""
         self.done += done
         self.seconds += seconds
         self.counts = dict(Counter(self.counts) + Counter(counts))
         self.findings += findings
-        if _commit() not in self.commits:
-            self.commits.append(_commit())
-
-
-@cache
-def _commit() -> str:
-    """Return what is tried."""
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.strip() or "no commit"
+        if commit not in self.commits:
+            self.commits.append(commit)
 
 
 class State:
     """The parts, kept in a file after every round."""
 
     def __init__(self, path: Path, seed: int) -> None:
-        self.path, self.seed = path, seed
+        self.path, self.seed, self.commit = path, seed, commit()
         kept = json.loads(path.read_text()) if path.exists() else {}
         if kept and kept["seed"] != seed:
             sys.exit(f"{path} is of the seed {kept['seed']}: give --seed {kept['seed']}, or another --state")
@@ -310,7 +304,7 @@ def _run_in_processes(state: State, name: str, wanted: int) -> None:
 
 def _take(state: State, name: str, found: Round, seconds: float) -> None:
     part = state.parts[name]
-    part.add(found[0], seconds, *found[1:])
+    part.add(state.commit, found[0], seconds, *found[1:])
     state.save()
     print(f"{name}: {part.done:,} of {WHOLE[name]:,}, {len(part.findings)} findings", flush=True)
 

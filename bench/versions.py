@@ -31,7 +31,6 @@ def measured_on(peers: Iterable[str]) -> dict[str, Any]:
 
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         cpu = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown CPU")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE).stdout
     return {
         "cores": os.cpu_count(),
         "cpu": cpu,
@@ -39,9 +38,15 @@ def measured_on(peers: Iterable[str]) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "ozx": ozx.__version__,
-        "commit": commit.strip() or "no commit",
+        "commit": commit(),
         "peers": {name: found for name in peers if (found := version_of(name)) is not None},
     }
+
+
+def commit() -> str:
+    """Return the commit of what is tried."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, cwd=HERE).stdout.strip() or "no commit"
 
 
 def in_words(measured: dict[str, Any]) -> str:
