@@ -9,7 +9,8 @@ from hierarchies import FIXTURES, HIERARCHIES
 from hypothesis import settings
 
 # Tests judge results, not the clock of a machine that may have other things to do. Their examples are the same in
-# every run, so that a change fails by what it changed; OZX_THOROUGH (.ci/run, on other Pythons) tries as many as is
+# every run of the same tests, so that a change fails by what it changed (Hypothesis also tries constants out of the
+# modules that are loaded: fewer tests, other examples); OZX_THOROUGH (.ci/run, on other Pythons) tries as many as is
 # usual, OZX_RANDOM new ones each time (by hand, CONTRIBUTING.md).
 is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 100 if os.environ.get("OZX_THOROUGH") else 25
