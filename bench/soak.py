@@ -137,8 +137,9 @@ def _at_every_door(folder: Path, data: bytes) -> Counter[str]:
 
 
 def documents_round(seed: int, number: int) -> Round:
-    """Change metadata documents: nothing but errors of ozx."""
+    """Change metadata documents: nothing but errors of ozx, and findings where they are validated."""
     from seeds import seeds
+    from mutated_cases import run_documents
     from mutations import mutate_bytes, mutate_document
     from targets import TARGETS
 
@@ -154,7 +155,11 @@ def documents_round(seed: int, number: int) -> Round:
             TARGETS["shard_index"](mutate_bytes(rng.choice(indexes), rng))
         except Exception:  # noqa: BLE001
             findings.append(f"documents, round {number}, {place}: {traceback.format_exc(limit=-4)}")
-    return ROUND, {}, findings
+    validations = ROUND // EVERY_VALIDATION
+    tally = run_documents(range(number * validations, (number + 1) * validations), seed)
+    findings += [f"documents, round {number}, validated: {name}: {text}" for name, text in tally.failures]
+    counts = {"validated, errors": tally.runs - tally.valid, "validated, none": tally.valid}
+    return ROUND, counts, findings
 
 
 def kills_round(seed: int, number: int) -> Round:

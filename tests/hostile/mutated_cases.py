@@ -16,6 +16,7 @@ import time
 import traceback
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 
 from mutations import mutate_bytes, mutate_document, to_text
 
@@ -33,6 +34,7 @@ SLOWEST = 5.0  # seconds for one, on a busy machine
 MOST_FINDINGS = 1000
 
 
+@cache
 def archives():
     """Return the archives that are mutated: every small one of the cases."""
     made = [case.make() for case in CASES if case.rule not in ("zip/large-entry", "zip/many-entries")]
@@ -40,6 +42,7 @@ def archives():
     return sorted(data for data in built if 0 < len(data) <= LARGEST_SEED)
 
 
+@cache
 def hierarchies():
     """Return the documents that are mutated: those of every case, and the form they are parsed to."""
     return [
