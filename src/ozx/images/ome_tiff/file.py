@@ -122,10 +122,10 @@ class OmeTiff:
         self._writer.close()
         self._end = -(-self._file.seek(0, 2) // 16) * 16
 
-    def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes]]) -> None:
+    def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes | memoryview]]) -> None:
         """Write tiles of one level behind all others."""
         self._file.seek(self._end)
-        self._file.write(b"".join(data for _, data in tiles))
+        self._file.writelines(data for _, data in tiles)
         for place, data in tiles:
             table.offsets[place], table.counts[place] = self._end, len(data)
             self._end += len(data)

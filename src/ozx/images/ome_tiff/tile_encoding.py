@@ -45,8 +45,10 @@ class TileEncoding:
         raw = self.tile[0] * self.tile[1] * dtype.itemsize
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
-    def encode(self, pixels: NDArray[Any]) -> bytes:
+    def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
         """Return a tile as it is stored; what it lacks at the edge of the image is zero.
+
+        What is not compressed may be a view of `pixels`.
 
         Examples
         --------
@@ -60,7 +62,7 @@ class TileEncoding:
             tile = np.zeros(self.tile, dtype)
             tile[: pixels.shape[0], : pixels.shape[1]] = pixels
         if self.compression == "none":
-            return tile.tobytes()
+            return tile.reshape(-1).view("u1").data
         if self.has_predictor(dtype):
             tile = imagecodecs.delta_encode(tile, axis=-1)
         data = tile.tobytes()

@@ -23,7 +23,7 @@ _BLOCK_BYTES = 8 << 20
 # Tiles put together of several blocks are written so many blocks later. A fixed number: the same bytes every time.
 _LATER = 4
 
-Encoded = list[tuple[TileId, bytes]]
+Encoded = list[tuple[TileId, bytes | memoryview]]
 
 
 @dataclass(frozen=True)
