@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from itertools import repeat
 from pathlib import Path
 
 from versions import commit
@@ -297,14 +298,15 @@ def run(state: State, name: str, wanted: int) -> None:
 
 def _run_in_processes(state: State, name: str, wanted: int) -> None:
     """Do rounds of mutations, one in each process at a time; results are taken in their order."""
-    part, workers = state.parts[name], os.cpu_count() or 1
-    rounds = range(part.done // ROUND, -(-wanted // ROUND))
-    with ProcessPoolExecutor(workers) as pool:
-        for first in range(0, len(rounds), workers):
-            start = time.monotonic()
-            some = rounds[first : first + workers]
-            for found in pool.map(ROUNDS[name], [state.seed] * len(some), some):
-                _take(state, name, found, (time.monotonic() - start) / len(some))
+    rounds = range(state.parts[name].done // ROUND, -(-wanted // ROUND))
+    pool, last = ProcessPoolExecutor(os.cpu_count()), time.monotonic()
+    try:
+        for found in pool.map(ROUNDS[name], repeat(state.seed), rounds):
+            now = time.monotonic()
+            _take(state, name, found, now - last)
+            last = now
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _take(state: State, name: str, found: Round, seconds: float) -> None:
