@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "read_exactly"]
+if TYPE_CHECKING:
+    from ozx.archive.remote import RemoteSource
+
+__all__ = ["ByteSource", "FileSource", "MemorySource", "open_remote", "read_exactly"]
 
 
 class ByteSource(Protocol):
@@ -68,9 +72,14 @@ class FileSource:
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` when the file was written to or replaced since the first use.
+        """Make sure that the file is what it was at its first use: not written to, not replaced.
 
         The first use may have been another process's: what a pickled source was is what its copy has to find.
+
+        Raises
+        ------
+        FormatError
+            It is not.
         """
         if self._identity is None:
             return
@@ -122,6 +131,29 @@ class MemorySource:
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
+
+
+def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
+    """Return the bytes of a file behind a URL; nothing is asked for yet.
+
+    Parameters
+    ----------
+    url, options
+        As `RemoteSource` takes them.
+
+    Raises
+    ------
+    UsageError
+        It is a URL of a kind that is not read.
+
+    Examples
+    --------
+    >>> open_remote("https://example.org/cells.ozx").name
+    'https://example.org/cells.ozx'
+    """
+    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
+
+    return RemoteSource(url, options)
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:

@@ -14,12 +14,12 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.byte_source import ByteSource, FileSource, open_remote, read_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, entry_name, find_data, iter_value
 from ozx.archive.records import CENTRAL_HEADER, CentralHeader
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.location import Location, parse_location
+from ozx.flow.location import parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
@@ -267,7 +267,11 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
     location = parse_location(text)
     if os.path.isdir(location.path):
         return DirectoryView(location.path)
-    view = _open_remote(location) if location.is_remote else ArchiveView(FileSource(location.path), location.node)
+    if location.is_remote:
+        # Far away a request costs more than the bytes it brings.
+        view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
+    else:
+        view = ArchiveView(FileSource(location.path), location.node)
     if location.node:
         _check_node(view)
     return view
@@ -295,13 +299,6 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
         return "It has no node but the root."
     top = [other for other in others if "/" not in other] or others
     return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
-
-
-def _open_remote(location: Location) -> ArchiveView:
-    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
-
-    # Far away a request costs more than the bytes it brings.
-    return ArchiveView(RemoteSource(location.path), location.node, ahead=1 << 20)
 
 
 def _check_node(view: ArchiveView) -> None:

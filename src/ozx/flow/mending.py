@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import FileSource, open_remote
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError
 from ozx.flow.archive_keys import ArchiveKeys, metadata_places
@@ -73,7 +73,7 @@ def open_mended(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fals
             return _open_directory(location.path.rstrip("/") or "/")
         except OzxError as error:
             raise error.at(location.path) from None
-    file = _open_remote(location.path) if location.is_remote else FileSource(location.path)
+    file = open_remote(location.path) if location.is_remote else FileSource(location.path)
     try:
         return _open_archive(file, location.node, allow_bombs=allow_bombs)
     except OzxError as error:
@@ -84,12 +84,6 @@ def open_mended(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fals
     except BaseException:
         file.close()
         raise
-
-
-def _open_remote(url: str) -> RemoteSource:
-    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
-
-    return RemoteSource(url)
 
 
 def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bool) -> MendedSource:

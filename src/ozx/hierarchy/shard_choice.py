@@ -9,6 +9,7 @@ from typing import Literal
 
 from ozx.errors import UsageError
 from ozx.hierarchy.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.layout import ArrayLayout
 from ozx.hierarchy.shards import index_size
 
@@ -216,5 +217,4 @@ def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
 
 
 def _count(array: ShardArray, shards: Lengths | None) -> int:
-    lengths = array.layout.chunks if shards is None else shards
-    return math.prod(-(-whole // part) for whole, part in zip(array.layout.shape, lengths, strict=True))
+    return ChunkGrid(array.layout.shape, array.layout.chunks if shards is None else shards).total

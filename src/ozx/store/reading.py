@@ -11,7 +11,7 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
-from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.byte_source import ByteSource, FileSource, open_remote
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import ResourceError
 from ozx.flow.byte_ranges import requested_span
@@ -201,6 +201,4 @@ def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSour
     """Return the bytes of a local file, or of a remote one where `path` is a URL; nothing is opened yet."""
     if "://" not in path:
         return FileSource(path)
-    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (an extra)
-
-    return RemoteSource(path, options)
+    return open_remote(path, options)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.array import ArrayMetadata
+from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.codecs import SHARDING
 from ozx.hierarchy.keys import ROOT_METADATA, node_of
 from ozx.hierarchy.references import iter_references
@@ -240,4 +240,4 @@ def _count_unsharded_chunks(array: ArrayMetadata) -> int | None:
     shape, chunks = array.shape, array.chunks
     if SHARDING in array.codecs or shape is None or chunks is None or len(shape) != len(chunks) or 0 in chunks:
         return None
-    return math.prod(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+    return ChunkGrid(shape, chunks).total

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
 
 from ozx.archive.audit import ArchiveFacts, audit
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import FileSource, open_remote
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.name_audit import iter_names
 from ozx.archive.reader import ArchiveReader
@@ -35,9 +34,6 @@ from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_shar
 from ozx.validation.rules import finding_from_error, make_finding
 from ozx.validation.schemas import Schemas
 from ozx.validation.zip_rules import check_zip
-
-if TYPE_CHECKING:
-    from ozx.archive.remote import RemoteSource
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
@@ -111,7 +107,7 @@ def validate(
     if location.node:
         with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
             open_view(path)
-    source = _open_remote(where) if location.is_remote else FileSource(where)
+    source = open_remote(where) if location.is_remote else FileSource(where)
     try:
         findings = [*check_file_name(source.name)]
         findings += [] if location.is_remote else check_surroundings(where)
@@ -203,12 +199,6 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
         yield make_finding("zarr/not-decoded", f"no chunk was looked at: {error.message}")
         return
     yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
-
-
-def _open_remote(url: str) -> RemoteSource:
-    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
-
-    return RemoteSource(url)
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:

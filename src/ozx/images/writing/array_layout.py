@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import UnsupportedError
+from ozx.hierarchy.chunk_grid import ChunkGrid
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.layout import parse_layout, relayout_document
 from ozx.hierarchy.layout_choice import Axes, LayoutChoice
@@ -97,7 +98,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
         return plain
     chunks = {path: parse_layout(relayout_document(document, None), path).chunks for path, document in plain.items()}
     chosen = {path: _shards(array, chunks[path], across=False) for path, array in arrays.items()}
-    if sum(_count(array, chosen[path]) for path, array in arrays.items()) > MOST_ENTRIES:
+    if sum(ChunkGrid(array.shape, chosen[path]).total for path, array in arrays.items()) > MOST_ENTRIES:
         chosen = {path: _shards(array, chunks[path], across=True) for path, array in arrays.items()}
     return {
         path: relayout_document(document, None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path])
@@ -198,7 +199,3 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
 
 def _is_one_chunk(array: NewArray, chunks: Lengths) -> bool:
     return all(part >= whole for part, whole in zip(chunks, array.shape, strict=True))
-
-
-def _count(array: NewArray, shards: Lengths) -> int:
-    return math.prod(-(-whole // part) for whole, part in zip(array.shape, shards, strict=True))
