@@ -65,26 +65,77 @@ class OzxError(Exception):
         return (_rebuild, (type(self), self.message, state))
 
     def at(self, path: str) -> OzxError:
-        """Return the same error, told which file it is about unless it knows already."""
+        """Return the same error, told which file it is about unless it knows already.
+
+        Parameters
+        ----------
+        path
+            The file or directory concerned.
+        """
         if self.path is None:
             self.path = path
         return self
 
 
 class FormatError(OzxError, ValueError):
-    """The file is wrong: it breaks the rule named by `rule`."""
+    """The file is wrong: it breaks the rule named by `rule`.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> with open("cells.ozx", "r+b") as file:
+    ...     size = file.truncate(60_000)
+    >>> try:
+    ...     ozx.open("cells.ozx")
+    ... except ozx.FormatError as error:
+    ...     print(error.rule)
+    zip/truncated
+    """
 
 
 class UnsupportedError(OzxError, NotImplementedError):
-    """The file may be right, but uses something that ozx does not handle."""
+    """The file may be right, but uses something that ozx does not handle.
+
+    Examples
+    --------
+    >>> import numpy, ozx
+    >>> try:
+    ...     ozx.write_image("cells.words.ozx", numpy.array([["two", "words"]]))
+    ... except ozx.UnsupportedError as error:
+    ...     print(error.message.rpartition("; ")[2])
+    found <U5
+    """
 
 
 class UsageError(OzxError, ValueError):
-    """The call is wrong: arguments that do not fit together, or an output that exists already."""
+    """The call is wrong: arguments that do not fit together, or an output that exists already.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> try:
+    ...     ozx.pack("cells.ome.zarr", "cells.ozx")
+    ... except ozx.UsageError as error:
+    ...     print(error, error.hint, sep="; ")
+    cells.ozx exists already; Give --force (force=True) to replace it, or another name.
+    """
 
 
 class ResourceError(OzxError, OSError):
-    """The world is wrong: disk, permissions, network, or an extra that is not installed."""
+    """The world is wrong: disk, permissions, network, or an extra that is not installed.
+
+    `ozx.open` and `ozx.OzxStore` raise it for a file that is not there, where others raise `FileNotFoundError`: zarr
+    takes that for a missing key.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> try:
+    ...     ozx.open("missing.ozx")
+    ... except ozx.ResourceError as error:
+    ...     print(error.message)
+    there is no such file
+    """
 
     def __str__(self) -> str:
         # OSError comes with a __str__ of its own, which would show the arguments instead of the message.
@@ -96,11 +147,28 @@ def _rebuild(kind: type[OzxError], message: str, state: dict[str, str | None]) -
 
 
 class OzxWarning(UserWarning):
-    """What every warning of the library derives from."""
+    """What every warning of the library derives from.
+
+    Examples
+    --------
+    >>> issubclass(NotOmeZarrWarning, OzxWarning)  # so that one filter is for all of them
+    True
+    """
 
 
 class NotOmeZarrWarning(OzxWarning):
-    """What was written is zipped Zarr, but no OME-Zarr: readers of images will not know it."""
+    """What was written is zipped Zarr, but no OME-Zarr: readers of images will not know it.
+
+    Examples
+    --------
+    >>> import warnings, ozx, zarr
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     with ozx.OzxStore("cells.plain.ozx", mode="w") as store:
+    ...         group = zarr.create_group(store)
+    >>> [warning.category.__name__ for warning in told]
+    ['NotOmeZarrWarning']
+    """
 
 
 class RewrittenWarning(OzxWarning):

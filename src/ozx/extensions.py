@@ -62,6 +62,12 @@ class ExtensionNode:
         Path of the node; the root's is empty.
     document
         Its ``zarr.json``, parsed. Not to be changed.
+
+    Examples
+    --------
+    >>> node = ExtensionNode("0", {"zarr_format": 3, "node_type": "array", "shape": [64, 64]})
+    >>> node.path, node.document["shape"]
+    ('0', [64, 64])
     """
 
     path: str
@@ -80,6 +86,11 @@ class Fault:
         Where: a JSON pointer (RFC 6901) into the configuration.
     severity
         ``error``, ``warning`` or ``note``.
+
+    Examples
+    --------
+    >>> Fault("expected an offset of 0 or more; got -1", pointer="/offset").severity
+    'error'
     """
 
     message: str
@@ -96,6 +107,11 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
         The extension point, one of `POINTS`.
     name
         The name of the extension. A handler that it had before is replaced.
+
+    Returns
+    -------
+    Callable
+        What takes the class or the instance, registers it, and gives it back; of a class an instance is made.
 
     Raises
     ------
@@ -123,7 +139,20 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
 
 
 def unregister(point: str, name: str) -> None:
-    """Forget the handler of an extension that `register` was told of; one of an entry point counts again."""
+    """Forget the handler of an extension that `register` was told of; one of an entry point counts again.
+
+    Parameters
+    ----------
+    point, name
+        The extension point and the name of the extension. Nothing happens where no handler was registered for them.
+
+    Examples
+    --------
+    >>> note = register("extensions", "example.note")(object())
+    >>> unregister("extensions", "example.note")
+    >>> find_handler("extensions", "example.note") is None
+    True
+    """
     _registered.pop((point, name), None)
 
 
@@ -139,6 +168,13 @@ def find_handler(point: str, name: str) -> Any:
     ------
     UsageError
         The package that has it cannot be loaded.
+
+    Examples
+    --------
+    >>> note = register("extensions", "example.note")(object())
+    >>> find_handler("extensions", "example.note") is note
+    True
+    >>> unregister("extensions", "example.note")
     """
     handler = _registered.get((point, name))
     return _load(f"{point}:{name}") if handler is None else handler
@@ -146,6 +182,18 @@ def find_handler(point: str, name: str) -> Any:
 
 def has_method(point: str, name: str, method: str) -> bool:
     """Tell whether an extension has a handler with this method.
+
+    Parameters
+    ----------
+    point, name
+        The extension point and the name of the extension.
+    method
+        One of ``check``, ``open`` and ``relayout``.
+
+    Raises
+    ------
+    UsageError
+        The package that has the handler cannot be loaded.
 
     Examples
     --------
@@ -184,7 +232,15 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def iter_registered() -> Iterator[tuple[str, str]]:
-    """Yield point and name of every extension that has a handler."""
+    """Yield point and name of every extension that has a handler, from `register` or from an entry point.
+
+    Examples
+    --------
+    >>> note = register("extensions", "example.note")(object())
+    >>> ("extensions", "example.note") in iter_registered()
+    True
+    >>> unregister("extensions", "example.note")
+    """
     yield from _registered
     for name in _entry_points():
         point, _, extension = name.partition(":")

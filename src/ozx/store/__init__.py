@@ -1,7 +1,7 @@
 """The hierarchy inside an archive as zarr-python sees it.
 
-``ozx_store``
-    `OzxStore`, a zarr Store: which session does what is asked of it.
+``ozx_store``, ``session_store``
+    `OzxStore`, a zarr Store; which session does what is asked of it.
 ``reading``, ``writing``
     Its two kinds of sessions: the values of a finished archive, and of one in the making.
 ``partial_file``, ``growing_file``, ``space``, ``head_room``, ``finishing``

@@ -153,7 +153,12 @@ class GroupNodes(Mapping[str, Node]):
 
 @contextmanager
 def refused_by_zarr(where: str) -> Iterator[None]:
-    """Turn what zarr raises for metadata into a `FormatError`; `where` is the node.
+    """Turn what zarr raises for metadata into an error of ours; `where` is the node.
+
+    Raises
+    ------
+    FormatError
+        zarr cannot open the node.
 
     Examples
     --------

@@ -67,7 +67,13 @@ class NormalisedStore(WrapperStore[Store]):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return what `get` returns; TypeError where the wrapped store cannot."""
+        """Return what `get` returns.
+
+        Raises
+        ------
+        TypeError
+            The wrapped store reads asynchronously only.
+        """
         read: Any = getattr(self._store, "get_sync", None)
         if read is None:
             raise TypeError(f"Store {type(self._store).__name__} does not support synchronous get.")
@@ -108,7 +114,13 @@ class NormalisedStore(WrapperStore[Store]):
             yield key, await self.get(key, prototype, byte_range)
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes; FileNotFoundError where there is no such key."""
+        """Return the length of a value in bytes, of metadata as it is shown.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such key.
+        """
         if not is_metadata_key(key):
             return await self._store.getsize(key)
         value = await self.get(key, default_buffer_prototype())

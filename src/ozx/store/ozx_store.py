@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import os
-import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
-from types import TracebackType
 from typing import Any, Literal
 
-from zarr.abc.store import ByteRequest, Store
+from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
-from ozx.errors import ResourceError, UsageError
-from ozx.flow.location import Location, format_location, given_path, parse_location, printable_location
+from ozx.errors import UsageError
+from ozx.flow.location import given_path, parse_location, printable_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
-from ozx.store.sorted_keys import SortedKeys
+from ozx.store.session_store import SessionStore
 from ozx.store.writing import WriteOptions, WriteSession
 
 __all__ = ["OzxStore"]
 
 _MODES = ("r", "w", "x", "a")
 
-# Archives being written, so that a store pickled and unpickled within one process writes to the same one.
-_writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDictionary()
 
-
-class OzxStore(Store):
+class OzxStore(SessionStore):
     """The values of an .ozx file by key, for zarr and everything built on it.
 
     Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; a
@@ -37,6 +31,8 @@ class OzxStore(Store):
     the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and
     breadth-first, comment, ZIP64. Until then nothing has the final name, and what is written stands in
     ``NAME.partial``; an exception or a kill leaves it there.
+
+    What reads or lists raises what `get` raises, and what changes the store what `set` raises.
 
     Parameters
     ----------
@@ -60,7 +56,8 @@ class OzxStore(Store):
     Raises
     ------
     UsageError
-        There is no such mode, only reading makes sense here, or `path` is empty.
+        There is no such mode, only reading makes sense here, or `path` is empty, leads to a node, or is a URL of a
+        kind that ozx does not read.
 
     Examples
     --------
@@ -93,65 +90,15 @@ class OzxStore(Store):
             raise UsageError(
                 "remote files are only read", path=printable_location(name), hint="Write a local file, then upload it."
             )
-        super().__init__(read_only=mode == "r" if read_only is None else read_only)
         # A link stays a link: what it points to is what is written anew.
-        self.path = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
-        self.mode = mode
-        self._options = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
-        self._read: ArchiveSession | None = None
-        self._write: WriteSession | None = None
-        self._detached_from: int | None = None
-        if mode == "r":
-            self._read = ArchiveSession(open_source(self.path, options))
-        else:
-            self._write = WriteSession(self.path, self._options)
-
-    def __str__(self) -> str:
-        return self._printable if "://" in self.path else format_location(Location(self.path))
-
-    def __repr__(self) -> str:
-        return f"OzxStore({self._printable!r}, mode={self.mode!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OzxStore) and self._identity() == other._identity()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def _printable(self) -> str:
-        return printable_location(self.path)
-
-    def _identity(self) -> tuple[str, str, bool]:
-        return self.path, self.mode, self.read_only
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state["_write"] = None
-        if self._write is not None:
-            state["_detached_from"] = os.getpid()
-            state["_token"] = token = self._write.token
-            _writing[token] = self._write
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        token = state.pop("_token", None)
-        self.__dict__.update(state)
-        if token is not None and self._detached_from == os.getpid():
-            self._write = _writing.get(token)
-
-    # Opening and closing.
-
-    async def _open(self) -> None:
-        if self._is_open:
-            raise ValueError("store is already open")
-        self._is_open = True
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if exc_type is not None and self._write is not None and not self.read_only:
-            self._write.abort()
-        self.close()
+        place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
+        wish = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
+        super().__init__(
+            place,
+            mode,
+            read_only=mode == "r" if read_only is None else read_only,
+            session=ArchiveSession(open_source(place, options)) if mode == "r" else WriteSession(place, wish),
+        )
 
     def close(self) -> None:
         """Finish what is written, and release the file; a store in mode ``r`` can be used again.
@@ -161,6 +108,8 @@ class OzxStore(Store):
         FormatError
             `require_ome` was given and it is no OME-Zarr; or the file that is added to changed meanwhile. What was
             written stays as ``NAME.partial``.
+        OSError
+            The file cannot be written; what was written stays, too.
         """
         super().close()
         if self._write is not None and not self.read_only:
@@ -177,7 +126,7 @@ class OzxStore(Store):
             Mode ``r`` cannot be changed into a writing one.
         """
         if self.mode == "r" and not read_only:
-            raise _opened_for_reading(self._printable)
+            raise self._opened_for_reading()
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._is_open, other._read_only = False, read_only
@@ -188,13 +137,31 @@ class OzxStore(Store):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return a value, or the requested bytes of it, or None where there is no such key."""
+        """Return a value, or the requested bytes of it, or None where there is no such key.
+
+        Parameters
+        ----------
+        key, prototype, byte_range
+            As for `get`; without `prototype` the buffer is zarr's default one.
+        """
         self._is_open = True
         data = self._values.read(key, byte_range)
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value, or the requested bytes of it, or None where there is no such key."""
+        """Return a value, or the requested bytes of it, or None where there is no such key.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            The file is no archive that can be read, or was replaced since it was opened; or the value is damaged, or
+            stored in a way that is not handled.
+        ResourceError
+            The file is not there or cannot be read, or the extra ``remote`` is missing; or another process writes it
+            through this store.
+        UsageError
+            The store was closed by its writer, or mode ``x`` finds a file.
+        """
         if self._read is None:
             return self.get_sync(key, prototype=prototype, byte_range=byte_range)
         self._is_open = True
@@ -245,11 +212,33 @@ class OzxStore(Store):
     # Writing.
 
     def set_sync(self, key: str, value: Buffer) -> None:
-        """Store a value; what was stored under `key` before is gone then."""
+        """Store a value; what was stored under `key` before is gone then.
+
+        Parameters
+        ----------
+        key, value
+            As for `set`.
+        """
         self._writer().set(key, _bytes_of(value))
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Store a value; what was stored under `key` before is gone then."""
+        """Store a value; what was stored under `key` before is gone then.
+
+        Raises
+        ------
+        ValueError
+            The store is read-only.
+        UsageError
+            `key` cannot be the name of an entry, the store was closed, or mode ``x`` finds a file.
+        FormatError, UnsupportedError
+            The file that is added to is no archive that can be read.
+        ResourceError
+            Another program, or another process of this one, writes the file.
+        TypeError
+            `value` is no buffer.
+        OSError
+            The file cannot be written.
+        """
         self.set_sync(key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
@@ -257,7 +246,13 @@ class OzxStore(Store):
         self._writer().set_if_missing(key, _bytes_of(value))
 
     def delete_sync(self, key: str) -> None:
-        """Remove a value; do nothing where there is none."""
+        """Remove a value; do nothing where there is none.
+
+        Parameters
+        ----------
+        key
+            As for `delete`.
+        """
         self._writer().delete(key)
 
     async def delete(self, key: str) -> None:
@@ -265,7 +260,7 @@ class OzxStore(Store):
         self.delete_sync(key)
 
     async def delete_dir(self, prefix: str) -> None:
-        """Remove everything below a folder."""
+        """Remove everything below a folder, whether `prefix` ends in a slash or not."""
         await self.delete_prefix(prefix.rstrip("/") + "/" if prefix.rstrip("/") else "")
 
     async def clear(self) -> None:
@@ -275,12 +270,24 @@ class OzxStore(Store):
     # What Zarr core's abstract store interface has and zarr's Store has not; docs/store.md has the table.
 
     async def delete_values(self, keys: Iterable[str]) -> None:
-        """Remove several values (``erase_values``)."""
+        """Remove several values (``erase_values``).
+
+        Parameters
+        ----------
+        keys
+            Those of the values; one without a value is none too many.
+        """
         for key in keys:
             self.delete_sync(key)
 
     async def delete_prefix(self, prefix: str) -> None:
-        """Remove every key that begins with `prefix` (``erase_prefix``)."""
+        """Remove every key that begins with `prefix` (``erase_prefix``).
+
+        Parameters
+        ----------
+        prefix
+            The beginning of the keys, character by character: ``a`` is one of ``a/b`` and of ``ab``.
+        """
         writer = self._writer()
         for key in await self._look_up(lambda keys: keys.below(prefix)):
             writer.delete(key)
@@ -291,13 +298,13 @@ class OzxStore(Store):
         Parameters
         ----------
         key_start_values
-            Key, offset and bytes. A missing value counts as empty, and one that is too short grows, with zeros where
-            nothing was written.
+            Key, offset in bytes, and bytes. A missing value counts as empty, and one that is too short grows, with
+            zeros where nothing was written.
 
         Raises
         ------
         UsageError
-            Two writes to one key overlap; nothing is written then.
+            Two writes to one key overlap, or one begins before the value; nothing is written then.
         """
         writer = self._writer()
         for key, pieces in grouped_writes(key_start_values).items():
@@ -323,46 +330,6 @@ class OzxStore(Store):
         """False, as of every store of zarr; `set_partial_values` is ours."""
         return False
 
-    @property
-    def _supports_sync_io(self) -> bool:
-        # zarr 3.2 and later read without an event loop where they can; remote files need one to read in parallel.
-        return self._read is None or not self._read.is_remote
-
-    # How the two kinds of sessions are used.
-
-    @property
-    def _values(self) -> ArchiveSession | WriteSession:
-        if self._read is not None:
-            return self._read
-        if self._write is None:
-            raise ResourceError(
-                f"the store is written by process {self._detached_from}; this is process {os.getpid()}",
-                path=self.path,
-                hint="Write from threads of one process, or let each process write a file of its own.",
-            )
-        return self._write
-
-    def _writer(self) -> WriteSession:
-        self._check_writable()
-        self._is_open = True
-        values = self._values
-        if isinstance(values, ArchiveSession):
-            raise _opened_for_reading(self._printable)
-        return values
-
-    async def _size(self, key: str) -> int | None:
-        self._is_open = True
-        if self._read is not None:
-            await self._read.ensure_open()
-        return self._values.size(key)
-
-    async def _look_up(self, question: Callable[[SortedKeys], builtins.list[str]]) -> builtins.list[str]:
-        self._is_open = True
-        if self._read is not None:
-            await self._read.ensure_open()
-        with self._values.keys() as keys:
-            return question(keys)
-
 
 def _file_part(path: str | os.PathLike[str]) -> str:
     """Return a path or a remote URL; ``ozx://`` is our own name for a local file."""
@@ -377,10 +344,6 @@ def _file_part(path: str | os.PathLike[str]) -> str:
             hint="Open the file, and give the node's path to zarr; or use ozx.open.",
         )
     return location.path
-
-
-def _opened_for_reading(path: str) -> UsageError:
-    return UsageError("it was opened for reading", path=path, hint='Open it with mode="a" to change it.')
 
 
 def _bytes_of(value: Buffer) -> memoryview:

@@ -114,12 +114,24 @@ class SourceStore(Store):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Refuse: sources are read only."""
+        """Refuse: sources are read only.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
         del value
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Refuse: sources are read only."""
+        """Refuse: sources are read only.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
         raise self._refusal(key)
 
     def _refusal(self, key: str) -> UsageError:

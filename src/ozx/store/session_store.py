@@ -1,0 +1,138 @@
+"""`SessionStore`: which session of an archive does what is asked of a store, in which process."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from zarr.abc.store import Store
+
+from ozx.errors import ResourceError, UsageError
+from ozx.flow.location import Location, format_location, printable_location
+from ozx.store.reading import ArchiveSession
+from ozx.store.sorted_keys import SortedKeys
+from ozx.store.writing import WriteSession
+
+__all__ = ["SessionStore"]
+
+# Archives being written, so that a store pickled and unpickled within one process writes to the same one.
+_writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDictionary()
+
+
+class SessionStore(Store):
+    """A store whose values are those of one session, which reads or writes an archive.
+
+    Equal stores do the same with the same file. A pickled one reads anywhere, but writes only in the process that made
+    its session.
+
+    Parameters
+    ----------
+    path, mode
+        The archive, and how it was opened; ``r`` is for reading.
+    read_only
+        Whether changes are refused, whatever the session can do.
+    session
+        Gives the values.
+    """
+
+    def __init__(self, path: str, mode: str, *, read_only: bool, session: ArchiveSession | WriteSession) -> None:
+        super().__init__(read_only=read_only)
+        self.path = path
+        self.mode = mode
+        self._read = session if isinstance(session, ArchiveSession) else None
+        self._write = session if isinstance(session, WriteSession) else None
+        self._detached_from: int | None = None
+
+    def __str__(self) -> str:
+        return self._printable if "://" in self.path else format_location(Location(self.path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._printable!r}, mode={self.mode!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SessionStore) and self._identity() == other._identity()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _printable(self) -> str:
+        return printable_location(self.path)
+
+    def _identity(self) -> tuple[str, str, bool]:
+        return self.path, self.mode, self.read_only
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state["_write"] = None
+        if self._write is not None:
+            state["_detached_from"] = os.getpid()
+            state["_token"] = token = self._write.token
+            _writing[token] = self._write
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        token = state.pop("_token", None)
+        self.__dict__.update(state)
+        if token is not None and self._detached_from == os.getpid():
+            self._write = _writing.get(token)
+
+    # Opening and closing, as zarr asks for them.
+
+    async def _open(self) -> None:
+        if self._is_open:
+            raise ValueError("store is already open")
+        self._is_open = True
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if exc_type is not None and self._write is not None and not self.read_only:
+            self._write.abort()
+        self.close()
+
+    @property
+    def _supports_sync_io(self) -> bool:
+        # zarr 3.2 and later read without an event loop where they can; remote files need one to read in parallel.
+        return self._read is None or not self._read.is_remote
+
+    # How the two kinds of sessions are used.
+
+    @property
+    def _values(self) -> ArchiveSession | WriteSession:
+        if self._read is not None:
+            return self._read
+        if self._write is None:
+            raise ResourceError(
+                f"the store is written by process {self._detached_from}; this is process {os.getpid()}",
+                path=self.path,
+                hint="Write from threads of one process, or let each process write a file of its own.",
+            )
+        return self._write
+
+    def _writer(self) -> WriteSession:
+        self._check_writable()
+        self._is_open = True
+        values = self._values
+        if isinstance(values, ArchiveSession):
+            raise self._opened_for_reading()
+        return values
+
+    def _opened_for_reading(self) -> UsageError:
+        return UsageError("it was opened for reading", path=self._printable, hint='Open it with mode="a" to change it.')
+
+    async def _size(self, key: str) -> int | None:
+        self._is_open = True
+        if self._read is not None:
+            await self._read.ensure_open()
+        return self._values.size(key)
+
+    async def _look_up(self, question: Callable[[SortedKeys], builtins.list[str]]) -> builtins.list[str]:
+        self._is_open = True
+        if self._read is not None:
+            await self._read.ensure_open()
+        with self._values.keys() as keys:
+            return question(keys)
