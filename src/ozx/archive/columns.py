@@ -103,7 +103,13 @@ class Columns(NameTable):
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
-    """Return the central directory of `source` as columns; `FormatError` where `parse_columns` raises it."""
+    """Return the central directory of `source` as columns.
+
+    Raises
+    ------
+    FormatError
+        As of `parse_columns`, with the name of `source`; or the directory does not lie in it.
+    """
     try:
         return parse_columns(read_directory(source, end), end.entries, end.prepended)
     except FormatError as error:

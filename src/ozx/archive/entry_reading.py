@@ -153,7 +153,13 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
 
 
 def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
-    """Raise `UnsupportedError` (``zip/encrypted``) when the entry is encrypted."""
+    """Make sure that an entry can be read without a password.
+
+    Raises
+    ------
+    UnsupportedError
+        It is encrypted (``zip/encrypted``).
+    """
     if header.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
         raise UnsupportedError(
             f"entry {entry_name(header)!r} is encrypted",
@@ -164,7 +170,13 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
-    """Raise `FormatError` (``zip/stored-size``) when a stored entry declares two sizes."""
+    """Make sure that a stored entry declares one size, not two.
+
+    Raises
+    ------
+    FormatError
+        It declares two (``zip/stored-size``).
+    """
     if header.method == STORED and header.compressed_size != header.uncompressed_size:
         raise FormatError(
             f"entry {entry_name(header)!r} is stored, but declares {header.compressed_size:,} bytes stored and "
@@ -175,7 +187,13 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
-    """Raise `FormatError` (``zip/crc``) when `checksum` is not the CRC-32 that the entry declares."""
+    """Make sure that the CRC-32 of an entry's bytes is the one it declares.
+
+    Raises
+    ------
+    FormatError
+        `checksum` is another (``zip/crc``).
+    """
     if checksum != header.crc32:
         raise FormatError(
             f"entry {entry_name(header)!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; "

@@ -189,7 +189,13 @@ class LocalHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> LocalHeader:
-        """Take the header at `position` apart; `FormatError` when it is cut off or no local file header."""
+        """Take the header at `position` apart.
+
+        Raises
+        ------
+        FormatError
+            It is cut off (``zip/truncated``), or no local file header (``zip/local-header``).
+        """
         end = position + LOCAL_HEADER.size
         if end > len(data):
             raise FormatError(
@@ -226,7 +232,13 @@ class CentralHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> CentralHeader:
-        """Take the header at `position` apart; `FormatError` when it is cut off or no central directory header."""
+        """Take the header at `position` apart.
+
+        Raises
+        ------
+        FormatError
+            It is cut off, or no central directory header (``zip/directory``).
+        """
         end = position + CENTRAL_HEADER.size
         if end > len(data):
             raise FormatError("the central directory ends within a header", rule="zip/directory")

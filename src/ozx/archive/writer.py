@@ -163,7 +163,13 @@ class DirectoryBuilder:
         self.entries += other.entries
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
-        """Return the directory and the end records, to be written at `offset`; the builder is spent."""
+        """Return the directory and the end records, to be written at `offset`; the builder is spent.
+
+        Raises
+        ------
+        UsageError
+            `comment` has more than 65,535 bytes.
+        """
         if len(comment) > MASK_16:
             raise UsageError(f"an archive comment has at most {MASK_16:,} bytes; got {len(comment):,}")
         result, size, entries = self._headers, len(self._headers), self.entries

@@ -25,7 +25,13 @@ def sync_folder(folder: str) -> None:
 
 
 def sync_tree(path: str) -> None:
-    """Wait until a new tree is on the disk: one call for its file system where there is one, else file by file."""
+    """Wait until a new tree is on the disk: one call for its file system where there is one, else file by file.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened or written to the disk.
+    """
     if sys.platform == "linux":
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -98,7 +98,15 @@ class Doer:
         self.tell("keep", path, why)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder and those above it, and remember which were made."""
+        """Make a folder and those above it, and remember which were made.
+
+        Raises
+        ------
+        NotADirectoryError
+            There is something of that name, but no folder.
+        OSError
+            It cannot be made.
+        """
         if os.path.isdir(path):
             return
         if os.path.lexists(path):

@@ -134,6 +134,14 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         """Return the value of an entry, or what a slice from `start` to `end` would give of it.
 
         A whole value is checked against its CRC-32.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError
+            There is no such entry, or `path` is a folder.
+        FormatError, UnsupportedError
+            The file is no archive, or none that can be read; the entry is damaged, encrypted or compressed by an
+            unknown method; or the file was replaced since it was opened.
         """
         del options
         path = self._strip_protocol(path)

@@ -115,7 +115,13 @@ class ArchiveSource:
         return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry; `FormatError` where it is an archive."""
+        """Return a value as an entry.
+
+        Raises
+        ------
+        FormatError
+            It is a ZIP archive itself (``rfc9/not-embedded``).
+        """
         row = self._row(key)
         part = _SourcePart(self.reader, row, self)
         if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:

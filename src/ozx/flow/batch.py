@@ -16,7 +16,12 @@ _Result = TypeVar("_Result")
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Raise `UsageError` where two sources would become the same file; `verb` is what is done to each instead.
+    """Make sure that every source becomes a file of its own; `verb` is what is done to each instead.
+
+    Raises
+    ------
+    UsageError
+        A source is given twice, or two would become the same file.
 
     Examples
     --------

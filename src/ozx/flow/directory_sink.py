@@ -74,7 +74,7 @@ def lift_folder(target: str, folder: str) -> None:
 
 
 def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:
-    """Raise `FormatError` (``zip/name``) for the first key that cannot be a file name in the directory `target`.
+    """Make sure that each key can be a file name in the directory `target`.
 
     Parameters
     ----------
@@ -84,6 +84,13 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
         An empty directory; what its file system can do is tried out in it.
     windows
         Whether Windows' rules for names apply.
+
+    Raises
+    ------
+    FormatError
+        One cannot; the first is named (``zip/name``).
+    OSError
+        What the file system can do cannot be tried out.
     """
     for path in set(folders).intersection(keys):
         raise _refused(path, "it is both a value and a folder")

@@ -83,7 +83,17 @@ class DirectorySource:
         return os.stat(self._path(key)).st_size
 
     def read(self, key: str) -> bytes:
-        """Return a file's bytes; `FormatError` when they are not what they were at the first reading."""
+        """Return a file's bytes.
+
+        Raises
+        ------
+        FormatError
+            They are not what they were at the first reading.
+        KeyError
+            There is no such key in the listing.
+        OSError
+            The file cannot be read.
+        """
         data = read_file(self._path(key))
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self._listing.path(key))
@@ -100,7 +110,17 @@ class DirectorySource:
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 
     def entry(self, key: str) -> Entry:
-        """Return a file as an entry; `FormatError` where it is an archive."""
+        """Return a file as an entry.
+
+        Raises
+        ------
+        FormatError
+            It is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
+        KeyError
+            There is no such key in the listing.
+        OSError
+            The file cannot be read.
+        """
         part = self.part(key)
         if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
             descriptor = open_for_reading(part.path)
@@ -137,7 +157,15 @@ def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]
 
 
 def read_file(path: str) -> bytes:
-    """Return a whole file's bytes; `FormatError` (``zip/changed``) when it changed meanwhile."""
+    """Return a whole file's bytes.
+
+    Raises
+    ------
+    FormatError
+        It changed meanwhile (``zip/changed``), or is no regular file (``zip/special-file``).
+    OSError
+        It cannot be read.
+    """
     descriptor = open_for_reading(path)
     try:
         before = status_of(descriptor, path)
@@ -153,10 +181,15 @@ def read_file(path: str) -> bytes:
 
 
 def check_not_embedded(descriptor: int, path: str, size: int) -> None:
-    """Raise `FormatError` when a file that begins like an archive also ends like one.
+    """Make sure that a file that begins like an archive does not end like one, too.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
     begin with the four bytes of a local file header by chance; it does not end in an end record as well.
+
+    Raises
+    ------
+    FormatError
+        It does (``rfc9/not-embedded``).
     """
     length = min(size, END_SEARCH_LENGTH)
     os.lseek(descriptor, size - length, os.SEEK_SET)

@@ -96,7 +96,16 @@ class FilePart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the file's bytes; `FormatError` (``zip/changed``) when they are not `length` unchanging ones."""
+        """Yield the file's bytes.
+
+        Raises
+        ------
+        FormatError
+            They are not `length` unchanging ones (``zip/changed``), or something else has taken the file's place
+            (``zip/special-file``).
+        OSError
+            The file cannot be read.
+        """
         descriptor = open_for_reading(self.path)
         try:
             before = status_of(descriptor, self.path)
@@ -132,7 +141,15 @@ class FileSpan(NamedTuple):
 
     @classmethod
     def of_file(cls, path: str) -> FileSpan:
-        """Return the whole file as it is now; `FormatError` (``zip/special-file``) when it is none."""
+        """Return the whole file as it is now.
+
+        Raises
+        ------
+        FormatError
+            It is no regular file (``zip/special-file``).
+        OSError
+            It is not there.
+        """
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise not_regular(path)
@@ -147,7 +164,15 @@ class FileSpan(NamedTuple):
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the span, straight from the file; raises what `iter_blocks` raises."""
+        """Fill `view`, which is as long as the span, straight from the file.
+
+        Raises
+        ------
+        FormatError
+            The file is not what it was (``zip/changed``).
+        OSError
+            It cannot be read.
+        """
         descriptor = open_for_reading(self.path)
         try:
             before = os.fstat(descriptor)
@@ -200,7 +225,13 @@ def read_into(part: Part, view: memoryview) -> None:
 
 
 def fill_from_blocks(part: Part, view: memoryview) -> None:
-    """Fill `view` with the part's blocks; raises what `read_into` raises."""
+    """Fill `view` with the part's blocks.
+
+    Raises
+    ------
+    FormatError
+        They are not as many bytes as `view` has (``zip/changed``); or what the part raises.
+    """
     position = 0
     for block in part.iter_blocks():
         end = position + len(block)
@@ -212,7 +243,13 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:
-    """Return size and modification time of an open file; `FormatError` (``zip/special-file``) when it is none."""
+    """Return size in bytes and modification time in nanoseconds of an open file.
+
+    Raises
+    ------
+    FormatError
+        It is no regular file (``zip/special-file``).
+    """
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise not_regular(path)

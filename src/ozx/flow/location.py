@@ -107,9 +107,14 @@ def parse_location(
 
 
 def given_path(path: StrPath) -> str:
-    """Return a path as text, `UsageError` for an empty one: what a shell makes of a variable that is not set.
+    """Return a path as text; an empty one is what a shell makes of a variable that is not set.
 
     The system would take it for nothing, for the working directory or, with a slash added, for the root.
+
+    Raises
+    ------
+    UsageError
+        It is empty.
 
     Examples
     --------
@@ -123,7 +128,13 @@ def given_path(path: StrPath) -> str:
 
 
 def parse_local(text: StrPath) -> Location:
-    """Return what `parse_location` returns, for what reads every byte; `UsageError` for a URL."""
+    """Return what `parse_location` returns, for what reads every byte.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, or a node URI that cannot be taken apart.
+    """
     location = parse_location(text)
     if location.is_remote:
         raise UsageError(

@@ -43,7 +43,7 @@ def asked_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Raise `UsageError` where `lengths` has an axis that no array has; nothing is wrong where there are no arrays.
+    """Make sure that each axis of `lengths` is one of some array; all are right where there are no arrays.
 
     Parameters
     ----------
@@ -51,6 +51,11 @@ def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]
         By axis.
     arrays
         The names of each array's dimensions.
+
+    Raises
+    ------
+    UsageError
+        No array has such an axis.
 
     Examples
     --------

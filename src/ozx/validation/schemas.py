@@ -91,6 +91,11 @@ class Schemas:
             The properties of the convention.
         document
             The whole document of the node: some schemas describe that, with a property ``attributes``.
+
+        Raises
+        ------
+        UsageError
+            The schema refers to another that is not given.
         """
         validator = self._validators.get(url) if isinstance(url, str) else None
         if validator is None:

@@ -58,6 +58,11 @@ class KeptXml:
             Which images of the document these are, ascending; the others are left out.
         plate
             The plate that they are fields of; none where they are not to be those of one.
+
+        Raises
+        ------
+        FormatError
+            An image of the document has no pixels.
         """
         elements = self.root.findall(self._tag("Image"))
         kept = [elements[number] for number in numbers]

@@ -69,7 +69,13 @@ class FileSet:
         return sum(source.size() for source in list(self._files.values()))
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` where a file was written to or replaced since it was first asked for."""
+        """Make sure that no file was written to or replaced since it was first asked for.
+
+        Raises
+        ------
+        FormatError
+            One was.
+        """
         for source in list(self._files.values()):
             try:
                 source.check_unchanged()
@@ -87,7 +93,13 @@ class FileSet:
 
 
 def check_decodable(keyframe: TiffPage) -> None:
-    """Raise `UnsupportedError` where pixels are of a kind that no image has, or compressed as nobody here knows."""
+    """Make sure that pixels can be decoded, and are of a type that images have.
+
+    Raises
+    ------
+    UnsupportedError
+        They are of another type, or compressed as nobody here knows.
+    """
     dtype = keyframe.dtype
     if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
         kind = getattr(keyframe.sampleformat, "name", str(keyframe.sampleformat)).lower()

@@ -65,6 +65,13 @@ class NewArchive:
             The ``zarr.json`` of the nodes that drafts were given of, none longer than its draft.
         version
             The OME-Zarr version for the comment.
+
+        Raises
+        ------
+        RuntimeError
+            A document is longer than its draft.
+        OSError
+            The file cannot be written.
         """
         end = self._data.flush()
         values = {_key(path): dump_document(document) for path, document in documents.items()}

@@ -37,7 +37,7 @@ class PyramidChoice:
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Return what options mean, as they stand on the command line; `UsageError` where they mean nothing.
+        """Return what options mean, as they stand on the command line.
 
         Parameters
         ----------
@@ -45,6 +45,11 @@ class PyramidChoice:
             ``mean``, ``nearest`` or ``mode``.
         downsample
             ``auto`` (or None), ``none``, or axes as in ``z,y,x``.
+
+        Raises
+        ------
+        UsageError
+            They mean nothing.
 
         Examples
         --------
