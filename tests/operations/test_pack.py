@@ -17,7 +17,7 @@ from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 from ozx.flow.plain_content import PlainContent
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations import pack as module
-from ozx.operations.pack import default_output, pack, pack_many
+from ozx.operations.pack import pack, pack_many
 
 
 def test_every_fixture_comes_back_byte_for_byte(tmp_path, hierarchy):
@@ -71,27 +71,6 @@ def test_zarr_opens_what_was_packed(tmp_path, image):
     source = zarr.open_group(str(image), mode="r")
     assert (group["0"][:] == source["0"][:]).all()
     group.store.close()
-
-
-@pytest.mark.parametrize(
-    ("source", "out_dir", "expected"),
-    [
-        ("cells.ome.zarr", None, "cells.ozx"),
-        ("cells.zarr", None, "cells.ozx"),
-        ("a/b.OME.Zarr", None, "a/b.ozx"),
-        ("cells", None, "cells.ozx"),
-        (".zarr", None, ".zarr.ozx"),
-        ("a.b.zarr", "d", "d/a.b.ozx"),
-    ],
-)
-def test_the_default_name(source, out_dir, expected):
-    assert default_output(source, out_dir) == expected
-
-
-def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):
-    root = make_image(tmp_path / "cells.ome.zarr")
-    monkeypatch.chdir(root)
-    assert default_output(".") == str(tmp_path / "cells.ozx")
 
 
 def test_a_trailing_slash_changes_nothing(tmp_path, image):

@@ -1,12 +1,11 @@
 """docs/reference/: the page of the command line is that of the commands; every public name of Python has a place."""
 
-import importlib
 import inspect
 import re
 import sys
-from pathlib import Path
 
 import pytest
+from public_names import DIRECTIVES, REFERENCE, find
 
 import ozx
 import ozx.desktop.associate
@@ -14,19 +13,7 @@ import ozx.extensions
 from docs.make_cli import cli_markdown
 from docs.site_hooks import on_page_markdown
 
-REFERENCE = Path(__file__).parent.parent.parent / "docs" / "reference"
 INTERFACE = (REFERENCE.parent / "interface.md").read_text(encoding="utf-8")
-DIRECTIVES = [
-    name
-    for page in sorted((REFERENCE / "api").glob("*.md"))
-    for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-]
-
-
-def find(name):
-    """Return what a dotted name stands for."""
-    module, _, attribute = name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
 
 
 def test_the_page_of_the_command_line_is_made_of_the_commands():

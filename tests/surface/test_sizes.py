@@ -52,7 +52,10 @@ def test_functions_are_short(name):
 @pytest.mark.parametrize("reason", ["", "  # long: a table"])
 def test_what_is_longer_needs_a_reason(reason):
     expected = [] if reason else [("one", 61)]
-    assert long_functions(f'def one(\n    a,\n):{reason}\n    """Say.\n\n    More.\n    """\n' + "    a\n" * 61) == expected
+    assert (
+        long_functions(f'def one(\n    a,\n):{reason}\n    """Say.\n\n    More.\n    """\n' + "    a\n" * 61)
+        == expected
+    )
     assert long_functions('def one(a):\n    """Say.\n\n    More.\n    """\n' + "    a\n" * 60) == []
     module = {"a.py": f"{reason.strip()}\n" + "a\n" * 400}
     assert long_modules(module) == ([] if reason else ["a.py"])

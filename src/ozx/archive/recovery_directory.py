@@ -26,7 +26,17 @@ _FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
 
 @dataclass(frozen=True, slots=True)
 class LostEntry:
-    """An entry that was there and could not be had: its name, as far as it is known, why, and where it stands."""
+    """An entry that was there and could not be had.
+
+    Attributes
+    ----------
+    name
+        Its name, as far as it is known.
+    reason
+        Why, as a phrase.
+    start
+        Where it stands in the file, in bytes.
+    """
 
     name: str
     reason: str

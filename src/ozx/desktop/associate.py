@@ -72,6 +72,11 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     dry_run
         Only tell what would be done.
 
+    Returns
+    -------
+    Association
+        What was done, or with `dry_run` would be, file by file.
+
     Raises
     ------
     UsageError
@@ -82,6 +87,11 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
         The record of an earlier association cannot be read.
     OSError
         A file cannot be written.
+
+    Examples
+    --------
+    >>> associate(dry_run=True).written
+    False
     """
     _check_home()
     desktop = this_desktop()
@@ -111,6 +121,11 @@ def dissociate(*, dry_run: bool = False) -> Association:
     dry_run
         Only tell what would be done.
 
+    Returns
+    -------
+    Association
+        What was taken back, or with `dry_run` would be, file by file.
+
     Raises
     ------
     UsageError
@@ -121,6 +136,11 @@ def dissociate(*, dry_run: bool = False) -> Association:
         The record of what was done cannot be read.
     OSError
         A file cannot be written or removed.
+
+    Examples
+    --------
+    >>> dissociate(dry_run=True).written
+    False
     """
     _check_home()
     desktop = this_desktop()
@@ -135,6 +155,13 @@ def dissociate(*, dry_run: bool = False) -> Association:
 
 def association_status() -> Status:
     """Return what would open an ``.ozx`` file now.
+
+    Raises
+    ------
+    UnsupportedError
+        In the Windows registry stands something else than text.
+    OSError
+        A file of the desktop cannot be read.
 
     Examples
     --------

@@ -27,7 +27,15 @@ _SCHEME = "ozx://"
 
 
 class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
-    """One entry, open for reading: `seek`, `read`, `readinto` and the rest of a binary file."""
+    """One entry, open for reading: `seek`, `read`, `readinto` and the rest of a binary file.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> with fsspec.filesystem("ozx").open("cells.ozx/zarr.json", block_size=1024) as file:
+    ...     file.seek(-1, 2) == file.size - 1, file.read()
+    (True, b'}')
+    """
 
     # Reading ahead pays for remote files and small steps; a shard read at random should not cost 5 MiB a step.
     DEFAULT_BLOCK_SIZE = 1 << 16
@@ -44,6 +52,11 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     remembers the archives it has opened, and so do its copies in other processes: the bytes that come out of one are
     all of the same version, and once it is written anew there is an error. A new object, as every opening by URL makes
     one, sees the new file, as this one does after `invalidate_cache`.
+
+    Parameters
+    ----------
+    *args, **options
+        Those that every file system of fsspec has; none of them changes anything.
 
     Examples
     --------
@@ -98,7 +111,13 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return make_path_posix(text).rstrip("/") or cls.root_marker
 
     def unstrip_protocol(self, name: str) -> str:
-        """Return the URL of a path, percent-encoded, with three slashes on Windows, too."""
+        """Return the URL of a path, percent-encoded, with three slashes on Windows, too.
+
+        Raises
+        ------
+        UsageError
+            `name` is a URL of a relative path.
+        """
         path = quote(self._strip_protocol(name), safe="/:", errors="surrogateescape")
         return f"{_SCHEME}{path}" if path.startswith("/") else f"{_SCHEME}/{path}"
 
@@ -118,7 +137,13 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return what a folder holds, as `info` describes it or by name; of an entry the entry itself."""
+        """Return what a folder holds, as `info` describes it or by name; of an entry the entry itself.
+
+        Raises
+        ------
+        FileNotFoundError, FormatError, UnsupportedError
+            As `info`.
+        """
         del options
         path = self._strip_protocol(path)
         session, key = self._locate(path)
@@ -134,6 +159,15 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         """Return the value of an entry, or what a slice from `start` to `end` would give of it.
 
         A whole value is checked against its CRC-32.
+
+        Parameters
+        ----------
+        path
+            The entry.
+        start, end
+            Bytes from the first on, or from the end where they are negative.
+        **options
+            Change nothing.
 
         Raises
         ------
@@ -152,7 +186,13 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return data
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the archives that were opened, or those below `path` and on the way to it: they are opened anew."""
+        """Forget the archives that were opened, or those below `path` and on the way to it: they are opened anew.
+
+        Raises
+        ------
+        UsageError
+            `path` is a URL of a relative path.
+        """
         here = "/" if path is None else f"{self._strip_protocol(path).rstrip('/')}/"
         for archive in list(self._sessions):
             there = f"{archive}/"

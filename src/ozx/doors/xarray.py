@@ -72,7 +72,13 @@ class OzxBackend(BackendEntrypoint):
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Tell whether it is a path or URL that ends in ``.ozx``, or a node below one."""
+        """Tell whether it is a path or URL that ends in ``.ozx``, or a node below one.
+
+        Parameters
+        ----------
+        filename_or_obj
+            Whatever xarray is asked to open.
+        """
         if not isinstance(filename_or_obj, str | os.PathLike):
             return False
         text = os.fspath(filename_or_obj).lower()
@@ -119,6 +125,8 @@ class OzxBackend(BackendEntrypoint):
             There are several images and none was chosen, or there is no such image or level.
         FormatError, UnsupportedError
             The file is no archive or holds no such group, or one that does not make an image.
+        ResourceError
+            There is no such file, or it cannot be read.
         """
         root = open_group(filename_or_obj, options=options)
         name = printable_location(filename_or_obj)
@@ -136,7 +144,22 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> dict[str, xr.Dataset]:
-        """Return every level of every image and label image, by the path that its array has below `group`."""
+        """Return every level of every image and label image, by the path that its array has below `group`.
+
+        Parameters
+        ----------
+        filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+        UsageError
+            The file has no such node.
+        ResourceError
+            There is no such file, or it cannot be read.
+        """
         root = open_group(filename_or_obj, options=options)
         parent = _enter(root, group, printable_location(filename_or_obj))
         found = {"/": xr.Dataset()}
@@ -155,6 +178,20 @@ class OzxBackend(BackendEntrypoint):
         options: dict[str, Any] | None = None,
     ) -> xr.DataTree:
         """Return every level of every image and label image as a tree, each where its array stands in the file.
+
+        Parameters
+        ----------
+        filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+        UsageError
+            The file has no such node.
+        ResourceError
+            There is no such file, or it cannot be read.
 
         Examples
         --------

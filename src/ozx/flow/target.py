@@ -1,4 +1,4 @@
-"""Where an archive may be written: not into a hierarchy, not into its own source; and what is said of its name."""
+"""Where an archive is written when nobody says, and where it may not be; and what is said of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,28 @@ from collections.abc import Iterable
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["check_place", "name_notes", "swept_notes"]
+__all__ = ["check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
+
+# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
+_MANY_ENTRIES = 10_000
+
+
+def default_output(source: str, out_dir: str | None = None) -> str:
+    """Return the file that a directory becomes when none is named.
+
+    Examples
+    --------
+    >>> default_output("scans/cells.ome.zarr"), default_output("plate.zarr", "packed")
+    ('scans/cells.ozx', 'packed/plate.ozx')
+    """
+    folder, name = os.path.split(source)
+    if name in ("", ".", ".."):
+        folder, name = os.path.split(os.path.abspath(source))
+    for ending in (".ome.zarr", ".zarr"):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+            break
+    return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
 
 
 def check_place(source: str, target: str) -> None:
@@ -58,6 +79,23 @@ def name_notes(target: str) -> tuple[str, ...]:
     if target.lower().endswith(".ozx"):
         return ()
     return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
+
+
+def entry_notes(entries: int) -> tuple[str, ...]:
+    """Return advice where an archive has so many entries that opening it takes time, else nothing.
+
+    Examples
+    --------
+    >>> entry_notes(71), entry_notes(20_000)[0].partition(":")[0]
+    ((), '20,000 entries')
+    """
+    if entries <= _MANY_ENTRIES:
+        return ()
+    advice = (
+        "every reader loads the list of all of them first. Sharding puts many chunks into one entry and keeps opening "
+        "fast (--shards auto does it, without compressing anything anew)"
+    )
+    return (f"{entries:,} entries: {advice}",)
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:

@@ -32,8 +32,22 @@ _MOST_LEVELS = 1000
 class Level:
     """One resolution level: an array as `ArrayMetadata` describes it, and where its pixels lie.
 
-    All but the path (below the image) are None where the array is missing or does not say; `scale` and `translation`
-    have one value per axis, in the axes' units.
+    What is missing, or what the array does not say, is None.
+
+    Attributes
+    ----------
+    path
+        Path of the array below the image.
+    shape
+        Lengths of the dimensions, in pixels.
+    dtype
+        Name of the data type, as Zarr v3 calls it.
+    chunks, shards
+        Lengths in pixels of what is decoded at once, and of what is stored; `shards` is None where there are none.
+    codecs
+        Names, from the outside in; those inside a shard follow ``sharding_indexed``.
+    scale, translation
+        Distance of pixels, and place of the first, along each axis, in its unit.
     """
 
     path: str
@@ -48,7 +62,21 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image or label image: `path` is that of its group, the root's is empty."""
+    """One image or label image.
+
+    Attributes
+    ----------
+    path
+        Path of its group; the root's is empty.
+    name
+        Its name; None where it has none.
+    axes
+        Those of its dimensions, in their order.
+    channels
+        How each is called and shown; empty where the metadata says nothing.
+    levels
+        The resolution levels, the finest first.
+    """
 
     path: str
     name: str | None
@@ -59,7 +87,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Well:
-    """A well that a plate lists, and how many fields it lists itself; None where the well is missing."""
+    """A well that a plate lists.
+
+    Attributes
+    ----------
+    path
+        Path of its group below the plate.
+    fields
+        How many fields it lists itself; None where it is missing.
+    """
 
     path: str
     fields: int | None

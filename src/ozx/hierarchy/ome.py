@@ -20,7 +20,17 @@ OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "b
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an image; any of the three may be missing."""
+    """One axis of an image; what it does not say is None.
+
+    Attributes
+    ----------
+    name
+        Such as ``x``.
+    type
+        ``space``, ``time``, ``channel`` or one of somebody's own.
+    unit
+        That of scales and translations, as OME-Zarr spells it: ``micrometer``, ``second``.
+    """
 
     name: str | None
     type: str | None
@@ -51,7 +61,15 @@ class Multiscale:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """How a channel is called and shown; `color` is six hexadecimal digits, RRGGBB."""
+    """How a channel is called and shown; what is not said is None.
+
+    Attributes
+    ----------
+    label
+        Its name.
+    color
+        Six hexadecimal digits, RRGGBB.
+    """
 
     label: str | None
     color: str | None

@@ -80,9 +80,9 @@ def edit(
         An ``.ozx`` file with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
         limits the edit to the images of that node.
     pixel_size
-        Size of a pixel at full resolution by axis, such as ``{"y": 0.65, "x": 0.65}``. The other levels, and shifts,
-        change by the same factor; so do label images, which may be at another resolution. An axis must be in one of
-        the images; images without it are left as they are.
+        Size of a pixel at full resolution by axis, in the unit of the axis: ``{"y": 0.65, "x": 0.65}``. The other
+        levels, and shifts, change by the same factor; so do label images, which may be at another resolution. An axis
+        must be in one of the images; images without it are left as they are.
     unit
         A unit as OME-Zarr spells it (``micrometer``, ``second``), or units by axis. A single one goes to the axes of
         its type, space or time: those in `pixel_size`, or all when that is not given. Numbers are not converted.
@@ -95,6 +95,11 @@ def edit(
         Only tell what would change.
     sync
         Whether to wait until the file is on the disk.
+
+    Returns
+    -------
+    EditResult
+        What was changed, or with `dry_run` would be.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class ExportedImageResult:
     name
         Its name.
     axes
-        Lengths of t, c, z, y and x.
+        Lengths of t, c, z, y and x, in pixels.
     dtype
         The type of its pixels in the file.
     levels
@@ -68,7 +68,7 @@ class ExportResult:
     node
         Path of the node that was exported; the root's is empty.
     bytes
-        Length of the file.
+        Length of the file in bytes.
     bigtiff
         Whether it is a BigTIFF file.
     compression
@@ -132,7 +132,8 @@ def export(
     compression
         ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
     tile
-        Height and width of the tiles, a multiple of 16; by default 512, or that of the chunks where they fit badly.
+        Height and width of the tiles in pixels, a multiple of 16; by default 512, or that of the chunks where they fit
+        badly.
     jobs
         How many threads read and compress; by default one for each processor, at most eight.
     force
@@ -141,6 +142,11 @@ def export(
         Whether to wait until the file is on the disk.
     progress
         Told the bytes of pixels.
+
+    Returns
+    -------
+    ExportResult
+        The file that was written, and what of the hierarchy is in it.
 
     Raises
     ------

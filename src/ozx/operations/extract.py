@@ -55,7 +55,13 @@ class ExtractedImage:
 
     @classmethod
     def of(cls, image: ImageExcerpt) -> ExtractedImage:
-        """Return what an excerpt is told as."""
+        """Return what an excerpt is told as.
+
+        Parameters
+        ----------
+        image
+            What was cut out of an image.
+        """
         return cls(image.path, image.levels, image.left_out, image.region)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +81,7 @@ class ExtractResult:
     node
         Path of the node that became the root; the root's is empty.
     entries, bytes
-        Number of entries and length of the file.
+        Number of entries, and length of the file in bytes.
     ome_version
         The OME-Zarr version of it.
     images
@@ -144,6 +150,11 @@ def extract(
         Whether to wait until the file is on the disk.
     progress
         Told the bytes written.
+
+    Returns
+    -------
+    ExtractResult
+        What was taken out: node, levels and region of each image.
 
     Raises
     ------

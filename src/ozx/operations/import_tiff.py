@@ -26,7 +26,13 @@ __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
 
 @dataclass(frozen=True, slots=True)
 class ImportManyResult:
-    """What became of several TIFF files, in their order."""
+    """What became of several TIFF files.
+
+    Attributes
+    ----------
+    results
+        One for each source, in their order.
+    """
 
     results: tuple[ImportResult, ...]
 
@@ -108,6 +114,11 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     progress
         Told the bytes of pixels that were read.
 
+    Returns
+    -------
+    ImportResult
+        The file that was written, how many images are in it, and what could not be carried over.
+
     Raises
     ------
     FormatError
@@ -180,10 +191,26 @@ def import_tiffs(
     **options
         As for `import_tiff`.
 
+    Returns
+    -------
+    ImportManyResult
+        What became of each source; one that failed has ``failed`` as its status, and the error.
+
     Raises
     ------
     UsageError
         Two sources would become the same file, or options mean nothing; nothing is imported then.
+    OSError
+        `out_dir` cannot be made.
+
+    Examples
+    --------
+    >>> import numpy, tifffile
+    >>> for name in ("cells.1.tif", "cells.2.tif"):
+    ...     tifffile.imwrite(name, numpy.eye(64, dtype="uint8"))
+    >>> many = import_tiffs(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
+    >>> [(result.status, result.path) for result in many.results]
+    [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
     parsed = _parse_order(**options)
     paths = [given_path(source) for source in sources]

@@ -77,7 +77,17 @@ class NodeSummary:
 
 @dataclass(frozen=True, slots=True)
 class PlateSummary:
-    """A plate: names of rows and columns, and every well that is listed with the number of its fields."""
+    """What a plate lists.
+
+    Attributes
+    ----------
+    name
+        Its name; None where it has none.
+    rows, columns
+        Their names, in the order of the plate.
+    wells
+        Every well that is listed, with the number of its fields.
+    """
 
     name: str | None
     rows: tuple[str, ...]
@@ -104,9 +114,9 @@ class Inspection:
     entries
         Entries of the archive, or files of the directory.
     bytes
-        Size of the archive, or of all files; of a node the values below it.
+        Size in bytes of the archive, or of all files; of a node that of the values below it.
     decoded_bytes
-        Size of all arrays once decoded, as far as their types have a known size.
+        Size in bytes of all arrays once decoded, as far as their types have a known size.
     container
         What holds the hierarchy.
     images

@@ -26,6 +26,12 @@ class ListedEntry(NamedTuple):
         CRC-32 of the value, and how it is stored (``stored``, ``deflated``, …); None for a file of a directory.
     item, view
         By these `offset` finds it.
+
+    Examples
+    --------
+    >>> entry = next(iter(list_entries("cells.ozx")))
+    >>> entry.key, entry.method, entry.offset
+    ('zarr.json', 'stored', 59)
     """
 
     key: str
@@ -37,14 +43,25 @@ class ListedEntry(NamedTuple):
 
     @property
     def offset(self) -> int | None:
-        """Where the stored bytes begin in the archive; reads the local file header.
+        """Where the stored bytes begin, in bytes from the archive's first; reads the local file header.
 
         None for a file of a directory, and where there is no sound local header (``ozx validate`` tells why).
+
+        Raises
+        ------
+        OSError
+            The archive cannot be read any more.
         """
         return self.view.data_offset(self.item)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this entry's part of the JSON answer."""
+        """Return this entry's part of the JSON answer.
+
+        Raises
+        ------
+        OSError
+            The archive cannot be read any more.
+        """
         return {
             "key": self.key,
             "size": self.size,
@@ -83,7 +100,13 @@ class EntryListing:
                 yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON answer; reads every local file header."""
+        """Return the JSON answer; reads every local file header.
+
+        Raises
+        ------
+        FormatError, UnsupportedError, OSError
+            As iterating: the central directory is damaged, or the file cannot be read any more.
+        """
         return {"schema": 1, "path": self.path, "entries": [entry.to_dict() for entry in self]}
 
 

@@ -17,16 +17,13 @@ from ozx.flow.content import Content
 from ozx.flow.listing import list_directory
 from ozx.flow.location import StrPath, given_path
 from ozx.flow.plain_content import PlainContent
-from ozx.flow.target import check_place, name_notes, swept_notes
+from ozx.flow.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
 
-__all__ = ["PackManyResult", "PackResult", "default_output", "pack", "pack_many"]
-
-# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
-_MANY_ENTRIES = 10_000
+__all__ = ["PackManyResult", "PackResult", "pack", "pack_many"]
 
 LayoutWish = tuple[str | Mapping[str, int], str | Mapping[str, int] | None, str | None]
 
@@ -44,7 +41,7 @@ class PackResult:
     status
         ``packed``; ``skipped`` when `resume` found the file complete; ``failed``.
     entries, bytes
-        Number of entries and length of the file; 0 for a failure.
+        Number of entries, and length of the file in bytes; 0 for a failure.
     left_out
         What of the directory is no part of the hierarchy: litter, empty directories (these end in a slash).
     notes
@@ -76,7 +73,13 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class PackManyResult:
-    """What became of several sources, in their order."""
+    """What became of several sources.
+
+    Attributes
+    ----------
+    results
+        One for each source, in their order.
+    """
 
     results: tuple[PackResult, ...]
 
@@ -150,10 +153,18 @@ def pack(
     progress
         Told the bytes read.
 
+    Returns
+    -------
+    PackResult
+        The file that was written, or found complete.
+
     Raises
     ------
     FormatError
         The source is no OME-Zarr hierarchy, or holds something an .ozx file must not; `rule` says what.
+    UnsupportedError
+        It is OME-Zarr 0.4 with something that Zarr v3 cannot say, or an extension that is not understood forbids
+        another layout.
     UsageError
         `out` exists, lies inside the source, or options contradict each other.
     OSError
@@ -205,10 +216,23 @@ def pack_many(
     force, verify, remove_source, checksum, resume, shards, chunks, codec, thumbnail, sync, progress
         As for `pack`.
 
+    Returns
+    -------
+    PackManyResult
+        What became of each source; one that failed has ``failed`` as its status, and the error.
+
     Raises
     ------
     UsageError
         Two sources would become the same file, or options contradict each other; nothing is packed then.
+    OSError
+        `out_dir` cannot be made.
+
+    Examples
+    --------
+    >>> many = pack_many(["cells.ome.zarr", "missing.ome.zarr"], out_dir="packed")
+    >>> [(result.status, result.path) for result in many.results]
+    [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
     options = _Options(
         force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
@@ -229,24 +253,6 @@ def pack_many(
 
 def _root(source: StrPath) -> str:
     return given_path(source).rstrip("/") or "/"
-
-
-def default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the file that `source` becomes when none is named.
-
-    Examples
-    --------
-    >>> default_output("scans/cells.ome.zarr"), default_output("plate.zarr", "packed")
-    ('scans/cells.ozx', 'packed/plate.ozx')
-    """
-    folder, name = os.path.split(source)
-    if name in ("", ".", ".."):
-        folder, name = os.path.split(os.path.abspath(source))
-    for ending in (".ome.zarr", ".zarr"):
-        if name.lower().endswith(ending) and len(name) > len(ending):
-            name = name[: -len(ending)]
-            break
-    return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
 
 
 def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:
@@ -345,7 +351,7 @@ def _write(result: PackResult, content: Content, version: str, options: _Options
         result,
         entries=entries,
         bytes=size,
-        notes=(*result.notes, *_notes(entries, result.path), *content.notes, *swept_notes(new.swept)),
+        notes=(*result.notes, *name_notes(result.path), *entry_notes(entries), *content.notes, *swept_notes(new.swept)),
         sha256=digest,
         verified=options.verify,
     )
@@ -379,18 +385,6 @@ def _check_hierarchy(root: str, content: Content) -> str:
     document = parse_document(content.metadata[ROOT_METADATA], ROOT_METADATA)
     version: str = document["attributes"]["ome"]["version"]
     return version
-
-
-def _notes(entries: int, target: str) -> tuple[str, ...]:
-    if entries <= _MANY_ENTRIES:
-        return name_notes(target)
-    return (
-        *name_notes(target),
-        (
-            f"{entries:,} entries: every reader loads the list of all of them first. Sharding puts many chunks "
-            "into one entry and keeps opening fast (--shards auto does it, without compressing anything anew)"
-        ),
-    )
 
 
 def _failure(source: str, target: str, error: OzxError | OSError) -> PackResult:

@@ -43,7 +43,7 @@ class RecoverResult:
     source, path
         The damaged file, and the file made of it.
     entries, bytes
-        Number of entries and length of the new file.
+        Number of entries, and length of the new file in bytes.
     complete
         Whether all came back: False where something is lost, or where nobody can know.
     directory
@@ -114,6 +114,11 @@ def recover(
         Whether to wait until the file is on the disk.
     progress
         Told the bytes read: the file is read once to find values, and these once more to copy them.
+
+    Returns
+    -------
+    RecoverResult
+        What came back, and what is lost.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class RepackResult:
     source, path
         What it was in, and what it is in now.
     entries, bytes
-        Number of entries and length of the file; of files and of bytes in them for a directory.
+        Number of entries, and length of the file in bytes; of files, and of bytes in them, for a directory.
     ome_version
         The OME-Zarr version of what was written.
     upgraded
@@ -148,6 +148,11 @@ def repack(
         Who decodes and encodes; threads by default.
     progress
         Told the bytes written.
+
+    Returns
+    -------
+    RepackResult
+        What was written, how each array was treated, and what was mended.
 
     Raises
     ------

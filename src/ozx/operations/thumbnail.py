@@ -72,6 +72,11 @@ def thumbnail(
     force
         Whether an existing `out` may be replaced.
 
+    Returns
+    -------
+    ThumbnailResult
+        Which picture was written, and what it shows.
+
     Raises
     ------
     UsageError

@@ -77,6 +77,11 @@ def unpack(
     progress
         Told the bytes read.
 
+    Returns
+    -------
+    UnpackResult
+        The directory that was written, and what is in it.
+
     Raises
     ------
     FormatError

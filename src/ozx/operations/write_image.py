@@ -35,7 +35,15 @@ ChannelLike = str | Mapping[str, Any] | NewChannel
 
 @dataclass(frozen=True, slots=True)
 class WriteImageResult:
-    """The file that was written, with the number of its entries and its length in bytes."""
+    """The file that was written.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    entries, bytes
+        Number of entries, and length of the file in bytes.
+    """
 
     path: str
     entries: int
@@ -79,9 +87,9 @@ def write_image(
         Names of its dimensions, of t, c, z, y and x; by default the last ones of these, and y, x alone for a plane. An
         array in another order, as ``yxc``, is turned into OME order.
     scale
-        The distance of pixels along each dimension, or by axis; 1 where it is not known.
+        The distance of pixels along each dimension, or by axis, in `unit`; 1 where it is not known.
     unit
-        Unit of the axes of space, or units by axis.
+        Unit of the axes of space, or units by axis, as OME-Zarr spells them (``micrometer``, ``second``).
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
         (start, end) and ``emission`` (nanometers). A contrast that is missing is told from the pixels.
@@ -103,6 +111,11 @@ def write_image(
         workers of a cluster do it.
     progress
         Told the bytes of pixels that were read.
+
+    Returns
+    -------
+    WriteImageResult
+        The file that was written.
 
     Raises
     ------

@@ -71,6 +71,8 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
         It is Zarr v2, or the node must not be opened without understanding something that is not understood.
     UsageError
         There is no such node, or it is an array.
+    ResourceError
+        There is no such file, or it cannot be read; of a URL also where the extra ``remote`` is missing.
 
     Examples
     --------

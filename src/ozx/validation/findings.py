@@ -110,7 +110,15 @@ class Report:
 
     @classmethod
     def of(cls, path: str, level: Level, findings: Iterable[Finding], container: Container = "zip") -> Report:
-        """Return a report on `findings`, sorted by severity; the same thing said twice counts once."""
+        """Return a report on `findings`, sorted by severity; the same thing said twice counts once.
+
+        Parameters
+        ----------
+        path, level, container
+            As the attributes.
+        findings
+            In any order.
+        """
         unique = {(finding.id, finding.where, finding.message): finding for finding in findings}
         in_order = sorted(unique.values(), key=lambda finding: SEVERITIES.index(finding.severity))
         return cls(path, level, tuple(in_order), container)
@@ -121,7 +129,13 @@ class Report:
         return self.count("error") == 0
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of one severity."""
+        """Return the number of findings of one severity.
+
+        Parameters
+        ----------
+        severity
+            ``error``, ``warning`` or ``note``.
+        """
         return sum(finding.severity == severity for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:

@@ -40,6 +40,11 @@ def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], lis
     A file that is called .ozx is ours whatever is in it, so that the user is told what is wrong with it; a .zip is
     when it looks like an OME-Zarr zip file inside.
 
+    Parameters
+    ----------
+    path
+        A file or a URI, or several of them.
+
     Examples
     --------
     >>> get_reader("cells.tif") is None, get_reader("cells.ozx") is read_layers
@@ -59,6 +64,11 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     ----------
     path
         A file, or the URI of an image in one (``ozx:///abs/x.ozx/A/1/0``), or several of them.
+
+    Returns
+    -------
+    list
+        For each layer its data, the arguments of napari's constructor, and its type, ``image`` or ``labels``.
 
     Raises
     ------

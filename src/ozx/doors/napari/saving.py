@@ -42,6 +42,11 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     layers
         Data, arguments and type of each layer, ``image`` or ``labels``.
 
+    Returns
+    -------
+    list of str
+        The path that was written.
+
     Raises
     ------
     UnsupportedError

@@ -45,7 +45,7 @@ class ImportResult:
     images
         How many images are in the file; 0 for a failure.
     entries, bytes
-        Number of entries and length of the file; 0 for a failure.
+        Number of entries, and length of the file in bytes; 0 for a failure.
     notes
         Things worth knowing, as sentences.
     damage

@@ -1,0 +1,19 @@
+"""What docs/reference/api/ names: the public functions and classes of the library."""
+
+import importlib
+import re
+from pathlib import Path
+
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+
+DIRECTIVES = [
+    name
+    for page in sorted((REFERENCE / "api").glob("*.md"))
+    for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+]
+
+
+def find(name):
+    """Return what a dotted name stands for."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
