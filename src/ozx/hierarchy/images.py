@@ -32,7 +32,7 @@ _MOST_LEVELS = 1000
 class Level:
     """One resolution level: an array as `ArrayMetadata` describes it, and where its pixels lie.
 
-    What is missing, or what the array does not say, is None.
+    All but the path are None where the array is missing or does not say.
 
     Attributes
     ----------
