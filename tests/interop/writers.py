@@ -26,7 +26,8 @@ from zarr.storage import ZipStore
 
 import ozx
 
-#: Written by ``kept/make_iohub.py``: iohub is for other Pythons than the tests have to run on.
+#: Written by ``kept/make_iohub.py``, since iohub is for other Pythons than the tests have to run on; ``test_kept.py``
+#: compares it with what iohub writes now.
 IOHUB = HERE / "kept" / "iohub-0.3.11.ozx"
 FOLDER = "image.ome.zarr"
 
@@ -191,7 +192,7 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a kept file, since iohub needs Python 3.12',
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a kept file, since it needs Python 3.12; CI makes it anew',
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),
