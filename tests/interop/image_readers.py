@@ -58,22 +58,34 @@ def _read_bioio(archive: Path, node: str) -> npt.NDArray[Any]:
     return np.asarray(Reader(archive).data)
 
 
-def _read_ome_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
-    from ome_zarr.io import parse_url
-    from ome_zarr.reader import Reader
+def _read_bioio_image(archive: Path, node: str) -> npt.NDArray[Any]:
+    from bioio import BioImage, plugin_feasibility_report
+    from bioio_base.exceptions import UnsupportedFileFormatError
 
-    location = parse_url(archive)
-    if location is None:
-        raise RefusalError("parse_url gives None")
-    return np.asarray(next(iter(Reader(location)())).data[0])
+    try:
+        return np.asarray(BioImage(archive).data)
+    except UnsupportedFileFormatError as error:
+        # It says no more than that no plugin takes the file: what each of them says stands in the report.
+        raise RefusalError(f"{error}\n{plugin_feasibility_report(archive)}") from error
+
+
+def _read_ome_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
+    return _read_by_parse_url(archive)
 
 
 def _read_ome_zarr_by_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
-    from ome_zarr.io import parse_url
-    from ome_zarr.reader import Reader
     from zarr.storage import FsspecStore
 
-    location = parse_url(FsspecStore.from_url(f"ozx://{archive.as_posix()}", read_only=True))
+    return _read_by_parse_url(FsspecStore.from_url(f"ozx://{archive.as_posix()}", read_only=True))
+
+
+def _read_by_parse_url(place: Any) -> npt.NDArray[Any]:
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+
+    location = parse_url(place)
+    if location is None:
+        raise RefusalError(f"parse_url({type(place).__name__}) gives None")
     return np.asarray(next(found for found in Reader(location)() if found.data).data[0])
 
 
@@ -144,4 +156,5 @@ IMAGE_READERS = (
     _reader("ome-zarr-py, path", "ome_zarr", _read_ome_zarr),
     _reader("ngff-zarr", "ngff_zarr", _read_ngff_zarr),
     _reader("bioio-ome-zarr", "bioio_ome_zarr", _read_bioio),
+    _reader("bioio, `BioImage`", "bioio", _read_bioio_image),
 )

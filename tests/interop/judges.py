@@ -253,12 +253,16 @@ def _java_classes() -> str:
 
 
 def _read_by_zipfs(archive: Path) -> Digests:
-    return _read_listing(("java", *_QUICK_JAVA, "-cp", _java_classes(), "ReadZip"), archive)
+    # What it refuses it gives a reason for only if the name ends in .zip or .jar.
+    with tempfile.TemporaryDirectory(prefix="ozx-judge-") as name:
+        link = Path(name) / "archive.zip"
+        link.symlink_to(archive.resolve())
+        return _read_listing(("java", *_QUICK_JAVA, "-cp", _java_classes(), "ReadZip"), link)
 
 
 def _read_listing(command: tuple[str | Path, ...], archive: Path) -> Digests:
     # Not splitlines(): a key may hold one of the characters at which that also splits.
-    lines = [line for line in _run((*command, archive.resolve())).split("\n") if line]
+    lines = [line for line in _run((*command, archive.absolute())).split("\n") if line]
     if odd := [line for line in lines if re.match("[0-9a-f]{64}  ", line) is None]:
         raise RefusalError(f"{command[0]} said more than its list:\n" + "\n".join(odd))
     return _unique((line[66:], line[:64]) for line in lines)

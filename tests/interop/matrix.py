@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 from image_readers import IMAGE_READERS, napari_versions
-from judges import ARRAY_JUDGES, JUDGES, NODE, ArrayJudge, Judge, RefusalError, TwiceError, digests
+from judges import ARRAY_JUDGES, JUDGES, NODE, ArrayJudge, Digests, Judge, RefusalError, TwiceError, digests
 from writers import IOHUB, WRITERS, Writer, pixels, write_source
+
+import ozx
 
 PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
 READERS = (*IMAGE_READERS, *ARRAY_JUDGES, *JUDGES)
@@ -37,19 +39,67 @@ class Cell(NamedTuple):
 
 Cells = dict[tuple[str, str], Cell]
 
-#: Why a reader fails: a pattern of "writer: words of the reader", and what the page says.
+
+class Reason(NamedTuple):
+    """Why readers fail: what the page says, of whose files, and the words of readers, as patterns, that mean it."""
+
+    sentence: str
+    writers: tuple[str, ...]
+    words: tuple[str, ...]
+
+
 REASONS = (
-    (r"parse_url gives None", "it opens directories and `http` and `s3` URLs only"),
-    (
-        r"^(bioio|iohub|ZipStore): .*(Duplicate filename|two entries|extracted \d+ files, of which)",
-        "some names occur more than once; it refuses that, or delivers all of them",
+    Reason(
+        "it opens directories and `http` and `s3` URLs only",
+        tuple(writer.name for writer in WRITERS),
+        (r"parse_url\(\w*Path\) gives None",),
     ),
-    (r"^Deflate64: ", "it knows no Deflate64"),
-    (r"^Explorer: ", "the hierarchy is in a folder of the file, where RFC-9 wants it at the root"),
-    (r"^\.NET: ", r"`\` separates nothing outside of Windows; it refuses such names, or delivers them as they stand"),
-    (
-        r"expected \d+ records in central dir, got 0",
+    Reason(
+        "some names occur more than once; it refuses that, or delivers all of them",
+        ("bioio", "iohub", "ZipStore"),
+        (r"Duplicate filename in ZIP", r"two entries are named", r"extracted \d+ files, of which \d+ are there"),
+    ),
+    Reason(
+        "it knows no Deflate64",
+        ("Deflate64",),
+        (
+            r"That compression method is not supported",  # zipfile, under most programs in Python
+            r"(bad|invalid|unsupported|unknown|Unsupported ZIP) compression (method|type):? \(?9\b",
+            r"ZipException: invalid compression method\n",
+            r"compression \\x09\\x00 unknown",
+            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',  # it passes over entries that it cannot decode
+        ),
+    ),
+    Reason(
+        "the hierarchy is in a folder of the file, where RFC-9 wants it at the root",
+        ("Explorer",),
+        (
+            r"found no zarr\.json at the root of the archive",
+            r"No group found in store .* at path ''",
+            r"No valid Zarr group found",
+            r"parse_url\(FsspecStore\) gives None",
+        ),
+    ),
+    Reason(
+        r"`\` separates nothing outside of Windows; it refuses such names, or delivers them as they stand",
+        (".NET",),
+        (
+            r"is refused: it has a backslash",
+            r"appears to use backslashes as path separators",
+            r"opened, and right but for names: .*\\",
+            # The group is there, its arrays are not.
+            r"parse_url\(FsspecStore\) gives None",
+            r"array metadata is missing",
+            r"No array found in store",
+            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',
+            r"Not found: v3 array or group",
+            r"bioio.*: KeyError: '0'",
+        ),
+    ),
+    Reason(
         "it takes the ZIP64 end record for bytes before the archive ([decision 4](decisions/0004-zip64-form.md))",
+        ("pack", "repack", "OzxStore"),
+        (r"expected \d+ records in central dir, got 0",),
     ),
 )
 
@@ -69,23 +119,34 @@ def ask(reader: Judge | ArrayJudge, writer: Writer, source: Path, archive: Path)
     """Return what `reader` makes of the `archive` that `writer` made of `source`."""
     try:
         if isinstance(reader, ArrayJudge):
-            found = reader.read_array(archive, writer.inside + writer.level)
-            is_right = np.array_equal(np.squeeze(found), pixels())
+            found = np.squeeze(reader.read_array(archive, writer.inside + writer.level))
+            fault = "" if np.array_equal(found, pixels()) else "opened, with other pixels"
         else:
-            is_right = reader.read(archive) == digests(writer.entries(source, archive))
+            fault = _difference(reader.read(archive), digests(writer.entries(source, archive)))
     except TwiceError as twice:
         return Cell(WRONG, _explain(reader, writer, str(twice)))
     except RefusalError as refusal:
         return Cell(NO, _explain(reader, writer, str(refusal)))
-    return Cell(YES) if is_right else Cell(WRONG, _explain(reader, writer, "opened, and not right"))
+    return Cell(WRONG, _explain(reader, writer, fault)) if fault else Cell(YES)
+
+
+def _difference(found: Digests, expected: Digests) -> str:
+    """Return how the files that were found differ from those expected; nothing if they do not."""
+    if found == expected:
+        return ""
+    other, lacking = sorted(found.items() - expected.items()), sorted(expected.items() - found.items())
+    if sorted(found.values()) == sorted(expected.values()):
+        return f"opened, and right but for names: {[key for key, _ in other]}"
+    return f"opened, with other files: {other} for {lacking}"
 
 
 def _explain(reader: Judge | ArrayJudge, writer: Writer, words: str) -> str:
-    told = f"{writer.name}: {words}"
-    for pattern, sentence in REASONS:
-        if re.search(pattern, told, re.DOTALL):
-            return sentence
-    raise AssertionError(f"no reason in matrix.py explains what {reader.name} says of the file by {told}")
+    for reason in REASONS:
+        if writer.name in reason.writers and any(re.search(pattern, words, re.DOTALL) for pattern in reason.words):
+            return reason.sentence
+    raise AssertionError(
+        f"no reason in matrix.py explains what {reader.name} says of the file by {writer.name}: {words}"
+    )
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -109,8 +170,7 @@ Right means every name and every byte, and nothing twice. A warning counts as a 
 
 def page(cells: Cells, versions: Mapping[str, str]) -> str:
     """Return docs/interop.md."""
-    sentences = [sentence for _, sentence in REASONS]
-    letters = {sentence: chr(ord("a") + number) for number, sentence in enumerate(sentences)}
+    letters = {reason.sentence: chr(ord("a") + number) for number, reason in enumerate(REASONS)}
     parts = [
         _INTRODUCTION,
         _IMAGES,
@@ -154,7 +214,7 @@ def read_page(text: str) -> tuple[Cells, dict[str, str]]:
 
 _PACKAGES = (
     *("zarr", "tensorstore", "zarrista", "fsspec", "xarray"),
-    *("ngff-zarr", "bioio-ome-zarr", "ome-zarr"),
+    *("ngff-zarr", "bioio-ome-zarr", "bioio", "ome-zarr"),
 )
 _PROGRAMS = {
     "Info-ZIP zip": ("zip", "-v"),
@@ -168,15 +228,29 @@ _PROGRAMS = {
 
 def versions() -> dict[str, str]:
     """Return the version of every program that is asked here."""
-    modules = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
     return {
+        "ozx": ozx.__version__,
         "Python and its zipfile": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in _PACKAGES},
-        "iohub (kept file)": IOHUB.stem.removeprefix("iohub-"),
+        **_crate_versions("zarrista", "zarrs", "zarrs_zip"),
         **napari_versions(),
         **{name: _program_version(command) for name, command in _PROGRAMS.items()},
-        **modules,
+        **pinned_versions(),
     }
+
+
+def pinned_versions() -> dict[str, str]:
+    """Return the versions that this repository settles: of the kept file, and of the modules for Node."""
+    modules = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    return {"iohub (kept file)": IOHUB.stem.removeprefix("iohub-"), **modules}
+
+
+def _crate_versions(package: str, *crates: str) -> dict[str, str]:
+    """Return the versions of Rust crates inside a package, by the bill of materials in its wheel (PEP 770)."""
+    bills = [path for path in importlib.metadata.files(package) or () if path.name.endswith(".cyclonedx.json")]
+    parts = [part for bill in bills for part in json.loads(bill.read_text("utf-8"))["components"]]
+    found = {part["name"]: part["version"] for part in parts}
+    return {f"{crate} (in {package})": found.get(crate, "unknown") for crate in crates}
 
 
 def _program_version(command: tuple[str, ...]) -> str:

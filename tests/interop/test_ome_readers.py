@@ -1,4 +1,4 @@
-"""ngff-zarr, ome-zarr-py and bioio-ome-zarr: what they read of .ozx files, and what they write through OzxStore.
+"""ngff-zarr, ome-zarr-py and bioio: what they read of .ozx files, and what they write through OzxStore.
 
 docs/ecosystem.md says the same in words. Where one of them refuses a way in, the test says how: the day it does not,
 the page is out of date.
@@ -8,6 +8,7 @@ the page is out of date.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -154,12 +155,12 @@ def test_ome_zarr_refuses_paths_stores_and_plates(package, packed):
         list(Reader(plate)())
 
 
-@needs("bioio_ome_zarr")
+@pytest.mark.parametrize(
+    ("package", "reads"), [("bioio", "BioImage"), ("bioio_ome_zarr", "Reader")], indirect=["package"]
+)
 @pytest.mark.parametrize("name", ["image", "sharded"])
-def test_bioio_reads_paths(package, packed, name):
-    from bioio_ome_zarr import Reader
-
-    reader = Reader(packed / f"{name}.ozx")
+def test_bioio_reads_paths(package, reads, packed, name):
+    reader = getattr(importlib.import_module(package), reads)(packed / f"{name}.ozx")
     np.testing.assert_array_equal(reader.data.squeeze(), pixels(f"{name}.ome.zarr/0").squeeze())
     np.testing.assert_array_equal(reader.dask_data.compute().squeeze(), pixels(f"{name}.ome.zarr/0").squeeze())
     assert reader.channel_names == ["Nuclei", "Cytoplasm"]
