@@ -26,7 +26,7 @@ from ozx.atomic.locks import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
 from ozx.operations import recover as module
 from ozx.operations.recover import recover
-from ozx.validation.cases.archive_builder import array, group
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 TRIES = 60
 MANY = 1000
@@ -588,6 +588,34 @@ def test_zipped_zarr_stays_that(tmp_path, attempt):
     result, found = attempt(write_archive(tmp_path / "a.zip", values).read_bytes())
     assert found == values
     assert result.notes == ("this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version",)
+
+
+def test_of_two_archives_in_one_file_the_last_counts_and_nobody_can_know(attempt):
+    first, last = (ArchiveBuilder.valid(**{"0/c/0": value}) for value in (b"abcd", b"evil"))
+    result, found = attempt(first.build() + last.build())
+    assert found == {entry.name.decode(): entry.value for entry in last.entries}
+    assert (result.complete, result.lost) == (False, ())
+    assert result.notes == (
+        "keys are listed with several values, as by two archives in one file: which of them count, nobody can know",
+        "1 keys had several values; the last of each was taken",
+    )
+    result, _ = attempt(first.build() * 2)
+    assert (result.complete, result.notes) == (True, ())
+
+
+def test_a_value_without_a_name_is_lost(attempt):
+    result, found = attempt(ArchiveBuilder.valid().add("", b"nameless").build())
+    assert sorted(found) == ["0/c/0", "0/zarr.json", "zarr.json"]
+    assert [(entry.name, entry.reason) for entry in result.lost] == [("", "its name is damaged")]
+
+
+def test_of_two_names_in_dispute_the_one_that_is_there_is_not_lost(attempt):
+    builder = ArchiveBuilder.valid().classic().with_(comment=b"")
+    data = builder.build()
+    directory = data[data.index(b"PK\1\2") : data.index(b"PK\5\6")]
+    result, found = attempt(data[:-22] + directory.replace(b"0/c/0", b"0/c/9") + data[-22:])
+    assert found["0/c/0"] == b"abcd"
+    assert [entry.name for entry in result.lost] == ["0/c/9"]
 
 
 def test_other_files_come_back_and_keys_that_cannot_be_do_not(tmp_path, attempt):

@@ -237,7 +237,7 @@ class _Scanner:
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
         value = next(filter(None, map(self._finder.verify, claims)), None)
-        if value is not None and name:
+        if value is not None and (name or value.size):
             self._find(name, place, value)
             self._value_end = value.end
             return value.end

@@ -6,6 +6,7 @@ say the same it is right; where they differ, somebody who knows more than names 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -61,6 +62,8 @@ class Evidence:
         What was there and could not be had.
     cut_off
         Names of values that the end of the file cuts off; an earlier value of that name is the one to take.
+    replaced
+        Names that are listed before with other values, of which the last one counts.
     left_out
         How many right values are no entries: deleted ones, and parts of other values.
     has_holes
@@ -77,6 +80,7 @@ class Evidence:
     disputed: dict[int, str] = field(default_factory=dict)
     lost: list[LostEntry] = field(default_factory=list)
     cut_off: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
     left_out: int = 0
     has_holes: bool = False
     is_whole: bool = False
@@ -140,7 +144,8 @@ class _Hearing:
         indices = np.array(kept, np.int64)
         result.order = indices[np.argsort(starts[indices], kind="stable")]
         has_no_gap = scan.directory_follows and not scan.unexplained and not scan.broken
-        result.is_complete = not result.lost and (result.is_whole or has_no_gap)
+        # A whole directory that lists a name twice means the last value; what is left of one may be of two archives.
+        result.is_complete = not result.lost and (result.is_whole or (has_no_gap and not result.replaced))
         return result
 
     def _shift(self, prepended: int) -> int:
@@ -289,3 +294,12 @@ class _Hearing:
         last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
         had = names & last
         self._result.lost = [entry for entry in self._result.lost if entry.name not in had]
+        self._result.replaced = self._differing(had)
+
+    def _differing(self, names: set[str]) -> set[str]:
+        """Return those of `names` under which several values are listed, rather than one value several times."""
+        listed, values = self._listed, defaultdict[str, set[tuple[int, int]]](set)
+        for row, name in enumerate(listed.names):
+            if name in names:
+                values[name].add((listed.sizes[row], listed.checksums[row]))
+        return {name for name, different in values.items() if len(different) > 1}

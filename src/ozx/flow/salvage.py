@@ -185,7 +185,8 @@ class _Judge:
                 weights = [int(self._is_in_place(index, name)) for name in names]
             if weights[0] == weights[1]:
                 both = " and ".join(map(repr, names))
-                self._reject(index, f"its name is damaged: its two headers call it {both}", names[1])
+                lost = names[0] if names[1] in self._taken else names[1]
+                self._reject(index, f"its name is damaged: its two headers call it {both}", lost)
                 continue
             name = names[weights.index(max(weights))]
             self._unsettled.discard(index)

@@ -280,15 +280,19 @@ def _notes(found: Salvage) -> Iterator[str]:
         yield "this is Zarr v2, so OME-Zarr 0.4 in a ZIP file and no .ozx file; it is written as it was"
     elif found.skeleton.version is None:
         yield "this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version"
-    if not evidence.is_whole and not found.is_complete:
+    if evidence.replaced and not evidence.is_whole:
+        yield (
+            "keys are listed with several values, as by two archives in one file: which of them count, nobody can know"
+        )
+    elif not evidence.is_whole and not found.is_complete:
         yield "the central directory is damaged or missing: what the file ended with, nobody can know"
     if found.unconfirmed:
         yield (
             f"{found.unconfirmed:,} keys stand in their local headers alone, which no checksum covers; each fits the "
             "hierarchy"
         )
-    if found.repeated:
-        yield f"{found.repeated:,} keys had several values; the last of each was taken"
+    if repeated := found.repeated + len(evidence.replaced):
+        yield f"{repeated:,} keys had several values; the last of each was taken"
     if evidence.left_out:
         yield f"{evidence.left_out:,} values were left out that are no entries: deleted, or inside of other values"
     if found.copied:
