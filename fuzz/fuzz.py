@@ -2,13 +2,14 @@
 
 Each target begins with the archives and documents of fuzz/seeds.py and with its folder of fuzz/corpus/, to which
 ``--keep`` adds what reached new code. What makes a target fail is written to fuzz/findings/, and ``python fuzz/fuzz.py
-TARGET --file FILE`` does it again.
+TARGET --file FILE`` does it again. With ``--seed`` and ``--runs`` the same code is given the same inputs every time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -48,8 +49,8 @@ def fuzz(target: str, arguments: list[str]) -> None:
     atheris.Fuzz()
 
 
-def run(target: str, seconds: int, seed: int, *, keep: bool) -> int:
-    """Fuzz for so many seconds in a process of its own; returns its exit code."""
+def run(target: str, seconds: int, runs: int, seed: int, *, keep: bool) -> int:
+    """Fuzz for so many seconds or, unless that is -1, inputs in a process of its own; returns its exit code."""
     from seeds import seeds
 
     findings, corpus = HERE / "findings", HERE / "corpus" / target
@@ -57,12 +58,16 @@ def run(target: str, seconds: int, seed: int, *, keep: bool) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     limits = [f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
     with tempfile.TemporaryDirectory(prefix="ozx-fuzz-") as temporary:
-        found = Path(temporary)
-        for number, data in enumerate(seeds()[target].values()):
-            (found / f"seed-{number}").write_bytes(data)
+        found, begins = Path(temporary) / "found", Path(temporary) / "begins"
+        found.mkdir()
+        # A list of files, as folders are read in whatever order the system has them.
+        begins.write_text(",".join(map(str, [*_written_seeds(target, Path(temporary)), *sorted(corpus.iterdir())])))
         here = [sys.executable, __file__, target, "--", *limits]
-        options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={findings}/{target}-"]
-        code = subprocess.run([*here, *options, "-print_final_stats=1", found, corpus], check=False).returncode
+        options = [f"-max_total_time={seconds}", f"-runs={runs}", f"-seed={seed}", f"-seed_inputs=@{begins}"]
+        options += [f"-artifact_prefix={findings}/{target}-", "-print_final_stats=1"]
+        # Sets of strings, too, have one order then.
+        environment = os.environ | ({"PYTHONHASHSEED": str(seed)} if seed else {})
+        code = subprocess.run([*here, *options, found], env=environment, check=False).returncode
         if keep and not code:
             from keeping import keep_smallest
             from targets import TARGETS
@@ -73,10 +78,21 @@ def run(target: str, seconds: int, seed: int, *, keep: bool) -> int:
     return code
 
 
+def _written_seeds(target: str, folder: Path) -> list[Path]:
+    from seeds import seeds
+
+    paths = []
+    for number, (_, data) in enumerate(sorted(seeds()[target].items())):
+        paths.append(folder / f"seed-{number}")
+        paths[-1].write_bytes(data)
+    return paths
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", choices=[*NAMES, []], help="all by default")
     parser.add_argument("--seconds", type=int, default=20, help="for each target")
+    parser.add_argument("--runs", type=int, default=-1, help="end after so many inputs, if that is before")
     parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
     parser.add_argument("--keep", action="store_true", help="add what reached new code to the corpus")
     parser.add_argument("--file", help="give one target the bytes of this file, and nothing else")
@@ -86,8 +102,9 @@ def main() -> int:
 
         TARGETS[options.targets[0]](Path(options.file).read_bytes())
         return 0
-    codes = [run(target, options.seconds, options.seed, keep=options.keep) for target in options.targets or NAMES]
-    return max(codes)
+    targets, limits = options.targets or NAMES, (options.seconds, options.runs, options.seed)
+    codes = [run(target, *limits, keep=options.keep) for target in targets]
+    return int(any(codes))  # that of a target which a signal ended is negative
 
 
 if __name__ == "__main__":
