@@ -1,6 +1,8 @@
 """What the fuzzer begins with, and what it has found and kept: every target takes it, as it takes any bytes."""
 
 import random
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from keeping import keep_smallest, steps_of
 from mutations import mutate_bytes, mutate_document
 from seeds import seeds
 from targets import TARGETS
+
+import fuzz
 
 CORPUS = Path(__file__).parent.parent.parent / "fuzz" / "corpus"
 
@@ -27,6 +31,13 @@ def test_the_shortest_that_reach_all_are_kept(tmp_path):
     (kept,) = tmp_path.iterdir()
     assert kept.read_bytes() == few[1]
     assert steps_of(target, few[1]) - steps_of(target, few[0])
+
+
+@pytest.mark.parametrize("code", [0, 1, 77, -signal.SIGKILL])
+def test_one_target_that_fails_or_is_ended_by_a_signal_is_the_exit_code(monkeypatch, code):
+    monkeypatch.setattr(sys, "argv", ["fuzz.py"])
+    monkeypatch.setattr(fuzz, "run", lambda target, *_, keep: code if target == "shard_index" else 0)
+    assert fuzz.main() == bool(code)
 
 
 def twins() -> tuple[random.Random, random.Random]:
