@@ -609,6 +609,16 @@ def test_a_value_without_a_name_is_lost(attempt):
     assert [(entry.name, entry.reason) for entry in result.lost] == [("", "its name is damaged")]
 
 
+@pytest.mark.parametrize("where", ["local", "central"])
+@pytest.mark.parametrize("value", [b"bytes", b""])
+def test_a_name_in_dispute_is_never_that_of_a_folder(attempt, where, value):
+    builder = ArchiveBuilder.valid().add("folder-", value).set("folder-", **{where: {"name": b"folder/"}})
+    result, found = attempt(builder.build())
+    assert {key for key in found if key.endswith("/")} == set()
+    assert found.get("folder-", value) == value
+    assert {entry.name for entry in result.lost} <= {"folder/", "folder-"}
+
+
 def test_of_two_names_in_dispute_the_one_that_is_there_is_not_lost(attempt):
     builder = ArchiveBuilder.valid().classic().with_(comment=b"")
     data = builder.build()

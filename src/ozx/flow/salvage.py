@@ -199,7 +199,7 @@ class _Judge:
 
     def _weight(self, index: int, name: str, wanted: set[str]) -> int:
         """Return how well a name fits its value: 0 for not at all."""
-        if name_fault(name) is not None or name in self._taken:
+        if name_fault(name) is not None or name.endswith("/") or name in self._taken:
             return 0
         role = self._result.skeleton.role(name)
         if role.kind == "metadata":
