@@ -2,7 +2,8 @@
 
 Each target begins with the archives and documents of fuzz/seeds.py and with its folder of fuzz/corpus/, to which
 ``--keep`` adds what reached new code. What makes a target fail is written to fuzz/findings/, and ``python fuzz/fuzz.py
-TARGET --file FILE`` does it again. With ``--seed`` and ``--runs`` the same code is given the same inputs every time.
+TARGET --file FILE`` does it again. With ``--seed`` and ``--runs`` the same code is given nearly the
+same inputs every time.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def run(target: str, seconds: int, runs: int, seed: int, *, keep: bool) -> int:
     findings, corpus = HERE / "findings", HERE / "corpus" / target
     for folder in (findings, corpus):
         folder.mkdir(parents=True, exist_ok=True)
-    limits = [f"-max_len={LONGEST}", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+    # Folders are not read again by the clock.
+    limits = [f"-max_len={LONGEST}", "-reload=0", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
     with tempfile.TemporaryDirectory(prefix="ozx-fuzz-") as temporary:
         found, begins = Path(temporary) / "found", Path(temporary) / "begins"
         found.mkdir()
