@@ -6,6 +6,8 @@ The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`)
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 __all__ = [
     "FormatError",
     "NotOmeZarrWarning",
@@ -16,6 +18,7 @@ __all__ = [
     "RewrittenWarning",
     "UnsupportedError",
     "UsageError",
+    "raise_error",
 ]
 
 
@@ -140,6 +143,19 @@ class ResourceError(OzxError, OSError):
     def __str__(self) -> str:
         # OSError comes with a __str__ of its own, which would show the arguments instead of the message.
         return OzxError.__str__(self)
+
+
+def raise_error(error: BaseException) -> NoReturn:
+    """Raise what is given: for `os.walk`, which leaves out what it cannot list unless it is told otherwise.
+
+    Examples
+    --------
+    >>> import os
+    >>> list(os.walk("nowhere")), list(os.walk("nowhere", onerror=raise_error))
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere'
+    """
+    raise error
 
 
 def _rebuild(kind: type[OzxError], message: str, state: dict[str, str | None]) -> OzxError:

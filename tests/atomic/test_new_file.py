@@ -111,6 +111,33 @@ def test_a_failing_sync_leaves_the_old_file(tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
+def test_what_a_server_could_not_write_is_heard_of_before_the_file_has_its_name(tmp_path, monkeypatch):
+    # Network file systems say so when a file is synced or else when it is closed, each time it is.
+    write(tmp_path / "a", b"old")
+    close = os.close
+
+    def fail(descriptor):
+        close(descriptor)
+        raise OSError(errno.EDQUOT, "no room on the server")
+
+    with (
+        pytest.raises(OSError, match="no room on the server"),
+        replacing_file(str(tmp_path / "a"), force=True, sync=False),
+    ):
+        monkeypatch.setattr(os, "close", fail)
+    monkeypatch.undo()
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert names(tmp_path) == ["a"]
+
+
+def test_closing_what_is_synced_says_nothing(tmp_path, monkeypatch):
+    with replacing_file(str(tmp_path / "a")):
+        close = os.close
+        monkeypatch.setattr(os, "close", lambda descriptor: (close(descriptor), os.close(-1)))
+    monkeypatch.undo()
+    assert names(tmp_path) == ["a"]
+
+
 def test_a_directory_is_no_file_name(tmp_path):
     with pytest.raises(UsageError, match="is a directory"):
         write(tmp_path, b"", force=True)

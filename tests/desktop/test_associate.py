@@ -241,6 +241,43 @@ def test_a_list_of_another_desktop_comes_first(home, monkeypatch):
     assert "the program of feh.desktop is not there any more: run ozx associate again" in notes
 
 
+@pytest.mark.parametrize("change", [associate, dissociate])
+def test_the_database_of_others_is_brought_up_to_date_after_an_error(home, monkeypatch, change):
+    fill_database(home)
+    if change is dissociate:
+        associate()
+    before = tree(home)
+
+    # The record is written, and removed, after the program has run.
+    name = "write" if change is associate else "delete"
+    work = getattr(actions.Doer, name)
+
+    def fail(self, path, *rest, **options):
+        if path.endswith("association.json"):
+            raise OSError(28, "No space left on device", path)
+        work(self, path, *rest, **options)
+
+    monkeypatch.setattr(actions.Doer, name, fail)
+    with pytest.raises(OSError, match="No space left"):
+        change()
+    assert tree(home) == before
+
+
+def test_others_that_cannot_be_listed_are_not_taken_for_none(home, monkeypatch):
+    associate()
+    put(home / ".local" / "share" / "mime" / "packages" / "other.xml", "<other/>\n")
+    before = tree(home)
+
+    def fail(path):
+        raise OSError(5, "the disk is gone", path)
+
+    monkeypatch.setattr(os, "listdir", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        dissociate()
+    monkeypatch.undo()
+    assert tree(home) == before
+
+
 def test_nothing_is_left_after_an_error(system, home, programs, program, monkeypatch):
     fill_some(home)
     before = tree(home)

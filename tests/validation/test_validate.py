@@ -300,6 +300,23 @@ def test_a_directory_with_a_link_that_leads_out(tmp_path):
     assert ids(validate(root)) == ["zip/special-file", "rfc9/one-hierarchy"]
 
 
+def test_a_folder_that_cannot_be_listed_is_an_error_of_the_system(tmp_path, monkeypatch):
+    values = {"zarr.json": group(), "0/zarr.json": array([4], [2]), "0/c/0": b"12"}
+    scandir = os.scandir
+
+    def fail(path):
+        if os.path.basename(os.path.normpath(path)) == "c":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", fail)
+    # What can be no entry ends the first look: the second one goes everywhere else.
+    for beside in ({}, {"0/a.ozx": b"another archive"}):
+        root = write_tree(tmp_path / str(len(beside)), values | beside)
+        with pytest.raises(PermissionError):
+            validate(root)
+
+
 def test_an_empty_directory(tmp_path):
     (report,) = validate(tmp_path).findings
     assert report.message == "expected a zarr.json at the root; found no metadata of Zarr at all"

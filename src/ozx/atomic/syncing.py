@@ -1,4 +1,4 @@
-"""Waiting for the disk: files, the names in a folder, whole trees."""
+"""Waiting for the disk: files, the names in a folder, whole trees; and its errors where nobody waits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ import os
 import sys
 
 from ozx.atomic.locks import has_locks
+from ozx.errors import raise_error
 
-__all__ = ["sync_folder", "sync_tree"]
+__all__ = ["check_written", "sync_folder", "sync_tree"]
+
+
+def check_written(descriptor: int) -> None:
+    """Raise what only closing a file says: that a network file system could not write it. Who syncs it hears it so.
+
+    The file stays open, and locked: what is closed is a second descriptor of it.
+    """
+    os.close(os.dup(descriptor))
 
 
 def sync_folder(folder: str) -> None:
@@ -41,7 +50,7 @@ def sync_tree(path: str) -> None:
             raise OSError(code, os.strerror(code), path)
         finally:
             os.close(descriptor)
-    for folder, _, names in os.walk(path):
+    for folder, _, names in os.walk(path, onerror=raise_error):
         for file in (os.path.join(folder, name) for name in names):
             descriptor = os.open(file, os.O_RDWR)
             try:

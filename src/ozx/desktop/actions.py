@@ -16,7 +16,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.desktop.registry import Registry
 from ozx.errors import ResourceError
 
-__all__ = ["Action", "Doer", "read_or_none"]
+__all__ = ["Action", "Doer", "read_or_none", "run_program"]
 
 What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "unset"]
 
@@ -61,6 +61,7 @@ class Doer:
     folders: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     _undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _undone: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Self:
         return self
@@ -68,8 +69,10 @@ class Doer:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is None:
             self._undo.pop_all()
+            self._undone.pop_all()
         else:
-            self._undo.close()
+            with self._undone:
+                self._undo.close()
 
     def tell(self, what: What, target: str, *detail: str) -> None:
         """List a change."""
@@ -140,7 +143,7 @@ class Doer:
             return
         if shutil.which(arguments[0]) is None:
             raise ResourceError(f"expected the program {arguments[0]}; it is not installed", hint=hint)
-        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+        done = run_program(arguments)
         if done.returncode != 0:
             told = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
             raise ResourceError(f"{' '.join(arguments)} failed: {told}")
@@ -180,6 +183,10 @@ class Doer:
         """Have a function called if an error comes, before what was done until now is undone."""
         self._undo.callback(function, *arguments)
 
+    def on_undone(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have a function called if an error comes, after all that was done is undone."""
+        self._undone.callback(function, *arguments)
+
     def _make_key(self, key: str) -> None:
         registry = self._registry()
         if registry.has_key(key):
@@ -194,6 +201,11 @@ class Doer:
         if self.registry is None:
             raise ResourceError("expected a registry; there is none on this system")
         return self.registry
+
+
+def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run a program, and return how it ended and what it said."""
+    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
 
 
 def read_or_none(path: str) -> bytes | None:

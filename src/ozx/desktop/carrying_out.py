@@ -11,8 +11,8 @@ from ozx.desktop import key_file
 from ozx.desktop.actions import Doer, read_or_none
 from ozx.desktop.record import ChangedFile, ChangedValue, ListedItem, MadeFiles, Record, digest
 from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, Step, TellShell, WriteFile
-from ozx.desktop.taking_back import restored, take_back_files, take_back_values
-from ozx.errors import FormatError
+from ozx.desktop.taking_back import restored, run_for_others, take_back_files, take_back_values
+from ozx.errors import FormatError, raise_error
 
 __all__ = ["carry_out", "is_in_place", "merged"]
 
@@ -54,6 +54,7 @@ def carry_out(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, pa
                 made = _Made(step.folder)
                 doer.on_error(made.remove)
                 doer.run(step.arguments, step.hint)
+                doer.on_undone(run_for_others, step.arguments, step.folder, step.keep)
                 programs.append((step, made))
             case SetValue():
                 values.append(_set_value(step, old, doer))
@@ -127,8 +128,8 @@ class _Made:
 def _tree(folder: str | None) -> set[str]:
     if folder is None or not os.path.lexists(folder):
         return set()
-    below = (os.path.join(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
-    return {folder, *below}
+    walk = os.walk(folder, onerror=raise_error)
+    return {folder, *(os.path.join(parent, name) for parent, folders, files in walk for name in (*folders, *files))}
 
 
 def _clear(step: RunProgram, old: Record, doer: Doer) -> None:

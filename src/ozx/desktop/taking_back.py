@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import glob
+import contextlib
+import fnmatch
 import os
 import shutil
 from collections.abc import Sequence
 
 from ozx.desktop import key_file
-from ozx.desktop.actions import Doer, read_or_none
+from ozx.desktop.actions import Doer, read_or_none, run_program
 from ozx.desktop.record import ChangedFile, ChangedValue, MadeFiles, Record, digest
 
-__all__ = ["restored", "take_back", "take_back_files", "take_back_values"]
+__all__ = ["restored", "run_for_others", "take_back", "take_back_files", "take_back_values"]
 
 
 def take_back(record: Record, path: str, doer: Doer) -> None:
@@ -74,7 +75,7 @@ def take_back_values(values: Sequence[ChangedValue], doer: Doer) -> None:
 def _take_back_program(program: MadeFiles, own: set[str], doer: Doer) -> None:
     arguments = program.undo
     if program.keep is not None and program.folder is not None:
-        others = set(glob.glob(program.keep, root_dir=glob.escape(program.folder)))
+        others = _matches(program.folder, program.keep)
         others -= {os.path.relpath(path, program.folder) for path in own}
         if others or not program.files:
             arguments = program.arguments
@@ -83,10 +84,32 @@ def _take_back_program(program: MadeFiles, own: set[str], doer: Doer) -> None:
             doer.keep(program.folder or arguments[-1], f"{arguments[0]} is not installed any more")
         else:
             doer.run(arguments, "")
+            doer.on_undone(run_for_others, program.arguments, program.folder, program.keep)
     if arguments is None or program.undo is not None:
         for path in program.files:
             if os.path.lexists(path):
                 doer.delete(path)
+
+
+def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
+    """Have a program bring its files up to date, after an undoing, where they serve others.
+
+    The error that made it necessary is the one to be told: another one here is not.
+    """
+    if folder is not None and keep is not None:
+        with contextlib.suppress(OSError):
+            if _matches(folder, keep):
+                run_program(arguments)
+
+
+def _matches(folder: str, pattern: str) -> set[str]:
+    """Return the files below `folder` that match; only the last part of `pattern` has wildcards."""
+    below, pattern = os.path.split(pattern)
+    try:
+        names = os.listdir(os.path.join(folder, below))
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {os.path.join(below, name) for name in fnmatch.filter(names, pattern)}
 
 
 def _text(data: bytes) -> str:

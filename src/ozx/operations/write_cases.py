@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ozx.atomic.new_directory import replacing_directory
-from ozx.errors import UsageError
+from ozx.errors import UsageError, raise_error
 from ozx.flow.location import StrPath, given_path
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
@@ -92,7 +92,9 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
         expected = {"schema": 1, "rules": [_entry_of(identifier, found) for identifier, found in cases.items()]}
         write_tree(new.path, {"expected.json": json.dumps(expected, indent=1).encode() + b"\n"})
         sizes = [
-            os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(new.path) for name in names
+            os.path.getsize(os.path.join(folder, name))
+            for folder, _, names in os.walk(new.path, onerror=raise_error)
+            for name in names
         ]
     return CasesResult(path, len(cases), sum(map(len, cases.values())), len(sizes), sum(sizes))
 

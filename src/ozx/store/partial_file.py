@@ -11,7 +11,7 @@ import os
 
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import sync_folder
+from ozx.atomic.syncing import check_written, sync_folder
 from ozx.atomic.targets import check_target
 from ozx.errors import ResourceError
 
@@ -92,6 +92,8 @@ class PartialFile:
         """Give the file its final name."""
         if sync:
             os.fsync(self.descriptor)
+        else:
+            check_written(self.descriptor)
         if not has_locks():
             self.close()  # Windows renames closed files only
         rename_file(self.path, self.target, force=force)
@@ -112,4 +114,5 @@ class PartialFile:
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             unlock_file(descriptor)  # forked children hold the lock as well, as long as they live
-            os.close(descriptor)
+            with contextlib.suppress(OSError):  # what could not be written was heard of before it got its name
+                os.close(descriptor)

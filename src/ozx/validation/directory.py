@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
-from ozx.errors import FormatError
+from ozx.errors import FormatError, raise_error
 from ozx.flow.directory_source import DirectorySource, MetadataFiles, check_not_embedded
 from ozx.flow.entry import status_of
 from ozx.flow.listing import DEEPEST, Folder, Listing, list_directory
@@ -91,7 +91,7 @@ def check_directory(
 def _list_everything(path: str) -> Listing:
     """Return the plain files of a directory, whatever else is in it; links are not followed."""
     listing = Listing(path)
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=raise_error):
         below = os.path.relpath(folder, path).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
         if prefix.count("/") >= DEEPEST:
