@@ -28,8 +28,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import repeat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from versions import commit
+
+if TYPE_CHECKING:
+    from works import Work
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -165,51 +169,51 @@ def documents_round(seed: int, number: int) -> Round:
 
 def kills_round(seed: int, number: int) -> Round:
     """Kill everything that writes once, at a random moment: the old file or the new one, and nothing else changes."""
-    from children import in_child, shortest_duration, wait
-    from sweeping import forget_swept_folders
-    from works import NEED_A_FILE, WORKS, leftovers, make_sources, start_anew, state
-
-    import ozx
+    from works import WORKS, make_sources
 
     rng, counts, findings = random.Random(f"{seed}/kills/{number}"), Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as temporary:
-        sources = make_sources(Path(temporary) / "sources")
+        folder, sources = Path(temporary) / "work", make_sources(Path(temporary) / "sources")
         for work in WORKS:
-            folder, old = Path(temporary) / "work", work.name in NEED_A_FILE or rng.random() < 0.5
-
-            def anew(folder: Path = folder, work=work, *, old: bool = old) -> None:  # noqa: ANN001
-                shutil.rmtree(folder, ignore_errors=True)
-                forget_swept_folders()
-                start_anew(sources, folder, work, old=old)
-
-            def run(folder: Path = folder, work=work) -> None:  # noqa: ANN001
-                anew()
-                work.run(folder)
-
-            usual = shortest_duration(run)
-            anew()
-            before = state(folder / work.out)
-            work.run(folder)
-            after = state(folder / work.out)
-            anew()
-            child = in_child(lambda work=work, folder=folder: work.run(folder))
-            time.sleep(rng.uniform(0, usual))
-            os.kill(child, signal.SIGKILL)
-            code = wait(child)
-            found, given = state(folder / work.out), {name: state(sources / name) for name in os.listdir(sources)}
-            what = f"kills, round {number}, {work.name}: "
-            if found not in (before, after) or (code == 0 and found != after):
-                findings.append(f"{what}neither the old nor the new has the name")
-            if {name: state(folder / name) for name in given} != given:
-                findings.append(f"{what}a source was changed")
-            time.sleep(0.05)  # a second process is killed by the system a moment later
-            ozx.pack(folder / "other", folder / "next.ozx")
-            left = [name for name in leftovers(folder, sources, work) if name not in ("next.ozx", "out.ozx.partial")]
-            if left:
-                findings.append(f"{what}left behind: {left}")
+            code, wrong = _kill(work, folder, sources, rng)
             counts["killed" if code else "had ended"] += 1
-            shutil.rmtree(folder)
+            findings += [f"kills, round {number}, {work.name}: {what}" for what in wrong]
     return counts["killed"], dict(counts), findings
+
+
+def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[int, list[str]]:
+    """Return the exit code of a work that was killed or had ended, and what is wrong with what it left."""
+    from children import in_child, shortest_duration, wait
+    from sweeping import forget_swept_folders
+    from works import left_for_good, start_anew
+
+    old = rng.choice(work.starts)
+
+    def anew() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        forget_swept_folders()
+        start_anew(sources, folder, work, old=old)
+
+    def run() -> None:
+        work.run(folder)
+
+    usual = shortest_duration(run, anew)
+    after = work.state(folder)
+    anew()
+    before = work.state(folder)
+    child = in_child(run)
+    time.sleep(rng.uniform(0, usual))
+    os.kill(child, signal.SIGKILL)
+    code = wait(child)
+    time.sleep(0.05)  # a second process is killed by the system a moment later
+    found, wrong = work.state(folder), []
+    if not work.is_right(found, before, after, is_killed=True) or (code == 0 and found != after):
+        wrong.append("neither the old nor the new has the name")
+    if not work.is_kept(folder, sources, is_done=found == after):
+        wrong.append("a source was changed")
+    if left := [name for name in left_for_good(folder, sources, work) if name != "out.ozx.partial"]:
+        wrong.append(f"left behind: {left}")
+    return code, wrong
 
 
 def read(path: str, seconds: float, seed: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tiffs
 from faults import Faults, injected
 from hierarchies import make_image, tree
 from stores import contents, pattern
@@ -17,38 +18,46 @@ from sweeping import forget_swept_folders
 import ozx
 from ozx.errors import FormatError, OzxError
 from ozx.flow import fast_unpacking
+from ozx.operations.read_value import read_value
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
-FILE, OTHER = "cells.ozx", "other.ozx"
+NAMES = ("cells", "other")
 State = dict[str, bytes]
 
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
-    """Two archives of the same layout and size, in which no chunk is the same."""
+    """Two archives of the same layout and size, in which no chunk is the same; and two TIFF files."""
     folder = tmp_path_factory.mktemp("archives")
-    for name, first in ((FILE, 0), (OTHER, 50)):
+    for name, first in zip(NAMES, (0, 50), strict=True):
         chunks = {f"0/c/{n // 2}/{n % 2}": pattern(first + n, 1024) for n in range(4)}
-        root = make_image(folder / name.removesuffix(".ozx") / "image", chunks | {"0/notes": pattern(first, 300_000)})
-        ozx.pack(root, folder / name)
-        os.utime(folder / name, LONG_AGO)
-    assert (folder / FILE).stat().st_size == (folder / OTHER).stat().st_size
+        root = make_image(folder / name / "image", chunks | {"0/notes": pattern(first, 300_000)})
+        ozx.pack(root, folder / f"{name}.ozx")
+        tiffs.write(folder / f"{name}.tif", tiffs.pixels((150, 170), seed=first), tile=(64, 64))
+        for ending in ("ozx", "tif"):
+            os.utime(folder / f"{name}.{ending}", LONG_AGO)
+    assert len({path.stat().st_size for path in folder.glob("*.ozx")}) == 1
+    assert len({path.stat().st_size for path in folder.glob("*.tif")}) == 1
     return folder
+
+
+def other(path: Path) -> Path:
+    return path.with_stem("other")
 
 
 def rewrite(path: Path) -> None:
     with path.open("r+b") as file:
-        file.write(path.with_name(OTHER).read_bytes())
+        file.write(other(path).read_bytes())
 
 
 def grow(path: Path) -> None:
     with path.open("ab") as file:
-        file.write(path.with_name(OTHER).read_bytes())
+        file.write(other(path).read_bytes())
 
 
 CHANGES: dict[str, Callable[[Path], None]] = {
     "replaced": lambda path: (
-        shutil.copyfile(path.with_name(OTHER), path.with_name("new")) and os.replace(path.with_name("new"), path)
+        shutil.copyfile(other(path), path.with_name("new")) and os.replace(path.with_name("new"), path)
     ),
     "rewritten": rewrite,
     "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
@@ -85,6 +94,29 @@ def by_store(path: Path) -> State:
         store.close()
 
 
+def by_export(path: Path) -> State:
+    return {"": Path(ozx.export(path, path.with_name("out.ome.tif"), sync=False).path).read_bytes()}
+
+
+def by_thumbnail(path: Path) -> State:
+    return {"": Path(ozx.thumbnail(path, path.with_name("out.png")).path).read_bytes()}
+
+
+def by_cat(path: Path) -> State:
+    return {"": b"".join(read_value(path, "0/c/0/1"))}
+
+
+def by_edit(path: Path) -> State:
+    """What changes when it is edited already is the other file as it is."""
+    ozx.edit(path, pixel_size={"y": 0.5})
+    return by_store(path)
+
+
+def by_import(path: Path) -> State:
+    result = ozx.import_tiff(path, path.with_name("out.ozx"), name="cells", sync=False)
+    return contents(ozx.OzxStore(result.path))
+
+
 def by_validate(path: Path) -> State:
     """Never raises for what is wrong with the file, and then has a finding of it."""
     report = ozx.validate(path)
@@ -97,29 +129,36 @@ def by_inspect(path: Path) -> State:
     return {}
 
 
-READERS = [by_unpack, by_repack, by_recover, by_extract, by_store, by_validate, by_inspect]
+READERS = [
+    *(by_unpack, by_repack, by_recover, by_extract, by_export, by_thumbnail, by_cat, by_edit),
+    *(by_import, by_store, by_validate, by_inspect),
+]
 
 
 def check_changes(tmp_path: Path, archives: Path, read: Callable[[Path], State], change: Callable[[Path], None]) -> int:
     """Read again and again, with the change before the first call, before the second …; return how many there are."""
+    ending = ".tif" if read is by_import else ".ozx"
     right = [{}]
-    for name in (FILE, OTHER):
+    for name in NAMES:
         folder = tmp_path / f"right {name}"
         folder.mkdir()
-        shutil.copy2(archives / name, folder / FILE)
-        right.append(read(folder / FILE))
+        file = Path(shutil.copy2(archives / f"{name}{ending}", folder / f"cells{ending}"))
+        right.append(read(file))
+    if read is by_edit:
+        right.append(by_store(archives / "other.ozx"))
     moment = 0
     while True:
         folder = tmp_path / "work"
         folder.mkdir()
-        for name in (FILE, OTHER):
-            shutil.copy2(archives / name, folder / name)
+        file = folder / f"cells{ending}"
+        for path in (file, other(file)):
+            shutil.copy2(archives / path.name, path)
         forget_swept_folders()
         found: State = {}
-        with injected(Faults(moment, lambda folder=folder: change(folder / FILE))) as faults, warnings.catch_warnings():
+        with injected(Faults(moment, functools.partial(change, file))) as faults, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with contextlib.suppress(OzxError, FileNotFoundError):
-                found = read(folder / FILE)
+                found = read(file)
         assert found in right, moment
         left = [name for name in os.listdir(folder) if name.endswith((".ozx-tmp", ".partial"))]
         assert not left, (moment, left)
@@ -144,16 +183,17 @@ def test_a_change_at_any_call_of_unpacking_by_two_processes(tmp_path, archives, 
 
 
 def test_a_store_that_was_opened_reads_no_value_of_a_file_that_was_rewritten(tmp_path, archives):
-    for name in (FILE, OTHER):
-        shutil.copy2(archives / name, tmp_path / name)
-    before = by_store(tmp_path / FILE)
-    store = ozx.OzxStore(tmp_path / FILE)
+    for name in NAMES:
+        shutil.copy2(archives / f"{name}.ozx", tmp_path)
+    path = tmp_path / "cells.ozx"
+    before = by_store(path)
+    store = ozx.OzxStore(path)
     assert store.get_sync("zarr.json")
-    rewrite(tmp_path / FILE)
+    rewrite(path)
     with pytest.raises(FormatError) as caught:
         contents(store)
     assert caught.value.rule in ("zip/crc", "zip/changed")
-    assert by_store(tmp_path / FILE) != before
+    assert by_store(path) != before
 
 
 @pytest.mark.ci

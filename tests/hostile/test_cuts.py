@@ -1,6 +1,7 @@
 """Archives that were cut off: at every byte, and large ones at every border between records."""
 
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -80,15 +81,20 @@ def large(tmp_path_factory):
     return write_archive(tmp_path_factory.mktemp("large") / "large.ozx", values, PROMISE)
 
 
+def large_borders(large: Path) -> tuple[list[int], list[int]]:
+    """Return where local headers begin, and where those of the directory do, with its end."""
+    columns, end = ArchiveReader(str(large)).columns, read_end(FileSource(str(large)))
+    headers = [end.directory_offset + int(start) for start in columns.starts]
+    return columns.header_offsets.tolist(), [*headers, end.directory_offset + end.directory_size]
+
+
 @pytest.mark.ci
 def test_a_large_one_cut_between_records(large, tmp_path):
     path = tmp_path / "cut.ozx"
     path.write_bytes(large.read_bytes())
-    columns, end = ArchiveReader(str(large)).columns, read_end(FileSource(str(large)))
-    headers = [end.directory_offset + int(start) for start in columns.starts]
-    places = [*map(int, columns.header_offsets), *headers, end.directory_offset + end.directory_size]
+    local, central = large_borders(large)
     refused = 0
-    for place in sorted(places, reverse=True):
+    for place in sorted(local + central, reverse=True):
         os.truncate(path, place)
         with pytest.raises(FormatError) as caught:
             read_end(FileSource(str(path)))
@@ -98,12 +104,27 @@ def test_a_large_one_cut_between_records(large, tmp_path):
 
 
 @pytest.mark.ci
-def test_a_large_one_is_recovered_up_to_the_cut(large, tmp_path):
-    reader = ArchiveReader(str(large))
-    offsets = reader.columns.header_offsets.tolist()
-    for number, entry in enumerate((1, 2, 3, 4_000, 8_001)):
-        path = tmp_path / f"{number}.ozx"
-        path.write_bytes(large.read_bytes()[: offsets[entry]])
-        result = ozx.recover(path, tmp_path / f"{number}.recovered.ozx", sync=False)
-        assert (result.entries, result.complete) == (entry, False)
-        assert ArchiveReader(result.path).columns.names() == reader.columns.names()[:entry]
+def test_a_large_one_is_refused_at_every_door_and_recovered_up_to_the_cut(large, tmp_path):
+    names = ArchiveReader(str(large)).columns.names()
+    local, central = large_borders(large)
+    rng = random.Random(1)
+    entries = [*(1, 2, 3, len(names) - 1), *rng.sample(range(4, len(names) - 1), 16)]
+    cuts = [(local[entry], entry) for entry in entries]
+    # Of a directory that is cut off, too, all local headers are there.
+    cuts += [(place, len(names)) for place in [*rng.sample(central[1:-1], 10), central[0], central[-1]]]
+    for number, (length, whole) in enumerate(cuts):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = folder / "cells.ozx"
+        path.write_bytes(large.read_bytes()[:length])
+        with pytest.raises(FormatError) as caught:
+            ozx.unpack(path, folder / "out", sync=False)
+        assert caught.value.rule in CUT
+        findings = {finding.id for finding in ozx.validate(path).findings if finding.severity == "error"}
+        assert findings
+        assert findings <= {*CUT}, (length, findings)
+        result = ozx.recover(path, folder / "recovered.ozx", sync=False)
+        assert result.entries == whole, length
+        assert not result.complete or length > central[0], length
+        assert ArchiveReader(result.path).columns.names() == names[:whole]
+        assert sorted(os.listdir(folder)) == ["cells.ozx", "recovered.ozx"]

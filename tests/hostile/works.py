@@ -9,18 +9,95 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import private_home
 import tiffs
 from hierarchies import make_image, tree
 from stores import pattern, put
+from sweeping import forget_swept_folders
 
 import ozx
-from ozx.errors import OzxWarning
+from ozx.doors.napari import write_layers
+from ozx.errors import OzxWarning, ResourceError
+from ozx.images.pictures.thumbnail_cache import cache_path, file_uri
+from ozx.operations.import_tiff import import_tiffs
+from ozx.operations.pack import PackManyResult, pack_many
+from ozx.operations.write_cases import write_cases
 from ozx.validation.cases.archive_builder import array, group
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}
 PIXELS = tiffs.pixels((150, 170))
 VALUES = {"zarr.json": group(), "0/zarr.json": array([64, 64], [32, 32])} | CHUNKS
+
+State = dict[str, bytes] | bytes | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that writes.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    command
+        The command of `ozx` that does it; empty where only Python does.
+    run
+        Does it, in the folder it is given.
+    out
+        What it writes there.
+    keeps
+        What may stand beside it after a fault: an unfinished file that is kept on purpose.
+    is_followed
+        Whether something is written or removed when `out` is complete, so that it is there though that failed.
+    takes
+        What it reads and removes: that may go once `out` is complete.
+    is_many
+        Whether `out` is a folder of which each file is old or new for itself.
+    is_undone
+        Whether that is so after a kill only, as an error undoes all of it.
+    is_synced
+        Whether it waits for the disk.
+    starts
+        Whether there is something to be replaced when it starts: it is tried with all of these.
+    prepare
+        Makes what is to be replaced, where that is more than another file, or what has to be there anyway.
+    """
+
+    name: str
+    command: str
+    run: Callable[[Path], object]
+    out: str
+    keeps: tuple[str, ...] = ()
+    is_followed: bool = False
+    takes: str = ""
+    is_many: bool = False
+    is_undone: bool = False
+    is_synced: bool = True
+    starts: tuple[bool, ...] = (True, False)
+    prepare: Callable[..., object] | None = None
+
+    def state(self, folder: Path) -> State:
+        """Return what has the name `out`, without temporary files in it."""
+        found = state(folder / self.out)
+        return (
+            {name: data for name, data in found.items() if not is_temporary(name)} if isinstance(found, dict) else found
+        )
+
+    def is_right(self, found: State, before: State, after: State, *, is_killed: bool) -> bool:
+        """Tell whether `found` is the old or the new, whole."""
+        if found in (before, after) or not (self.is_many or (self.is_undone and is_killed)):
+            return found in (before, after)
+        old, new, now = before or {}, after or {}, found or {}
+        return all(now.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *now})
+
+    def is_kept(self, folder: Path, sources: Path, *, is_done: bool) -> bool:
+        """Tell whether all that was read is as it was; what the work takes may be gone if the work `is_done`."""
+        for name in os.listdir(sources):
+            found = state(folder / name)
+            if found != state(sources / name) and not (found is None and is_done and name == self.takes):
+                return False
+        return True
 
 
 def put_values(path: Path, mode: str) -> None:
@@ -33,74 +110,200 @@ def put_values(path: Path, mode: str) -> None:
             put(store, "0/c/late", pattern(5, 70_000))
 
 
-@dataclass(frozen=True)
-class Work:
-    """Something that writes.
+def save_layers(folder: Path) -> None:
+    """Write what napari gives: the pixels of another file, and labels in memory."""
+    picture = ozx.open(folder / "picture.ozx")
+    try:
+        labels = (PIXELS > 50).astype("uint8")
+        layers = [(picture["0"], {"name": "cells"}, "image"), (labels, {"name": "nuclei"}, "labels")]
+        write_layers(str(folder / "out.ozx"), layers)
+    finally:
+        picture.store.close()
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    run
-        Does it, in the folder it is given.
-    out
-        What it writes there.
-    keeps
-        What may stand beside it after a fault: an unfinished file that is kept on purpose.
-    is_followed
-        Whether something is written when `out` is complete, so that it is there though that failed.
-    """
 
-    name: str
-    run: Callable[[Path], object]
-    out: str
-    keeps: tuple[str, ...] = ()
-    is_followed: bool = False
+def check_all(result: PackManyResult) -> None:
+    """Raise the first error of a batch: it is told, and does not stop the others."""
+    for one in result.results:
+        if one.error is not None:
+            assert one.status == "failed"
+            raise ResourceError(str(one.error["message"]))
+
+
+def pack_both(folder: Path) -> None:
+    check_all(pack_many([folder / "image", folder / "other"], out_dir=folder / "out", force=True))
+
+
+def import_both(folder: Path) -> None:
+    given = [folder / "picture.tif", folder / "second.tif"]
+    check_all(import_tiffs(given, out_dir=folder / "out", name="cells", force=True))
+
+
+def put_others(folder: Path, *, old: bool) -> None:
+    """Make the files that a batch replaces."""
+    (folder / "out").mkdir()
+    for name in ("image", "other", "picture", "second") if old else ():
+        shutil.copyfile(folder / "other.ozx", folder / "out" / f"{name}.ozx")
+
+
+def cache_thumbnail(folder: Path) -> None:
+    with private_home.environment(folder / "out"):
+        ozx.thumbnail(folder / "picture.ozx", cache=True)
+
+
+def put_cached(folder: Path, *, old: bool) -> None:
+    picture = Path(cache_path(file_uri(str(folder / "picture.ozx")), 256, {"XDG_CACHE_HOME": f"{folder}/out/.cache"}))
+    picture.parent.mkdir(parents=True)
+    if old:
+        picture.write_bytes(b"a picture of what was there before")
+
+
+def put_complete(folder: Path, *, old: bool) -> None:
+    """Make what a run that was interrupted before its last step left."""
+    del old
+    shutil.copyfile(folder / "cells.ozx", folder / "image.ozx")
 
 
 WORKS = [
-    Work("pack", lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True), "out.ozx"),
+    Work("pack", "pack", lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True), "out.ozx"),
+    Work(
+        "pack, not synced",
+        "pack",
+        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, sync=False),
+        "out.ozx",
+        is_synced=False,
+    ),
     Work(
         "pack, verified and with a checksum",
+        "pack",
         lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, verify=True, checksum="sha256"),
         "out.ozx",
         ("out.ozx.sha256",),
         is_followed=True,
     ),
-    Work("unpack", lambda folder: ozx.unpack(folder / "cells.ozx", folder / "out", force=True), "out"),
+    Work(
+        "pack, resumed where it has to begin anew",
+        "pack",
+        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", resume=True, force=True),
+        "out.ozx",
+        starts=(True,),
+    ),
+    Work(
+        "pack, resumed where the checksum is missing",
+        "pack",
+        lambda folder: ozx.pack(folder / "image", folder / "image.ozx", resume=True, verify=True, checksum="sha256"),
+        "image.ozx.sha256",
+        ("image.ozx",),
+        is_followed=True,
+        starts=(False,),
+        prepare=put_complete,
+    ),
+    Work(
+        "pack, and remove the source",
+        "pack",
+        lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, remove_source=True),
+        "out.ozx",
+        is_followed=True,
+        takes="image",
+    ),
+    Work("pack of several", "pack", pack_both, "out", is_many=True, prepare=put_others),
+    Work("unpack", "unpack", lambda folder: ozx.unpack(folder / "cells.ozx", folder / "out", force=True), "out"),
     Work(
         "repack with shards",
+        "repack",
         lambda folder: ozx.repack(folder / "cells.ozx", folder / "out.ozx", force=True, shards="y=64,x=64"),
         "out.ozx",
     ),
-    Work("repack to a directory", lambda folder: ozx.repack(folder / "cells.ozx", folder / "out", force=True), "out"),
-    Work("recover", lambda folder: ozx.recover(folder / "broken.ozx", folder / "out.ozx", force=True), "out.ozx"),
     Work(
+        "repack to a directory",
+        "repack",
+        lambda folder: ozx.repack(folder / "cells.ozx", folder / "out", force=True),
+        "out",
+    ),
+    Work(
+        "recover",
+        "recover",
+        lambda folder: ozx.recover(folder / "broken.ozx", folder / "out.ozx", force=True),
+        "out.ozx",
+    ),
+    Work(
+        "extract",
         "extract",
         lambda folder: ozx.extract(folder / "cells.ozx", folder / "out.ozx", region="y=0:32", force=True),
         "out.ozx",
     ),
-    Work("edit", lambda folder: ozx.edit(folder / "out.ozx", pixel_size={"y": 0.5}), "out.ozx", ("out.ozx.partial",)),
     Work(
+        "edit",
+        "edit",
+        lambda folder: ozx.edit(folder / "out.ozx", pixel_size={"y": 0.5}),
+        "out.ozx",
+        ("out.ozx.partial",),
+        starts=(True,),
+        prepare=lambda folder, old: shutil.copyfile(folder / "cells.ozx", folder / "out.ozx"),
+    ),
+    Work(
+        "import",
         "import",
         lambda folder: ozx.import_tiff(folder / "picture.tif", folder / "out.ozx", name="cells", force=True),
         "out.ozx",
     ),
+    Work("import of several", "import", import_both, "out", is_many=True, prepare=put_others),
     Work(
         "write_image",
+        "",
         lambda folder: ozx.write_image(folder / "out.ozx", PIXELS, axes="yx", chunks="y=64,x=64", force=True),
         "out.ozx",
     ),
     Work(
-        "export", lambda folder: ozx.export(folder / "picture.ozx", folder / "out.ome.tif", force=True), "out.ome.tif"
+        "export",
+        "export",
+        lambda folder: ozx.export(folder / "picture.ozx", folder / "out.ome.tif", force=True),
+        "out.ome.tif",
     ),
-    Work("thumbnail", lambda folder: ozx.thumbnail(folder / "picture.ozx", folder / "out.png", force=True), "out.png"),
-    Work("OzxStore, new", lambda folder: put_values(folder / "out.ozx", "w"), "out.ozx", ("out.ozx.partial",)),
-    Work("OzxStore, added to", lambda folder: put_values(folder / "out.ozx", "a"), "out.ozx", ("out.ozx.partial",)),
+    Work(
+        "thumbnail",
+        "thumbnail",
+        lambda folder: ozx.thumbnail(folder / "picture.ozx", folder / "out.png", force=True),
+        "out.png",
+    ),
+    Work("thumbnail in the cache", "thumbnail", cache_thumbnail, "out", is_synced=False, prepare=put_cached),
+    Work(
+        "rules --cases",
+        "rules",
+        lambda folder: write_cases(folder / "out", rule="rfc9/root-first"),
+        "out",
+        is_synced=False,
+        starts=(False,),
+    ),
+    Work(
+        "associate",
+        "associate",
+        lambda folder: private_home.associate_in(folder / "out"),
+        "out",
+        is_undone=True,
+        prepare=lambda folder, old: private_home.make_home(folder / "out", old=old),
+    ),
+    Work(
+        "associate --remove",
+        "associate",
+        lambda folder: private_home.dissociate_in(folder / "out"),
+        "out",
+        is_undone=True,
+        prepare=lambda folder, old: private_home.make_associated_home(folder / "out", old=old),
+    ),
+    Work("napari's saving", "", save_layers, "out.ozx"),
+    Work("OzxStore, new", "", lambda folder: put_values(folder / "out.ozx", "w"), "out.ozx", ("out.ozx.partial",)),
+    Work(
+        "OzxStore, added to",
+        "",
+        lambda folder: put_values(folder / "out.ozx", "a"),
+        "out.ozx",
+        ("out.ozx.partial",),
+        starts=(True,),
+    ),
 ]
 
-
-NEED_A_FILE = ("edit", "OzxStore, added to")
+#: Commands that write no file.
+WRITE_NOTHING = {"info", "ls", "cat", "validate", "view", "serve"}
 
 
 def make_sources(folder: Path) -> Path:
@@ -110,11 +313,12 @@ def make_sources(folder: Path) -> Path:
     (folder / "broken.ozx").write_bytes((folder / "cells.ozx").read_bytes()[:-60])
     ozx.pack(make_image(folder / "other"), folder / "other.ozx")
     tiffs.write(folder / "picture.tif", PIXELS, tile=(64, 64), compression="zlib")
+    tiffs.write(folder / "second.tif", PIXELS[:70, :80])
     ozx.write_image(folder / "picture.ozx", PIXELS, axes="yx", chunks="y=64,x=64")
     return folder
 
 
-def state(path: Path) -> dict[str, bytes] | bytes | None:
+def state(path: Path) -> State:
     """Return what has the name `path`."""
     if path.is_dir():
         return tree(path)
@@ -124,12 +328,29 @@ def state(path: Path) -> dict[str, bytes] | bytes | None:
 def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
     """Make the folder that `work` works in, with or without something to be replaced."""
     shutil.copytree(sources, folder, symlinks=True)
-    if old and work.out == "out":
+    if work.prepare is not None:
+        work.prepare(folder, old=old)
+    elif old and work.out == "out":
         shutil.copytree(folder / "other", folder / "out")
     elif old:
-        shutil.copyfile(folder / ("cells.ozx" if work.name == "edit" else "other.ozx"), folder / work.out)
+        shutil.copyfile(folder / "other.ozx", folder / work.out)
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a path leads to or through what the next one who writes there removes."""
+    return any(part.startswith(".") and part.endswith((".ozx-tmp", ".ozx-swap")) for part in name.split("/"))
 
 
 def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:
     """Return what stands in the folder and should not."""
-    return [name for name in os.listdir(folder) if name not in {*os.listdir(sources), work.out, *work.keeps}]
+    beside = [name for name in os.listdir(folder) if name not in {*os.listdir(sources), work.out, *work.keeps}]
+    return beside + [f"{work.out}/{name}" for name in tree(folder / work.out) if is_temporary(name)]
+
+
+def left_for_good(folder: Path, sources: Path, work: Work) -> list[str]:
+    """Return what is left when somebody else has written into the same folders."""
+    forget_swept_folders()
+    for place in {"", *(os.path.dirname(name.partition(".ozx-tmp/")[0]) for name in leftovers(folder, sources, work))}:
+        ozx.pack(folder / "other", folder / place / "next.ozx", sync=False)
+        (folder / place / "next.ozx").unlink()
+    return leftovers(folder, sources, work)

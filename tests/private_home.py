@@ -1,0 +1,80 @@
+"""A home directory that no desktop uses, for what `ozx associate` and `ozx thumbnail --cache` write."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+from ozx.desktop import launching
+from ozx.desktop.associate import associate, dissociate
+
+__all__ = ["associate_in", "dissociate_in", "environment", "make_associated_home", "make_home"]
+
+
+@contextlib.contextmanager
+def environment(home: Path) -> Iterator[None]:
+    """Have `home` be the user's home directory, on Linux, with the programs that are asked for there."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    with (
+        mock.patch.dict(os.environ, kept | {"HOME": str(home), "XDG_DATA_DIRS": f"{home}/nothing"}, clear=True),
+        mock.patch.object(sys, "platform", "linux"),
+        mock.patch.object(launching, "find_program", lambda name: (f"/usr/bin/{name}",)),
+        mock.patch.object(shutil, "which", lambda name: f"/usr/bin/{name}"),
+        mock.patch.object(subprocess, "run", _run),
+    ):
+        yield
+
+
+def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedProcess[str]:
+    """Do what shared-mime-info's program does, as far as it matters here: one file out of all packages, in one step."""
+    del options
+    program, folder = arguments[0], arguments[-1]
+    if program == "touch":
+        return subprocess.CompletedProcess(arguments, 0, "", "")
+    assert program == "update-mime-database"
+    packages = sorted(Path(folder, "packages").glob("*.xml"))
+    new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.ozx-tmp")  # swept, if it is killed
+    try:
+        new.write_bytes(b"".join(path.read_bytes() for path in packages))
+        os.replace(new, f"{folder}/mime.cache")
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        return subprocess.CompletedProcess(arguments, 1, "", str(error))
+    return subprocess.CompletedProcess(arguments, 0, "", "")
+
+
+def make_home(home: Path, *, old: bool) -> None:
+    """Make a home directory: an empty one, or one with what other programs have put there."""
+    home.mkdir()
+    files = {
+        ".config/mimeapps.list": "[Default Applications]\ntext/plain=vim.desktop\n",
+        ".local/share/mime/packages/other.xml": "<other/>\n",
+        ".local/share/mime/mime.cache": "<other/>\n",
+    }
+    for name, text in files.items() if old else ():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def make_associated_home(home: Path, *, old: bool) -> None:
+    """Make one with an association."""
+    make_home(home, old=old)
+    with mock.patch.object(os, "fsync", return_value=None):
+        associate_in(home)
+
+
+def associate_in(home: Path) -> None:
+    with environment(home):
+        assert associate().written
+
+
+def dissociate_in(home: Path) -> None:
+    with environment(home):
+        assert dissociate().written
