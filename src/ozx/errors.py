@@ -148,6 +148,11 @@ class ResourceError(OzxError, OSError):
 def raise_error(error: BaseException) -> NoReturn:
     """Raise what is given: for `os.walk`, which leaves out what it cannot list unless it is told otherwise.
 
+    Raises
+    ------
+    BaseException
+        `error`.
+
     Examples
     --------
     >>> import os

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from atomic_writing import fill, names
+from children import run_in_child
 
 from ozx.atomic import renaming
 from ozx.atomic.new_directory import remove_tree, replacing_directory
@@ -63,31 +64,49 @@ def test_a_directory_called_old_that_is_not_ours_is_not_touched(tmp_path):
     assert names(tmp_path) == ["d", "d.old"]
 
 
-@pytest.mark.usefixtures("no_renameat2")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("killed_at", ["os.rename:1", "os.rename:2", "shutil.rmtree:1", "os.unlink:1"])
-def test_an_exchange_cut_off_at_any_step_is_finished_by_the_next_run(tmp_path, monkeypatch, killed_at):
+def test_an_exchange_cut_off_at_any_step_is_finished_by_the_next_run(tmp_path, killed_at):
     make_old(tmp_path / "d")
+    made = make_new(tmp_path)
     where, _, count = killed_at.partition(":")
     module, _, name = where.partition(".")
     target = {"os": os, "shutil": shutil}[module]
     original, calls = getattr(target, name), []
 
-    class Killed(BaseException):
-        pass
-
     def die(*arguments, **keywords):
         calls.append(arguments)
         if len(calls) == int(count):
-            raise Killed
+            os._exit(9)
         return original(*arguments, **keywords)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(target, name, die)
-        with pytest.raises(Killed):
-            renaming._swap(make_new(tmp_path), str(tmp_path / "d"))
+    def work():
+        setattr(target, name, die)
+        renaming._swap(made, str(tmp_path / "d"))
+
+    assert run_in_child(work) == 9
     renaming.finish_swap(str(tmp_path / "d"))
     assert names(tmp_path / "d") in (["old"], ["new"])
     assert set(names(tmp_path)) <= {"d", "made"}
+
+
+@pytest.mark.usefixtures("no_renameat2")
+@pytest.mark.parametrize("failing", [1, 2])
+def test_after_an_error_in_an_exchange_the_old_directory_is_there(tmp_path, monkeypatch, failing):
+    make_old(tmp_path / "d")
+    rename, calls = os.rename, []
+
+    def fail(*names):
+        calls.append(names)
+        if len(calls) == failing:
+            raise OSError(errno.EIO, "the disk is gone")
+        rename(*names)
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == ["old"]
+    assert names(tmp_path) == ["d"]
 
 
 def make_new(folder):

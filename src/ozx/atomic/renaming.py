@@ -105,19 +105,31 @@ def _marker(path: str) -> str:
 
 
 def _swap(temporary: str, path: str) -> None:
-    """Exchange two directories in two steps, with a marker that lets the next call finish them."""
+    """Exchange two directories in two steps, with a marker that lets the next call finish them after a kill."""
     old = path + ".old"
     if os.path.lexists(old):
         raise UsageError(f"{old} is in the way: {path} has to take that name for a moment", hint=f"Move {old} away.")
     marker = _marker(path)
-    with open(marker, "w", encoding="utf-8") as file:
-        file.write("ozx was replacing a directory; its next run finishes the job\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(path, old)
-    os.rename(temporary, path)
-    shutil.rmtree(old)
-    os.unlink(marker)
+    try:
+        with open(marker, "w", encoding="utf-8") as file:
+            file.write("ozx was replacing a directory; its next run finishes the job\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(path, old)
+        try:
+            os.rename(temporary, path)
+        except BaseException:
+            os.rename(old, path)
+            raise
+    except BaseException:
+        if os.path.lexists(path):  # else the next call is needed to put the old directory back
+            with contextlib.suppress(OSError):
+                os.unlink(marker)
+        raise
+    # The new directory has its name: what cannot be removed now is removed by the next call.
+    with contextlib.suppress(OSError):
+        shutil.rmtree(old)
+        os.unlink(marker)
 
 
 def finish_swap(path: str) -> list[str]:
