@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import errno
-import fcntl
 import io
 import multiprocessing
 import os
@@ -41,6 +40,11 @@ CALLS = {
     "unlink": errno.EIO,
     "rename": errno.EIO,
     "replace": errno.EIO,
+}
+#: All of these, those that Python's files make, and those that wait for the disk or need no Python.
+KINDS = {
+    *(*CALLS, "close", "builtins.open", "FileIO.readinto", "FileIO.readall", "FileIO.read", "FileIO.write"),
+    *("FileIO.close", "renameat2", "fsync", "syncfs"),
 }
 #: Those that bring data, and those that take data or names.
 READING = {"read", "readv", "pread", "preadv", "copy_file_range", "FileIO.readinto", "FileIO.readall", "FileIO.read"}
@@ -116,6 +120,8 @@ def _place() -> str:
 
 def _is_written(descriptor: int) -> bool:
     """Tell whether closing may say that data was lost: network file systems report so what they could not write."""
+    import fcntl  # noqa: PLC0415 (not on Windows, where nothing is injected)
+
     if not stat.S_ISREG(_fstat(descriptor).st_mode):
         return False
     return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & (os.O_WRONLY | os.O_RDWR))

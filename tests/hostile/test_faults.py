@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from children import run_in_child
-from faults import READING, WRITING, Faults, InjectedError, injected
+from faults import KINDS, READING, WRITING, Faults, InjectedError, injected
 from sweeping import forget_swept_folders
 from works import WORKS, WRITE_NOTHING, Work, left_for_good, leftovers, make_sources, start_anew, state
 
+from ozx.atomic import renaming
 from ozx.cli.app import COMMANDS
 from ozx.errors import ResourceError
 from ozx.flow import fast_unpacking
@@ -26,6 +27,8 @@ MAY_FAIL = {
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
     ("atomic.syncing.sync_folder", "open"): "some folders may not be listed",
     ("atomic.syncing.sync_folder", "fsync"): "some file systems refuse it",
+    ("atomic.renaming._swap", "rmtree"): "the old tree goes when the same name is written to again",
+    ("atomic.renaming._swap", "unlink"): "the marker goes when the same name is written to again",
     # There is another way.
     ("atomic.renaming.rename_file", "link"): "renamed, where there are no hard links",
     ("atomic.new_directory.remove_tree", "rename"): "removed under its own name: it may be a mount point",
@@ -45,6 +48,7 @@ MAY_FAIL = {
         "FileIO.readall",
     ): "what nobody can read, the desktop cannot either; only the status says so",
 }
+RELIABILITY = Path(__file__).parents[2] / "docs" / "reliability.md"
 # What removing a tree calls.
 _RMTREE = {"lstat", "open", "fstat", "scandir", "unlink", "rmdir"}
 # What removing a file or a tree calls: where that fails, a leftover stays.
@@ -104,6 +108,7 @@ def check_faults(tmp_path: Path, sources: Path, work: Work, *, old: bool) -> Cou
         shutil.rmtree(folder)
         if faults.fired is None:
             return fired
+        assert faults.fired in KINDS
         fired[faults.fired] += 1
 
 
@@ -126,6 +131,15 @@ def test_every_call_fails_once(tmp_path, sources, work, old):
 
 
 @pytest.mark.ci
+def test_every_call_fails_once_where_directories_are_exchanged_in_two_steps(tmp_path, sources, monkeypatch):
+    monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+    work = next(work for work in WORKS if work.name == "unpack")
+    fired = check_faults(tmp_path, sources, work, old=True)
+    assert fired["rename"] == 2
+    assert fired["FileIO.write"] == 1
+
+
+@pytest.mark.ci
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, monkeypatch):
     monkeypatch.setattr(fast_unpacking, "_ENOUGH_FOR_TWO", 2)
@@ -133,6 +147,10 @@ def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, mon
     work = next(work for work in WORKS if work.name == "unpack")
     # A forked child has one thread, whatever ran here before: only then there is a second process.
     assert run_in_child(lambda: check_faults(tmp_path, sources, work, old=True)) == 0
+
+
+def test_the_page_says_how_many_kinds_of_calls_fail():
+    assert f"and so on, {len(KINDS)} kinds" in " ".join(RELIABILITY.read_text(encoding="utf-8").split())
 
 
 def test_every_command_is_tried_or_writes_nothing():

@@ -166,6 +166,13 @@ def put_complete(folder: Path, *, old: bool) -> None:
 WORKS = [
     Work("pack", "pack", lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True), "out.ozx"),
     Work(
+        "pack without force",
+        "pack",
+        lambda folder: ozx.pack(folder / "image", folder / "out.ozx"),
+        "out.ozx",
+        starts=(False,),
+    ),
+    Work(
         "pack, not synced",
         "pack",
         lambda folder: ozx.pack(folder / "image", folder / "out.ozx", force=True, sync=False),
@@ -348,8 +355,10 @@ def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:
 
 
 def left_for_good(folder: Path, sources: Path, work: Work) -> list[str]:
-    """Return what is left when somebody else has written into the same folders."""
+    """Return what is left when somebody else has written into the same folders, or to the same name."""
     forget_swept_folders()
+    if any(name.endswith(".ozx-swap") for name in leftovers(folder, sources, work)):
+        work.run(folder)
     for place in {"", *(os.path.dirname(name.partition(".ozx-tmp/")[0]) for name in leftovers(folder, sources, work))}:
         ozx.pack(folder / "other", folder / place / "next.ozx", sync=False)
         (folder / place / "next.ozx").unlink()
