@@ -333,8 +333,17 @@ def state(path: Path) -> State:
 
 
 def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
-    """Make the folder that `work` works in, with or without something to be replaced."""
-    shutil.copytree(sources, folder, symlinks=True)
+    """Make the folder that `work` works in, with or without something to be replaced.
+
+    Of a folder that is there what was read stays, as nobody changes it: copying it anew would take most of the time.
+    """
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        if not (sources / path.name).exists():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in sources.iterdir():
+        if not (folder / path.name).exists():
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, folder / path.name)
     if work.prepare is not None:
         work.prepare(folder, old=old)
     elif old and work.out == "out":
