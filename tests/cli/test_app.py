@@ -1,6 +1,10 @@
 """What every command has in common: how a wrong command line, and an error, are told."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +65,13 @@ def test_every_rule_that_errors_name_can_be_explained():
     named = {rule for path in source.rglob("*.py") for rule in re.findall(r'rule="([^"]+)"', path.read_text("utf-8"))}
     assert "zip/not-a-zip" in named
     assert named <= set(RULES)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp932", "utf-8"])
+def test_json_is_json_whatever_stdout_can_write(tmp_path, encoding):
+    """What an encoding lacks is escaped as JSON has it, not as Python has it (\\xe4)."""
+    hierarchy = Path(__file__).parents[2] / "fixtures" / "image.ome.zarr"
+    path = str(tmp_path / "Zelle-ä-細胞-😀.ozx")
+    command = [sys.executable, "-m", "ozx", "pack", str(hierarchy), path, "--no-sync", "--json"]
+    told = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=True)
+    assert json.loads(told.stdout.decode(encoding))["results"][0]["path"] == path

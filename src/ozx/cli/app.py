@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from typing import Any, NoReturn
 
 import click
@@ -153,7 +154,23 @@ def main() -> NoReturn:
         _never_fail_on_characters(stream)
     # Batch systems end jobs by SIGTERM: leave as an interrupt does, so that temporary files go.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    sys.exit(run())
+    try:
+        code = run()
+    finally:
+        _end_quietly()
+    sys.exit(code)
+
+
+def _end_quietly() -> None:
+    """Have Python say nothing of what is given up at the exit.
+
+    zarr begins many chunks at once, raises the error of the first that is damaged, and stops its event loop in the
+    midst of the others: each of them would add a traceback to what the command has told.
+    """
+    sys.unraisablehook = lambda _: None
+    warnings.simplefilter("ignore")
+    if "logging" in sys.modules:
+        sys.modules["logging"].disable()
 
 
 def _never_fail_on_characters(stream: Any) -> None:

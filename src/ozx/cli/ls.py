@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import click
 
-from ozx.cli.output import one_line
+from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 
 __all__ = ["command"]
@@ -48,9 +47,9 @@ def _iter_json(listing: EntryListing) -> Iterator[str]:
     """Yield the JSON of `EntryListing.to_dict` with one entry a line, so that a million need not be in memory."""
     yield "{"
     yield '  "schema": 1,'
-    yield f'  "path": {json.dumps(listing.path, ensure_ascii=False)},'
+    yield f'  "path": {to_json(listing.path)},'
     yield '  "entries": ['
-    yield from _separate(f"    {json.dumps(entry.to_dict(), ensure_ascii=False)}" for entry in listing)
+    yield from _separate(f"    {to_json(entry.to_dict())}" for entry in listing)
     yield "  ]"
     yield "}"
 

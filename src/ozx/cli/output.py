@@ -14,14 +14,40 @@ import click
 from ozx.errors import OzxError
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["format_bytes", "one_line", "print_json", "printable", "progress_bar", "report_error", "say", "say_error"]
+__all__ = [
+    "format_bytes",
+    "one_line",
+    "print_json",
+    "printable",
+    "progress_bar",
+    "report_error",
+    "say",
+    "say_error",
+    "to_json",
+]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def print_json(answer: dict[str, Any]) -> None:
     """Write one JSON document to stdout."""
-    click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+    click.echo(to_json(answer, indent=2))
+
+
+def to_json(answer: object, indent: int | None = None) -> str:
+    """Return JSON for stdout: in ASCII where its encoding lacks a character, which Python would escape in its own way.
+
+    Examples
+    --------
+    >>> to_json({"path": "cells.ozx"})
+    '{"path": "cells.ozx"}'
+    """
+    text = json.dumps(answer, indent=indent, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(answer, indent=indent)
+    return text
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import click
 
 from ozx.cli.output import print_json, printable, say
@@ -34,8 +32,6 @@ def command(*, path: str, out: str | None, size: int, cache: bool, force: bool, 
       ozx thumbnail plate.ozx plate.jpg --size 1024 --force
       ozx thumbnail cells.ozx --cache
     """
-    # zarr reads chunks at once and tells of the first that is damaged; asyncio would print the others at the exit.
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     result = thumbnail(path, out, size=size, cache=cache, force=force)
     for note in result.notes:
         say(f"note: {note}")
