@@ -146,3 +146,43 @@ def test_a_tree_that_cannot_be_renamed_is_removed_in_place(tmp_path, monkeypatch
     monkeypatch.setattr(os, "rename", busy)
     remove_tree(str(tmp_path / "d"))
     assert names(tmp_path) == []
+
+
+@pytest.mark.usefixtures("no_renameat2")
+@pytest.mark.parametrize(("interrupted", "left"), [(1, "old"), (2, "new")])
+def test_an_interrupt_comes_after_a_step_of_an_exchange_too(tmp_path, monkeypatch, interrupted, left):
+    make_old(tmp_path / "d")
+    rename, calls = os.rename, []
+
+    def interrupt(*names):
+        rename(*names)
+        calls.append(names)
+        if len(calls) == interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == [left]
+    assert names(tmp_path) == ["d"]
+
+
+@pytest.mark.usefixtures("no_renameat2")
+def test_an_old_directory_that_cannot_be_removed_is_in_the_way_of_the_next_exchange_only(tmp_path, monkeypatch):
+    make_old(tmp_path / "d")
+    rmtree = shutil.rmtree
+
+    def remove_others(path, **options):
+        if not str(path).endswith(".old"):
+            rmtree(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", remove_others)
+        fill(tmp_path / "d", force=True)
+        with pytest.raises(UsageError, match="exists already"):
+            fill(tmp_path / "d")
+        with pytest.raises(UsageError, match=r"d\.old is in the way"):
+            fill(tmp_path / "d", force=True)
+    assert names(tmp_path / "d") == ["new"]
+    fill(tmp_path / "d", force=True)
+    assert names(tmp_path) == ["d"]

@@ -21,13 +21,12 @@ MAY_FAIL = {
     # The new file has its name: nothing that fails now may hide that.
     ("atomic.renaming._let_go", "unlink"): "the temporary name goes with the next run",
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
-    ("atomic.new_file.replacing_file", "close"): "what could not be written was heard of before",
-    ("store.partial_file.PartialFile.close", "close"): "what could not be written was heard of before",
+    ("atomic.syncing.close_written", "close"): "what could not be written was heard of before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
     ("atomic.syncing.sync_folder", "open"): "some folders may not be listed",
     ("atomic.syncing.sync_folder", "fsync"): "some file systems refuse it",
-    ("atomic.renaming._swap", "rmtree"): "the old tree goes when the same name is written to again",
-    ("atomic.renaming._swap", "unlink"): "the marker goes when the same name is written to again",
+    ("atomic.renaming.finish_swap", "rmtree"): "the old tree goes when the same name is written to again",
+    ("atomic.renaming.finish_swap", "unlink"): "the marker goes when the same name is written to again",
     # There is another way.
     ("atomic.renaming.rename_file", "link"): "renamed, where there are no hard links",
     ("atomic.new_directory.remove_tree", "rename"): "removed under its own name: it may be a mount point",

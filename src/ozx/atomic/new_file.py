@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ozx.atomic.locks import has_locks
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, sync_folder
+from ozx.atomic.syncing import check_written, close_written, sync_folder
 from ozx.atomic.targets import check_target, naming_errors
 from ozx.atomic.temporary import create_file, sweep
 
@@ -92,7 +92,6 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
         raise
     finally:
         if descriptor >= 0:
-            with contextlib.suppress(OSError):  # what could not be written was heard of before it got its name
-                os.close(descriptor)
+            close_written(descriptor)
     if sync:
         sync_folder(folder)

@@ -116,34 +116,27 @@ def _swap(temporary: str, path: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.rename(path, old)
-        try:
-            os.rename(temporary, path)
-        except BaseException:
-            os.rename(old, path)
-            raise
-    except BaseException:
-        if os.path.lexists(path):  # else the next call is needed to put the old directory back
-            with contextlib.suppress(OSError):
-                os.unlink(marker)
-        raise
-    # The new directory has its name: what cannot be removed now is removed by the next call.
-    with contextlib.suppress(OSError):
-        shutil.rmtree(old)
-        os.unlink(marker)
+        os.rename(temporary, path)
+    finally:
+        # After an error and an interrupt, too, which may come when a step is done. What fails now the next call does.
+        with contextlib.suppress(OSError):
+            finish_swap(path)
 
 
 def finish_swap(path: str) -> list[str]:
-    """Finish an exchange that a kill interrupted: the old directory comes back, or goes where the new one is.
+    """Finish an exchange: the old directory comes back, or goes where the new one is.
 
-    Returns the name the old one had meanwhile; nothing where there was no such exchange.
+    Returns the name the old one had meanwhile; nothing where there was no such exchange, or the old one cannot go.
     """
     marker, old = _marker(path), path + ".old"
     if not os.path.exists(marker):
         return []
     if os.path.isdir(old):
-        if os.path.lexists(path):
-            shutil.rmtree(old)
-        else:
+        if not os.path.lexists(path):
             os.rename(old, path)
+        else:
+            shutil.rmtree(old, ignore_errors=True)
+            if os.path.lexists(old):  # in the way of the next exchange, which says so
+                return []
     os.unlink(marker)
     return [old]

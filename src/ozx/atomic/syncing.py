@@ -10,15 +10,30 @@ import sys
 from ozx.atomic.locks import has_locks
 from ozx.errors import raise_error
 
-__all__ = ["check_written", "sync_folder", "sync_tree"]
+__all__ = ["check_written", "close_written", "sync_folder", "sync_tree"]
 
 
 def check_written(descriptor: int) -> None:
     """Raise what only closing a file says: that a network file system could not write it. Who syncs it hears it so.
 
-    The file stays open, and locked: what is closed is a second descriptor of it.
+    The file stays open, and locked: what is closed is a second descriptor of it. Only Linux tells it of that one.
     """
     os.close(os.dup(descriptor))
+
+
+def close_written(descriptor: int) -> None:
+    """Close a file that was synced, or asked by `check_written`: what is said now was said before, but for Linux alone.
+
+    Raises
+    ------
+    OSError
+        Closing failed, on another system.
+    """
+    try:
+        os.close(descriptor)
+    except OSError:
+        if sys.platform != "linux":
+            raise
 
 
 def sync_folder(folder: str) -> None:

@@ -184,8 +184,9 @@ class Doer:
         self._undo.callback(function, *arguments)
 
     def on_undone(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have a function called if an error comes, after all that was done is undone."""
-        self._undone.callback(function, *arguments)
+        """Have a function called if an error comes, after all that was done is undone; nothing is done in a dry run."""
+        if not self.is_dry:
+            self._undone.callback(function, *arguments)
 
     def _make_key(self, key: str) -> None:
         registry = self._registry()

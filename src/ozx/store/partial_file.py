@@ -11,7 +11,7 @@ import os
 
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, sync_folder
+from ozx.atomic.syncing import check_written, close_written, sync_folder
 from ozx.atomic.targets import check_target
 from ozx.errors import ResourceError
 
@@ -114,5 +114,4 @@ class PartialFile:
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             unlock_file(descriptor)  # forked children hold the lock as well, as long as they live
-            with contextlib.suppress(OSError):  # what could not be written was heard of before it got its name
-                os.close(descriptor)
+            close_written(descriptor)
