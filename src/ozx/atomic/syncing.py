@@ -22,7 +22,7 @@ def check_written(descriptor: int) -> None:
 
 
 def close_written(descriptor: int) -> None:
-    """Close a file that was synced, or asked by `check_written`: what is said now was said before, but for Linux alone.
+    """Close a file that was synced, or asked by `check_written`: on Linux nothing new can be said now.
 
     Raises
     ------
