@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 import errno
 import io
-import multiprocessing
 import os
 import stat
 import sys
+import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.sharedctypes import RawArray, RawValue
 
 from ozx.atomic import new_directory, renaming
 
@@ -58,6 +61,30 @@ class InjectedError(OSError):
     """The error that was put in; an `OSError` like any other to the code that meets it."""
 
 
+class SharedLock:
+    """A lock among threads and forked processes; who is killed lets go of it, other than of `multiprocessing`'s."""
+
+    def __init__(self) -> None:
+        self._descriptor, path = tempfile.mkstemp()
+        os.unlink(path)
+        weakref.finalize(self, _close, self._descriptor)
+        self._process, self._threads = os.getpid(), threading.Lock()
+
+    def __enter__(self) -> None:
+        import fcntl  # noqa: PLC0415 (not on Windows, where nothing is injected)
+
+        if self._process != os.getpid():  # a fork takes the lock along as another thread had it
+            self._process, self._threads = os.getpid(), threading.Lock()
+        self._threads.acquire()
+        fcntl.lockf(self._descriptor, fcntl.LOCK_EX)  # of the process, which is why threads have one more
+
+    def __exit__(self, *_: object) -> None:
+        import fcntl  # noqa: PLC0415
+
+        fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
+        self._threads.release()
+
+
 class Faults:
     """Fails the call number `deadly` (from 0) of all, in threads and forked processes alike; None fails none.
 
@@ -67,15 +94,17 @@ class Faults:
         How many calls there were.
     fired
         Name of the call that failed, or None.
+    lock
+        Who counts holds it.
     place
         The function of ozx that it was made for, ``atomic.new_file.replacing_file``; empty in a thread of zarr's.
     """
 
     def __init__(self, deadly: int | None = None, act: Callable[[], None] | None = None) -> None:
         self._deadly, self._act = -1 if deadly is None else deadly, act
-        fork = multiprocessing.get_context("fork")
-        self._counter = fork.Value("q", 0)
-        self._fired, self._place = fork.Array("c", 32), fork.Array("c", 256)
+        self.lock = SharedLock()
+        self._counter = RawValue("q", 0)
+        self._fired, self._place = RawArray("c", 32), RawArray("c", 256)
 
     @property
     def count(self) -> int:
@@ -91,7 +120,7 @@ class Faults:
 
     def check(self, name: str, code: int) -> None:
         """Count a call, and fail where it is the one."""
-        with self._counter.get_lock():
+        with self.lock:
             number = self._counter.value
             self._counter.value += 1
         if number != self._deadly:

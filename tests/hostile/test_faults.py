@@ -1,7 +1,9 @@
 """Every read, write, sync and rename of every verb that writes fails once: the right error, and nothing is lost."""
 
+import errno
 import os
 import pkgutil
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -133,6 +135,19 @@ def test_every_call_fails_once_where_directories_are_exchanged_in_two_steps(tmp_
     fired = check_faults(tmp_path, sources, work, old=True)
     assert fired["rename"] == 2
     assert fired["FileIO.write"] == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_that_is_killed_while_it_counts_holds_up_nobody():
+    faults = Faults(None)
+
+    def die_counting():
+        with faults.lock:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert run_in_child(die_counting) == -signal.SIGKILL
+    assert run_in_child(lambda: faults.check("open", errno.EIO)) == 0
+    assert faults.count == 1
 
 
 @pytest.mark.ci
