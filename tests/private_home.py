@@ -38,7 +38,9 @@ def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedP
     if program == "touch":
         return subprocess.CompletedProcess(arguments, 0, "", "")
     assert program == "update-mime-database"
-    packages = sorted(Path(folder, "packages").glob("*.xml"))
+    # Not `glob`: that of Python 3.12 takes a folder that cannot be listed for an empty one.
+    names = sorted(name for name in os.listdir(f"{folder}/packages") if name.endswith(".xml"))
+    packages = [Path(folder, "packages", name) for name in names]
     new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.ozx-tmp")  # swept, if it is killed
     try:
         new.write_bytes(b"".join(path.read_bytes() for path in packages))

@@ -54,7 +54,7 @@ READING = {"read", "readv", "pread", "preadv", "copy_file_range", "FileIO.readin
 WRITING = {"write", "pwrite", "pwritev", "copy_file_range", "FileIO.write"}
 
 #: Functions of `os.path` that take a failure for "no": whoever asks them hears of none, and they are let be.
-_QUESTIONS = {"exists", "lexists", "isfile", "isdir", "islink", "_joinrealpath"}
+_QUESTIONS = {"exists", "lexists", "isfile", "isdir", "islink", "_joinrealpath", "realpath"}
 
 
 class InjectedError(OSError):
