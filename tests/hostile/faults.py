@@ -71,17 +71,13 @@ class SharedLock:
         self._process, self._threads = os.getpid(), threading.Lock()
 
     def __enter__(self) -> None:
-        import fcntl  # noqa: PLC0415 (not on Windows, where nothing is injected)
-
         if self._process != os.getpid():  # a fork takes the lock along as another thread had it
             self._process, self._threads = os.getpid(), threading.Lock()
         self._threads.acquire()
-        fcntl.lockf(self._descriptor, fcntl.LOCK_EX)  # of the process, which is why threads have one more
+        os.lockf(self._descriptor, os.F_LOCK, 0)  # of the process, which is why threads have one more
 
     def __exit__(self, *_: object) -> None:
-        import fcntl  # noqa: PLC0415
-
-        fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
+        os.lockf(self._descriptor, os.F_ULOCK, 0)
         self._threads.release()
 
 
