@@ -26,6 +26,8 @@
     The entries of an array whose chunks are laid out otherwise.
 ``recode``, ``block_recoding``, ``spool``
     The entries of an array whose chunks are cut or compressed otherwise: the one place where pixels are decoded.
+``bounded_decoding``
+    Decompression that never gives out more than a limit.
 ``chunk_decoding``
     Decoding chunks only to see whether they can be.
 ``subtree``
