@@ -15,7 +15,9 @@ __all__ = [
     "Location",
     "StrPath",
     "format_location",
+    "given_output",
     "given_path",
+    "given_source",
     "parse_local",
     "parse_location",
     "printable_location",
@@ -31,6 +33,8 @@ _ENDINGS = (".ozx", ".zip")
 _FORMATS = ("zarr3", "zarr")
 # Two letters at least: a single one is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# Where something is written, fsspec's chains count, too (simplecache::s3://…), and spaces before a URL do not.
+_OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
 
@@ -127,6 +131,68 @@ def given_path(path: StrPath) -> str:
     return name
 
 
+def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
+    """Return the path of a file or directory that is to be written; a URL is refused, as nothing is written there yet.
+
+    ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects leave one slash of two:
+    ``s3:/bucket/cells.ozx`` counts as a URL unless there is a folder ``s3:``.
+
+    Parameters
+    ----------
+    path
+        What was given as an output, or as a folder for outputs.
+    windows
+        Whether ``file:///C:/…`` begins with a drive.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, or empty.
+
+    Examples
+    --------
+    >>> given_output("a:b.ozx")
+    'a:b.ozx'
+    >>> given_output("s3://bucket/cells.ozx")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer to write to; found a URL
+    """
+    name = given_path(path)
+    found = _OUTPUT_URL.match(name)
+    if found is None or not (found[2] or not os.path.isdir(found[1])):
+        return name
+    raise UsageError(
+        "expected a path on this computer to write to; found a URL",
+        path=printable_url(name.strip()),
+        hint=_local_hint(name.strip(), windows=windows),
+    )
+
+
+def _local_hint(url: str, *, windows: bool) -> str:
+    """Return what to do with an output that is a URL."""
+    if url.lower().startswith(("file://", _SCHEME)):
+        path = _without_drive_slash(unquote(url.partition("://")[2], errors="surrogateescape"), windows=windows)
+        if path.startswith("/") or windows:
+            return f"Give the path itself: {path}"
+    if "://" not in url:
+        return f"A folder called {url.partition('/')[0]} would have to exist; a URL cannot be given as a path object."
+    return "Write a local file, then upload it."
+
+
+def given_source(path: StrPath) -> str:
+    """Return the path of a local source, for what takes no node URIs.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, and nothing here has that very name; or it is empty.
+    """
+    name = given_path(path)
+    if _URL.match(name) is not None and not os.path.lexists(name):
+        raise _remote_refused(name)
+    return name
+
+
 def parse_local(text: StrPath) -> Location:
     """Return what `parse_location` returns, for what reads every byte.
 
@@ -137,13 +203,17 @@ def parse_local(text: StrPath) -> Location:
     """
     location = parse_location(text)
     if location.is_remote:
-        raise UsageError(
-            "expected a file or directory of this computer; found a URL",
-            path=printable_url(location.path),
-            hint="Download it first, or repack it into a file here. Whatever only looks at it (ozx info, validate, "
-            "view, ozx.open, …) reads it where it is.",
-        )
+        raise _remote_refused(location.path)
     return location
+
+
+def _remote_refused(url: str) -> UsageError:
+    return UsageError(
+        "expected a file or directory of this computer; found a URL",
+        path=printable_url(url),
+        hint="Download it first, or repack it into a file here. Whatever only looks at it (ozx info, validate, "
+        "view, ozx.open, …) reads it where it is.",
+    )
 
 
 def format_location(location: Location) -> str:
@@ -228,6 +298,10 @@ def _local_path(text: str, *, windows: bool) -> str:
     if parts.netloc not in ("", "localhost"):
         raise _refused(text, f"expected a file of this computer; found one of {parts.netloc}")
     path = unquote(text[len("file://") + len(parts.netloc) :], errors="surrogateescape")
+    return _without_drive_slash(path, windows=windows)
+
+
+def _without_drive_slash(path: str, *, windows: bool) -> str:
     return path[1:] if windows and _DRIVE.match(path) else path
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError
-from ozx.flow.location import StrPath, given_path, parse_location, printable_location
+from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
@@ -151,7 +151,7 @@ def export(
     Raises
     ------
     UsageError
-        `out` exists; there is no such node; another tile or compression than there is.
+        `out` exists or is a URL; there is no such node; another tile or compression than there is.
     UnsupportedError
         There is no image, or one of a type or with axes that OME-TIFF has not.
     FormatError
@@ -170,10 +170,10 @@ def export(
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
+    target = given_output(out)
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    target = given_path(out)
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:

@@ -12,7 +12,7 @@ from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError
 from ozx.flow.extraction import Extractor, write_extraction
 from ozx.flow.file_size import parse_size
-from ozx.flow.location import StrPath, parse_local
+from ozx.flow.location import StrPath, given_output, parse_local
 from ozx.flow.mending import open_mended
 from ozx.flow.target import check_place, name_notes, swept_notes
 from ozx.hierarchy.excerpt import ImageExcerpt
@@ -159,7 +159,7 @@ def extract(
     Raises
     ------
     UsageError
-        `out` exists; there is no such node, axis or level; the region is outside of an image; nothing fits.
+        `out` exists or is a URL; there is no such node, axis or level; the region is outside of an image; nothing fits.
     FormatError
         It is no OME-Zarr hierarchy, or is damaged; `rule` says what.
     UnsupportedError
@@ -173,10 +173,10 @@ def extract(
     >>> result.images[0].levels, result.images[0].region
     (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
     """
+    target = given_output(out)
     selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
     limit = None if max_size is None else parse_size(max_size)
     location = parse_local(path)
-    target = os.fspath(out)
     _check_target(location.path, target, force=force)
     root = join_path(location.node, node)
     with open_mended(location.path) as source:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.location import StrPath, given_path
+from ozx.flow.location import StrPath, given_output, given_source
 from ozx.hierarchy.edits import parse_edits
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
@@ -126,7 +126,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     UnsupportedError
         Its pixels are of a type that no image has, or cannot be decoded.
     UsageError
-        `out` exists, or what is asked for does not fit the file.
+        `out` exists or is a URL, or what is asked for does not fit the file.
     OSError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
@@ -162,8 +162,9 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         sync=sync,
         executor=executor,
     )
-    path = given_path(source)
-    return import_file(path, default_output(path) if out is None else given_path(out), options, progress, Claims())
+    target = None if out is None else given_output(out)
+    path = given_source(source)
+    return import_file(path, target or given_output(default_output(path)), options, progress, Claims())
 
 
 def import_tiffs(
@@ -199,7 +200,8 @@ def import_tiffs(
     Raises
     ------
     UsageError
-        Two sources would become the same file, or options mean nothing; nothing is imported then.
+        Two sources would become the same file, `out_dir` or a source is a URL, or options mean nothing; nothing is
+        imported then.
     OSError
         `out_dir` cannot be made.
 
@@ -213,11 +215,12 @@ def import_tiffs(
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
     parsed = _parse_order(**options)
-    paths = [given_path(source) for source in sources]
-    targets = [default_output(path, None if out_dir is None else given_path(out_dir)) for path in paths]
+    folder = None if out_dir is None else given_output(out_dir)
+    paths = [given_source(source) for source in sources]
+    targets = [given_output(default_output(path, folder)) for path in paths]
     check_distinct(paths, targets, verb="Import")
-    if out_dir is not None:
-        os.makedirs(out_dir, exist_ok=True)
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
     claims = Claims()
     pairs = list(zip(paths, targets, strict=True))
     sharing = _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed)

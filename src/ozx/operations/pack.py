@@ -15,7 +15,7 @@ from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.content import Content
 from ozx.flow.listing import list_directory
-from ozx.flow.location import StrPath, given_path
+from ozx.flow.location import StrPath, given_output, given_source
 from ozx.flow.plain_content import PlainContent
 from ozx.flow.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
@@ -166,7 +166,7 @@ def pack(
         It is OME-Zarr 0.4 with something that Zarr v3 cannot say, or an extension that is not understood forbids
         another layout.
     UsageError
-        `out` exists, lies inside the source, or options contradict each other.
+        `out` exists, is a URL or lies inside the source, or options contradict each other.
     OSError
         Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` is
         written when `out` is complete already.
@@ -181,9 +181,9 @@ def pack(
         force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
     )
     options.check()
+    target = None if out is None else given_output(out)
     root = _root(source)
-    target = default_output(root) if out is None else given_path(out)
-    return _pack_one(root, target, options, progress)
+    return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
 
 
 def pack_many(
@@ -224,7 +224,8 @@ def pack_many(
     Raises
     ------
     UsageError
-        Two sources would become the same file, or options contradict each other; nothing is packed then.
+        Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other;
+        nothing is packed then.
     OSError
         `out_dir` cannot be made.
 
@@ -238,11 +239,12 @@ def pack_many(
         force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
     )
     options.check()
+    folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
-    targets = [default_output(root, None if out_dir is None else given_path(out_dir)) for root in roots]
+    targets = [given_output(default_output(root, folder)) for root in roots]
     check_distinct(roots, targets, verb="Pack")
-    if out_dir is not None:
-        os.makedirs(out_dir, exist_ok=True)
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
 
     def work(root: str, target: str, told: Progress) -> PackResult:
         return _pack_one(root, target, options, told)
@@ -252,7 +254,7 @@ def pack_many(
 
 
 def _root(source: StrPath) -> str:
-    return given_path(source).rstrip("/") or "/"
+    return given_source(source).rstrip("/") or "/"
 
 
 def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:

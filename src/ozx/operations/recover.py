@@ -15,7 +15,7 @@ from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.location import StrPath, parse_local
+from ozx.flow.location import StrPath, given_output, parse_local
 from ozx.flow.losses import ArrayLoss, count_losses
 from ozx.flow.salvage import Salvage, salvage
 from ozx.flow.target import swept_notes
@@ -128,7 +128,7 @@ def recover(
     UnsupportedError
         Its entries are encrypted.
     UsageError
-        `out` exists, is the damaged file itself, or lies in a hierarchy.
+        `out` exists, is a URL or the damaged file itself, or lies in a hierarchy.
     OSError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
@@ -140,10 +140,11 @@ def recover(
     >>> result.complete, result.directory, result.arrays[0].path, result.arrays[0].found
     (False, 'none', '0', 10)
     """
+    target = given_output(out)
     location = parse_local(path)
     if location.node:
         raise UsageError("expected a file to recover; found a node in it", path=location.path)
-    file, target = location.path, os.fspath(out)
+    file = location.path
     _check_places(file, target, force=force)
     source = FileSource(file)
     try:

@@ -17,7 +17,7 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
-from ozx.flow.location import StrPath
+from ozx.flow.location import StrPath, given_output
 from ozx.flow.mended_source import MendedSource
 from ozx.flow.mending import open_mended
 from ozx.flow.target import check_place, name_notes, swept_notes
@@ -161,7 +161,7 @@ def repack(
     UnsupportedError
         Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
     UsageError
-        `out` exists or lies inside a hierarchy, or a layout does not fit the arrays.
+        `out` exists, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
     OSError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -171,8 +171,8 @@ def repack(
     >>> result.entries, result.treatments
     (18, {'copied': 2, 'moved': 4})
     """
+    target = given_output(out)
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs)
-    target = os.fspath(out)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
     check_place(os.fspath(source), target)

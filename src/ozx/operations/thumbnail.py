@@ -9,7 +9,7 @@ from typing import Any
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.location import StrPath, given_path, parse_location, printable_location
+from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
 __all__ = ["ThumbnailResult", "thumbnail"]
@@ -80,8 +80,8 @@ def thumbnail(
     Raises
     ------
     UsageError
-        `out` exists, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; another size than there is;
-        with `cache`, `path` is no local file.
+        `out` exists, is a URL, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; another size than
+        there is; with `cache`, `path` is no local file.
     UnsupportedError
         There is no image, or none of which a picture can be made.
     FormatError
@@ -100,8 +100,9 @@ def thumbnail(
     from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
+    wanted = None if out is None else given_output(out)
     given = given_path(path)
-    target, texts = _cache_target(path, out, size) if cache else (_checked_target(out, size, force=force), {})
+    target, texts = _cache_target(path, wanted, size) if cache else (_checked_target(wanted, size, force=force), {})
     try:
         with opened_hierarchy(path) as group:
             drawn = draw_thumbnail(group, size)
@@ -114,19 +115,18 @@ def thumbnail(
     return ThumbnailResult(given, target, width, height, drawn.image, drawn.level, drawn.notes)
 
 
-def _checked_target(out: StrPath | None, size: int, *, force: bool) -> str:
-    if out is None:
+def _checked_target(target: str | None, size: int, *, force: bool) -> str:
+    if target is None:
         raise UsageError("expected a file to write; got none", hint="Name a .png or .jpg file, or give --cache.")
     if not _SMALLEST <= size <= _LARGEST:
         raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
-    target = given_path(out)
     if not target.lower().endswith(_PNG + _JPEG):
         raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {target}")
     check_target(target, force=force)
     return target
 
 
-def _cache_target(path: StrPath, out: StrPath | None, size: int) -> tuple[str, dict[str, str]]:
+def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[str, str]]:
     """Return where the desktop looks for the picture of a file, and what it wants to read in it."""
     if out is not None:
         raise UsageError("expected a file to write, or --cache; got both")

@@ -18,7 +18,7 @@ from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
 from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.location import Location, StrPath, given_path, parse_local
+from ozx.flow.location import Location, StrPath, given_output, parse_local
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -89,7 +89,7 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `path` is a directory or `out` exists; or there is no such node.
+        `path` is a directory, `out` exists or is a URL; or there is no such node.
     OSError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -98,10 +98,11 @@ def unpack(
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
+    wanted = None if out is None else given_output(out)
     location = parse_local(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
-    target = (_default_target(location) if out is None else given_path(out)).rstrip("/") or "/"
+    target = (_default_target(location) if wanted is None else wanted).rstrip("/") or "/"
     if os.path.isdir(archive):
         raise UsageError(
             f"expected an .ozx file to unpack; {archive} is a directory",

@@ -13,7 +13,7 @@ from typing import Any
 
 from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError, raise_error
-from ozx.flow.location import StrPath, given_path
+from ozx.flow.location import StrPath, given_output
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
 from ozx.validation.cases.documents import iter_files
@@ -67,7 +67,7 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     Raises
     ------
     UsageError
-        `directory` exists, or there is no such rule.
+        `directory` exists or is a URL, or there is no such rule.
     OSError
         It cannot be written.
 
@@ -76,7 +76,7 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     >>> write_cases("cells.cases", rule="rfc9/root-first").cases
     3
     """
-    path = given_path(directory)
+    path = given_output(directory)
     if rule is not None and rule not in RULES:
         raise UsageError(f"there is no rule {rule!r}", hint="ozx rules lists all rules.")
     chosen = list(RULES) if rule is None else [rule]

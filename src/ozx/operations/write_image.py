@@ -11,7 +11,7 @@ from typing import Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError
-from ozx.flow.location import given_path
+from ozx.flow.location import given_output
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import LabelDisplay, Window
@@ -120,7 +120,7 @@ def write_image(
     Raises
     ------
     UsageError
-        The file exists, or what is said of the array does not fit it.
+        The file exists or is a URL, or what is said of the array does not fit it.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     OSError
@@ -136,7 +136,7 @@ def write_image(
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
-    target = given_path(path)
+    target = given_output(path)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = _describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)

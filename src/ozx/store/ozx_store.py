@@ -12,7 +12,7 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
-from ozx.flow.location import given_path, parse_location, printable_location
+from ozx.flow.location import given_output, given_path, parse_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.session_store import SessionStore
@@ -56,8 +56,8 @@ class OzxStore(SessionStore):
     Raises
     ------
     UsageError
-        There is no such mode, only reading makes sense here, or `path` is empty, leads to a node, or is a URL of a
-        kind that ozx does not read.
+        There is no such mode, only reading makes sense here, or `path` is empty, leads to a node, or is a URL that is
+        to be written or of a kind that ozx does not read.
 
     Examples
     --------
@@ -84,12 +84,8 @@ class OzxStore(SessionStore):
             raise UsageError(f"expected one of the modes {', '.join(_MODES)}; got {mode!r}")
         if mode == "r" and read_only is False:
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
-        name = _file_part(path)
-        is_url = "://" in name
-        if is_url and mode != "r":
-            raise UsageError(
-                "remote files are only read", path=printable_location(name), hint="Write a local file, then upload it."
-            )
+        name = _file_part(path) if mode == "r" else given_output(path)
+        is_url = mode == "r" and "://" in name
         # A link stays a link: what it points to is what is written anew.
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
         wish = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)

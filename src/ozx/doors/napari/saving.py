@@ -15,6 +15,7 @@ from ozx.doors.napari.combined_arrays import Stacked, Strided
 from ozx.doors.napari.layers import Layer, level_factor, parse_layer, place_levels
 from ozx.doors.napari.reading import LayerData, with_way_out
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
+from ozx.flow.location import given_output
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import ShownChannel
 from ozx.images.pixel_source import ArrayLike, ArraySource
@@ -50,8 +51,8 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     Raises
     ------
     UnsupportedError
-        The layers do not make one image, or are read from `path`, or OME-Zarr 0.5 cannot say it: rotated, sheared, too
-        many dimensions, or dimensions in another order.
+        `path` is a URL; the layers do not make one image, or are read from `path`, or OME-Zarr 0.5 cannot say it:
+        rotated, sheared, too many dimensions, or dimensions in another order.
     ResourceError
         The file cannot be written.
 
@@ -65,6 +66,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     True
     """
     try:
+        path = given_output(path)
         _check_target(path, layers)
         image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
         with replacing_file(path, force=True) as new:

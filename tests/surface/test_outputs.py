@@ -1,0 +1,137 @@
+"""No function and no command writes to a URL: each refuses one as an output before it reads anything.
+
+Which functions and commands write is read from docs/interface.md and from the commands themselves, so that a new one
+that is missing in the tables here fails.
+"""
+
+import re
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import ozx
+from ozx.cli.app import COMMANDS, load_command, run
+from ozx.doors.napari import write_layers
+from ozx.operations.write_cases import write_cases
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "interface.md").read_text(encoding="utf-8")
+
+# Parameters of functions that write files, or into folders.
+WRITING = {"out", "out_dir", "force", "sync"}
+
+URLS = [
+    "s3://bucket/dir/x.ozx",
+    "S3://bucket/x.ozx",
+    "gs://bucket/x.ozx",
+    "https://user:SECRET@example.org/x.ozx?signature=SECRET",
+    "file:///nowhere/x.ozx",
+    "ozx:///nowhere/x.ozx",
+    "simplecache::s3://bucket/x.ozx",
+    " s3://bucket/x.ozx",
+    Path("s3://bucket/x.ozx"),  # one slash is left of two
+]
+
+# Each is given a URL to write to, and sources that are not there: what reads first raises another error.
+FUNCTIONS = {
+    "pack": [lambda url: ozx.pack("missing.zarr", url)],
+    "pack_many": [lambda url: ozx.pack_many(["missing.zarr"], out_dir=url)],
+    "import_tiff": [lambda url: ozx.import_tiff("missing.tif", url)],
+    "import_tiffs": [lambda url: ozx.import_tiffs(["missing.tif"], out_dir=url)],
+    "write_image": [lambda url: ozx.write_image(url, np.zeros((4, 4), "uint8"))],
+    "unpack": [lambda url: ozx.unpack("missing.ozx", url)],
+    "repack": [lambda url: ozx.repack("missing.ozx", url), lambda url: ozx.repack("missing.ozx", f"{url}.zarr")],
+    "extract": [lambda url: ozx.extract("missing.ozx", url)],
+    "export": [lambda url: ozx.export("missing.ozx", url)],
+    "recover": [lambda url: ozx.recover("missing.ozx", url)],
+    "thumbnail": [lambda url: ozx.thumbnail("missing.ozx", f"{url}.png")],
+    "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
+    "doors.napari.write_layers": [lambda url: write_layers(url, [])],
+    # No public function: behind `ozx rules --cases`.
+    "write_cases": [write_cases],
+}
+# It writes where it reads, and takes what names a file for reading; a remote one it refuses.
+IN_PLACE = {"edit"}
+
+COMMAND_LINES = {
+    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "b.zarr", "URL"], ["missing.zarr", "URL.zarr"]],
+    ("pack", "out_dir"): [["missing.zarr", "--out-dir", "URL", "--verify", "--remove-source"]],
+    ("import", "arguments"): [["missing.tif", "URL"], ["missing.tif", "b.tif", "URL"]],
+    ("import", "out_dir"): [["missing.tif", "--out-dir", "URL"]],
+    ("unpack", "out"): [["missing.ozx", "URL"]],
+    ("repack", "out"): [["missing.ozx", "URL"], ["missing.ozx", "URL/"]],
+    ("extract", "out"): [["missing.ozx", "URL"]],
+    ("export", "out"): [["missing.ozx", "URL"]],
+    ("recover", "out"): [["missing.ozx", "URL"]],
+    ("thumbnail", "out"): [["missing.ozx", "URL.png"]],
+    ("rules", "cases"): [["--cases", "URL"]],
+}
+# What commands only read, by the names of their parameters.
+READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier"}
+
+
+def documented_writers():
+    """Return the functions on the page that have a parameter of those that write."""
+    lines = re.findall(r"^ozx\.((?:doors\.)?[\w.]+)\((.*)\)(?: ->.*)?$", PAGE, re.MULTILINE)
+    found = {name: {part.partition("=")[0].strip() for part in text.split(",")} for name, text in lines}
+    return {name for name, parameters in found.items() if parameters & WRITING} | {
+        name for name in found if name.startswith("doors.") and "write" in name
+    }
+
+
+def test_every_function_that_writes_is_tried():
+    assert documented_writers() == (set(FUNCTIONS) | IN_PLACE) - {"write_cases"}
+
+
+def test_every_parameter_of_a_command_that_is_a_path_is_tried_or_only_read():
+    found = set()
+    for name in COMMANDS:
+        for parameter in load_command(name).params:
+            is_path = isinstance(parameter.type, click.Path) or isinstance(parameter, click.Argument)
+            if is_path and parameter.name not in READ:
+                found.add((name, parameter.name))
+    assert found == set(COMMAND_LINES)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty working directory, where a folder called ``s3:`` would show."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
+    for call in FUNCTIONS[name]:
+        with pytest.raises((ozx.UsageError, ozx.UnsupportedError), match="to write to; found a URL") as caught:
+            call(url)
+        assert caught.value.hint
+        assert "SECRET" not in f"{caught.value} {caught.value.hint}"
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/dir", "https://example.org/x"])
+@pytest.mark.parametrize(("name", "parameter"), sorted(COMMAND_LINES))
+def test_a_command_refuses_a_url_before_it_reads(name, parameter, url, folder, capsys):
+    for arguments in COMMAND_LINES[name, parameter]:
+        assert run([name, *(argument.replace("URL", url) for argument in arguments)]) == 2
+        told = capsys.readouterr()
+        assert "found a URL" in told.err
+        assert "Traceback" not in told.err
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x.ozx", "https://example.org/x.ozx"])
+def test_a_file_is_not_edited_at_a_url(path):
+    with pytest.raises(ozx.UsageError, match="found a URL"):
+        ozx.edit(path, name="Cells")
+
+
+@pytest.mark.parametrize("name", ["a:b.ozx", "a:/b.ozx", "c::d.ozx", "a//b.ozx", "s3:/x.ozx", "./s3:/x.ozx"])
+def test_a_name_with_a_colon_is_a_file(name, folder):
+    for made in ("a:", "a", "s3:"):
+        (folder / made).mkdir()
+    ozx.write_image(name, np.zeros((4, 4), "uint8"), sync=False)
+    assert (folder / name).is_file()
