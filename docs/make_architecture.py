@@ -30,6 +30,7 @@ _JOBS = {
     "atomic": "whole or not at all",
     "progress": "how far it is",
     "extensions": "handlers of others",
+    "faults": "reports of bugs of ozx",
     "errors": "what callers catch",
 }
 _COLORS = ("#dbe9f6", "#e3f1df", "#fdf0d5", "#f3e3f1")

@@ -6,9 +6,13 @@ The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`)
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 __all__ = [
+    "LONGEST_TEXT",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",
@@ -19,7 +23,32 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "raise_error",
+    "resource_error",
+    "resource_errors",
+    "shortened",
 ]
+
+#: The most characters of any message. A file decides how long its names and lists are: it must not fill a screen, a log
+#: or an e-mail with them.
+LONGEST_TEXT = 2000
+# Room beside a message for the path, and for the rule.
+_LONGEST_MESSAGE = 1500
+
+
+def shortened(text: str, most: int = LONGEST_TEXT) -> str:
+    """Return `text`, without its middle where it has more than `most` characters.
+
+    Examples
+    --------
+    >>> shortened("a" * 60 + "z" * 60, 60)
+    'aaaaaaaaaaaaaaaaaaaaaa (87 characters left out) zzzzzzzzzzz'
+    """
+    if len(text) <= most:
+        return text
+    room = most - len(f" ({len(text):,} characters left out) ")
+    end = max(1, room // 3)
+    start = max(1, room - end)
+    return f"{text[:start]} ({len(text) - start - end:,} characters left out) {text[-end:]}"
 
 
 class OzxError(Exception):
@@ -28,7 +57,8 @@ class OzxError(Exception):
     Parameters
     ----------
     message
-        What was expected, what was found, and where inside the file.
+        What was expected, what was found, and where inside the file; its middle goes where it has more than 1,500
+        characters.
     path
         The file or directory concerned; it leads the printed message.
     rule
@@ -53,14 +83,14 @@ class OzxError(Exception):
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = shortened(message, _LONGEST_MESSAGE)
+        super().__init__(self.message)
         self.path = path
         self.rule = rule
-        self.hint = hint
+        self.hint = None if hint is None else shortened(hint, _LONGEST_MESSAGE)
 
     def __str__(self) -> str:
-        return self.message if self.path is None else f"{self.path}: {self.message}"
+        return self.message if self.path is None else shortened(f"{self.path}: {self.message}")
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would rebuild the error from `args` alone and fail on the way back from a worker process.
@@ -127,8 +157,10 @@ class UsageError(OzxError, ValueError):
 class ResourceError(OzxError, OSError):
     """The world is wrong: disk, permissions, network, or an extra that is not installed.
 
-    `ozx.open` and `ozx.OzxStore` raise it for a file that is not there, where others raise `FileNotFoundError`: zarr
-    takes that for a missing key.
+    An error of the system keeps its `errno`, `strerror` and `filename`, and its kind: that of a missing file is a
+    `FileNotFoundError`, too, that of a file that may not be read a `PermissionError`. Only `ozx.open` and
+    `ozx.OzxStore` raise a `ResourceError` that is no `FileNotFoundError` for a file that is not there: zarr takes that
+    for a missing key.
 
     Examples
     --------
@@ -138,11 +170,104 @@ class ResourceError(OzxError, OSError):
     ... except ozx.ResourceError as error:
     ...     print(error.message)
     there is no such file
+    >>> try:
+    ...     ozx.inspect("missing.ozx")
+    ... except FileNotFoundError as error:
+    ...     print(isinstance(error, ozx.ResourceError), error)
+    True missing.ozx: No such file or directory
     """
 
     def __str__(self) -> str:
         # OSError comes with a __str__ of its own, which would show the arguments instead of the message.
         return OzxError.__str__(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        system = {name: getattr(self, name) for name in _OF_THE_SYSTEM if getattr(self, name) is not None}
+        return (*super().__reduce__(), system)
+
+
+_OF_THE_SYSTEM = ("errno", "strerror", "filename", "filename2")
+
+
+class _MissingFileError(ResourceError, FileNotFoundError):
+    pass
+
+
+class _ForbiddenError(ResourceError, PermissionError):
+    pass
+
+
+class _ExistingFileError(ResourceError, FileExistsError):
+    pass
+
+
+class _DirectoryError(ResourceError, IsADirectoryError):
+    pass
+
+
+class _NoDirectoryError(ResourceError, NotADirectoryError):
+    pass
+
+
+class _TimeoutError(ResourceError, TimeoutError):
+    pass
+
+
+_KINDS = (_MissingFileError, _ForbiddenError, _ExistingFileError, _DirectoryError, _NoDirectoryError, _TimeoutError)
+
+
+def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
+    """Return an error of the system as one of ours, of the same kind.
+
+    Parameters
+    ----------
+    error
+        What the system raised.
+    message
+        What to say instead of the system's own words.
+    hint
+        What to do about it.
+
+    Examples
+    --------
+    >>> error = resource_error(FileNotFoundError(2, "No such file or directory", "cells.ozx"))
+    >>> str(error), error.errno, isinstance(error, FileNotFoundError)
+    ('cells.ozx: No such file or directory', 2, True)
+    """
+    if isinstance(error, ResourceError):
+        return error
+    kind = next((kind for kind in _KINDS if isinstance(error, kind.__bases__[1])), ResourceError)
+    name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
+    path = None if name is None else os.fsdecode(name)
+    ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
+    for attribute in _OF_THE_SYSTEM:
+        setattr(ours, attribute, getattr(error, attribute, None))
+    return ours
+
+
+@contextmanager
+def resource_errors() -> Iterator[None]:
+    """Turn errors of the system into `ResourceError`; as a decorator, too.
+
+    Raises
+    ------
+    ResourceError
+        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass: whoever reads
+        there has gone, which is an end and no fault.
+
+    Examples
+    --------
+    >>> with resource_errors():
+    ...     file = open("missing.ozx")
+    Traceback (most recent call last):
+    ozx.errors._MissingFileError: missing.ozx: No such file or directory
+    """
+    try:
+        yield
+    except (OzxError, ConnectionError):
+        raise
+    except OSError as error:
+        raise resource_error(error) from error
 
 
 def raise_error(error: BaseException) -> NoReturn:

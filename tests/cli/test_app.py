@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from ozx.cli.app import COMMANDS, run
+import ozx.cli.app
+from ozx.cli.app import COMMANDS, batch_code, run
 from ozx.cli.output import report_error, say_error
 from ozx.errors import FormatError
 from ozx.validation.rules import RULES
@@ -75,3 +78,64 @@ def test_json_is_json_whatever_stdout_can_write(tmp_path, encoding):
     command = [sys.executable, "-m", "ozx", "pack", str(hierarchy), path, "--no-sync", "--json"]
     told = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=True)
     assert json.loads(told.stdout.decode(encoding))["results"][0]["path"] == path
+
+
+def raising(monkeypatch, error):
+    """Have every command raise `error`."""
+
+    def fail(**_):
+        raise error
+
+    monkeypatch.setattr(ozx.cli.app, "load_command", lambda name: click.Command(name, callback=fail))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (TypeError("unsupported operand"), 70, "error: this is a fault of ozx, not of your files: TypeError: unsupp"),
+        (RecursionError("too deep"), 70, "error: this is a fault of ozx, not of your files: RecursionError: too deep"),
+        (MemoryError("Unable to allocate 8 EiB"), 4, "error: the memory of this computer ended: Unable to allocate"),
+        (FileNotFoundError(2, "No such file", "a.ozx"), 4, "error: a.ozx: No such file"),
+        (FormatError("broken", path="a.ozx"), 1, "error: a.ozx: broken"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was left half-written"),
+        (BrokenPipeError(32, "Broken pipe"), 0, ""),
+    ],
+)
+def test_every_exception_becomes_a_message_and_a_code(monkeypatch, capfd, error, code, told):
+    raising(monkeypatch, error)
+    stdout = os.dup(1)  # a broken pipe has it replaced
+    try:
+        assert run(["info"]) == code
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+    err = capfd.readouterr().err.lstrip()
+    assert err.startswith(told)
+    assert "Traceback" not in err
+    assert err.count("\n") <= 3
+
+
+def test_an_exit_that_a_signal_asks_for_passes(monkeypatch):
+    raising(monkeypatch, SystemExit(143))
+    with pytest.raises(SystemExit):
+        run(["info"])
+
+
+def test_a_batch_with_a_fault_says_so_by_its_code():
+    failure = {"message": "", "rule": None, "hint": None}
+    assert batch_code([None, None]) == 0
+    assert batch_code([None, failure]) == 3
+    assert batch_code([failure, failure | {"fault": "TypeError"}, None]) == 70
+
+
+def test_messages_are_not_longer_than_a_screen(capsys):
+    report_error(FormatError("x" * 1_000_000, path="p" * 10_000, hint="h" * 1_000_000))
+    assert all(len(line) < 2_100 for line in capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize("arguments", ["rules --json", "--help", "info --json {}", "cat {} zarr.json"])
+def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, arguments):
+    call = f"{shlex.quote(sys.executable)} -m ozx {arguments.format(shlex.quote(str(cells)))}"
+    script = f"{call} >&-; echo $?; {call} 2>&1 >/dev/null | cat; ({call}; echo $? >&2) | head -c 0"
+    told = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert (told.stdout, told.stderr) == ("0\n", "0\n")

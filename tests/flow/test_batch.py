@@ -1,9 +1,10 @@
-"""Many sources: which of them would become the same file."""
+"""Many sources: which of them would become the same file; one that fails does not stop the others."""
 
 import pytest
 
 from ozx.errors import UsageError
-from ozx.flow.batch import check_distinct
+from ozx.flow.batch import check_distinct, describe_failure, run_batch
+from ozx.progress import NO_PROGRESS
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,31 @@ def test_two_sources_for_one_file(sources, targets, message):
 
 def test_each_has_its_own():
     check_distinct(["a", "b"], ["a.ozx", "b.ozx"], verb="Pack")
+
+
+def work(source, target, progress):
+    if source == "fault":
+        raise TypeError("unsupported operand")
+    if source == "memory":
+        raise MemoryError
+    return source
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_fault_of_ozx_fails_one_source_only(jobs):
+    pairs = [("fault", "1"), ("good", "2"), ("memory", "3")]
+    fail = lambda source, target, error: describe_failure(error)
+    fault, good, memory = run_batch(work, fail, pairs, jobs=jobs, what="", progress=NO_PROGRESS)
+    assert good == "good"
+    assert fault["message"].startswith("this is a fault of ozx, not of your files: TypeError: unsupported operand")
+    assert fault["fault"].startswith("TypeError at ozx/flow/batch.py:")
+    assert memory["message"] == "the memory of this computer ended"
+    assert "fault" not in memory
+
+
+def test_an_interrupt_ends_all():
+    def interrupted(source, target, progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_batch(interrupted, None, [("a", "b"), ("c", "d")], jobs=2, what="", progress=NO_PROGRESS)

@@ -30,7 +30,16 @@ HEAVY = {
 }
 
 #: All that `ozx --help` may load besides the standard library.
-HELP_MAY_IMPORT = {"click", "ozx", "ozx.cli", "ozx.cli.app", "ozx.cli.output", "ozx.errors", "ozx.progress"}
+HELP_MAY_IMPORT = {
+    "click",
+    "ozx",
+    "ozx.cli",
+    "ozx.cli.app",
+    "ozx.cli.output",
+    "ozx.errors",
+    "ozx.faults",
+    "ozx.progress",
+}
 
 
 def loaded_by(*arguments):

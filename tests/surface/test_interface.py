@@ -1,5 +1,6 @@
 """docs/interface.md says what the code does: signatures, options, schemas, rules, exit codes."""
 
+import errno
 import importlib.resources
 import inspect as python_inspect
 import json
@@ -93,11 +94,20 @@ def test_what_is_not_there_is_a_resource_error_where_zarr_would_take_it_for_a_mi
         lambda path: ozx.thumbnail(path, path.with_suffix(".png")),
         lambda path: ozx.thumbnail(path, cache=True),
         lambda path: list(ozx.read_value(path, "zarr.json")),
+        lambda path: ozx.repack(path, path.with_suffix(".out.ozx")),
+        lambda path: ozx.extract(path, path.with_suffix(".out.ozx")),
+        lambda path: ozx.export(path, path.with_suffix(".ome.tif")),
+        lambda path: ozx.recover(path, path.with_suffix(".out.ozx")),
+        ozx.import_tiff,
     ],
 )
-def test_what_is_not_there_is_pythons_own_error_elsewhere(tmp_path, call):
-    with pytest.raises(FileNotFoundError):
+def test_what_is_not_there_is_our_error_and_pythons_own_elsewhere(tmp_path, call):
+    path = str(tmp_path / "absent.ozx")
+    with pytest.raises(FileNotFoundError) as caught:
         call(tmp_path / "absent.ozx")
+    assert isinstance(caught.value, ozx.ResourceError)
+    assert caught.value.errno == errno.ENOENT
+    assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_every_command_and_option_is_on_the_page():

@@ -3,7 +3,9 @@
 import pytest
 from hierarchies import FIXTURES
 
+import ozx.validation.many
 from ozx.errors import UsageError
+from ozx.faults import FaultError
 from ozx.validation.cases.archive_builder import ArchiveBuilder
 from ozx.validation.findings import Report
 from ozx.validation.many import validate_many
@@ -33,3 +35,17 @@ def test_a_wrong_call_is_raised(paths, jobs):
 
 def test_nothing():
     assert list(validate_many([])) == []
+
+
+def test_a_fault_of_ozx_with_one_file_does_not_stop_the_others(paths, monkeypatch):
+    validate = ozx.validation.many.validate
+
+    def stumble(path, **options):
+        return 1 + "" if path == paths[0] else validate(path, **options)
+
+    monkeypatch.setattr(ozx.validation.many, "validate", stumble)
+    fault, missing, valid = validate_many(paths)
+    assert isinstance(fault, FaultError)
+    assert fault.path == paths[0]
+    assert isinstance(missing, FileNotFoundError)
+    assert isinstance(valid, Report)

@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import click
 
 from ozx.cli.output import report_error, say_error
 from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.faults import FaultError, as_error
 
 __all__ = ["load_command", "main", "run"]
 
@@ -42,13 +44,27 @@ COMMANDS = {
 # Words that no module can have for its name.
 _MODULES = {"import": "import_tiff"}
 
-DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 
 
 def load_command(name: str) -> click.Command:
     """Return one of `COMMANDS`; its module is imported by that."""
     command: click.Command = importlib.import_module(f"ozx.cli.{_MODULES.get(name, name)}").command
     return command
+
+
+@contextlib.contextmanager
+def _reader_may_go() -> Iterator[None]:
+    """End the command well when the program that reads our output has had enough (``ozx ls big.ozx | head``).
+
+    click would make that exit code 1, and Python would complain once more at its exit.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(DONE) from None
 
 
 class _Commands(click.Group):
@@ -74,15 +90,13 @@ class _Commands(click.Group):
             raise click.UsageError(f"There is no command {name!r}.{told}", ctx)
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _reader_may_go():  # help is printed here
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _reader_may_go():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            # Whoever read our output has enough (`ozx ls big.ozx | head`): click would make that exit code 1, and
-            # Python would complain once more at its exit.
-            with contextlib.suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return DONE
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -112,7 +126,7 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code; never raises for what a user or a file can cause."""
+    """Run one command line and return its exit code; of exceptions only `SystemExit` leaves it, as for SIGTERM."""
     try:
         return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
     except click.ClickException as error:
@@ -121,12 +135,10 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; nothing was left half-written", err=True)
         return INTERRUPTED
-    except OzxError as error:
-        report_error(error)
-        return exit_code(error)
-    except OSError as error:
-        report_error(error)
-        return WRONG_WORLD
+    except Exception as error:  # noqa: BLE001 (whatever is left is a fault of ozx, which is told as one)
+        told = as_error(error)
+        report_error(told)
+        return exit_code(told)
 
 
 def _report_usage(error: click.ClickException) -> None:
@@ -141,6 +153,8 @@ def _report_usage(error: click.ClickException) -> None:
 
 def exit_code(error: BaseException) -> int:
     """Return the exit code that stands for `error`."""
+    if isinstance(error, FaultError):
+        return FAULT
     if isinstance(error, UsageError):
         return WRONG_USAGE
     if isinstance(error, OzxError) and not isinstance(error, ResourceError):
@@ -148,8 +162,17 @@ def exit_code(error: BaseException) -> int:
     return WRONG_WORLD
 
 
+def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
+    """Return the exit code of a batch of which these are the errors; None stands for what did not fail."""
+    failed = [failure for failure in failures if failure is not None]
+    if any("fault" in failure for failure in failed):
+        return FAULT
+    return WITH_LOSS if failed else DONE
+
+
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_characters(stream)
     # Batch systems end jobs by SIGTERM: leave as an interrupt does, so that temporary files go.
@@ -159,6 +182,17 @@ def main() -> NoReturn:
     finally:
         _end_quietly()
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Connect closed standard streams (``>&-``) to the null device, so that no file of ours gets their numbers."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= 2:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the process ends)
 
 
 def _end_quietly() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.app import WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
 from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
@@ -147,7 +147,8 @@ def command(  # noqa: PLR0913 (one for each option)
     if len(sources) > 1:
         told = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
         say(", ".join(told), quiet=quiet)
-    return WITH_LOSS if "failed" in statuses or any(one.damage for one in result.results) else DONE
+    code = batch_code(one.error for one in result.results)
+    return code or (WITH_LOSS if any(one.damage for one in result.results) else code)
 
 
 @contextmanager

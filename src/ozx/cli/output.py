@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ozx.errors import OzxError
+from ozx.errors import OzxError, shortened
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = [
@@ -44,16 +44,16 @@ def to_json(answer: object, indent: int | None = None) -> str:
     """
     text = json.dumps(answer, indent=indent, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")  # None: there is no stdout
     except UnicodeEncodeError:
         return json.dumps(answer, indent=indent)
     return text
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the story on stderr."""
+    """Tell the story on stderr; the middle of what is longer than a screen is left out."""
     if not quiet:
-        click.echo(printable(text), err=True)
+        click.echo(shortened(printable(text)), err=True)
 
 
 def report_error(error: OSError | OzxError) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.app import batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
@@ -99,7 +99,7 @@ def command(
         skipped = sum(packed.status == "skipped" for packed in result.results)
         done = len(sources) - failed - skipped
         say(f"{done:,} packed, {skipped:,} skipped, {failed:,} failed", quiet=quiet)
-    return WITH_LOSS if failed else DONE
+    return batch_code(packed.error for packed in result.results)
 
 
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:

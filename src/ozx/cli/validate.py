@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ozx.cli.app import DONE, WITH_LOSS, WRONG_FILE, WRONG_WORLD
+from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.output import print_json, printable, progress_bar, report_error, say
 from ozx.cli.report import report_lines
 from ozx.errors import UsageError
@@ -83,7 +83,7 @@ def command(
         for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):
             if not isinstance(outcome, Report):
                 report_error(outcome)
-                codes.add(WRONG_WORLD)
+                codes.add(exit_code(outcome))
                 continue
             reports.append(outcome)
             if not outcome.valid:
@@ -96,7 +96,7 @@ def command(
         print_json({"schema": 1, "files": [report.to_dict() for report in reports]})
     else:
         _sum_up(reports, len(paths))
-    return next(code for code in (WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
+    return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
 
 
 def _to_schemas(given: tuple[str, ...]) -> dict[str, str]:

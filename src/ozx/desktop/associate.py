@@ -14,7 +14,7 @@ from ozx.desktop.registry import user_registry
 from ozx.desktop.status import Status
 from ozx.desktop.systems import this_desktop
 from ozx.desktop.taking_back import take_back
-from ozx.errors import UsageError
+from ozx.errors import UsageError, resource_errors
 
 __all__ = ["Association", "associate", "association_status", "dissociate"]
 
@@ -59,6 +59,7 @@ class Association:
         }
 
 
+@resource_errors()
 def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
     """Have a double-click on an ``.ozx`` file open it, for this user alone: type, icon, default program, thumbnails.
 
@@ -85,7 +86,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
         A program that is needed is missing, or fails.
     FormatError, UnsupportedError
         The record of an earlier association cannot be read.
-    OSError
+    ResourceError
         A file cannot be written.
 
     Examples
@@ -111,6 +112,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     return Association(desktop.system, chosen, desktop.record, is_new and not dry_run, tuple(doer.actions), notes)
 
 
+@resource_errors()
 def dissociate(*, dry_run: bool = False) -> Association:
     """Take back what `associate` did: the home directory is as it was before, file by file.
 
@@ -134,7 +136,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
         A program that is needed fails.
     FormatError, UnsupportedError
         The record of what was done cannot be read.
-    OSError
+    ResourceError
         A file cannot be written or removed.
 
     Examples
@@ -153,6 +155,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
     return Association(desktop.system, (), desktop.record, is_written, tuple(doer.actions), ())
 
 
+@resource_errors()
 def association_status() -> Status:
     """Return what would open an ``.ozx`` file now.
 
@@ -160,7 +163,7 @@ def association_status() -> Status:
     ------
     UnsupportedError
         In the Windows registry stands something else than text.
-    OSError
+    ResourceError
         A file of the desktop cannot be read.
 
     Examples

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from ozx.errors import OzxError, UsageError
+from ozx.faults import FaultError, as_error
 from ozx.progress import Progress, StoppableProgress
 
 __all__ = ["check_distinct", "describe_failure", "run_batch"]
@@ -41,7 +42,7 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
 
 def run_batch(
     work: Callable[[str, str, Progress], _Result],
-    fail: Callable[[str, str, OzxError | OSError], _Result],
+    fail: Callable[[str, str, OzxError], _Result],
     pairs: Sequence[tuple[str, str]],
     *,
     jobs: int,
@@ -55,7 +56,7 @@ def run_batch(
     work
         Makes the target of the source; it is told where to report.
     fail
-        Makes a result of an error of one pair. Anything else, such as an interrupt, ends the batch.
+        Makes a result of an error of one pair, a fault of ozx included. An interrupt ends the batch.
     pairs
         Sources and targets.
     jobs
@@ -77,8 +78,8 @@ def run_batch(
     def attempt(pair: tuple[str, str]) -> _Result:
         try:
             return work(*pair, stoppable)
-        except (OzxError, OSError) as error:
-            return fail(*pair, error)
+        except Exception as error:  # noqa: BLE001 (a fault of ozx with one of many files does not keep the others)
+            return fail(*pair, as_error(error))
 
     progress.start(f"{len(pairs):,} {what}", None)
     try:
@@ -95,15 +96,13 @@ def run_batch(
         progress.stop()
 
 
-def describe_failure(error: OzxError | OSError) -> dict[str, str | None]:
-    """Return what ``--json`` says of an error: ``message``, ``rule``, ``hint``.
+def describe_failure(error: OzxError) -> dict[str, str | None]:
+    """Return what ``--json`` says of an error: ``message``, ``rule``, ``hint``; of a fault of ozx also ``fault``.
 
     Examples
     --------
-    >>> describe_failure(FileNotFoundError(2, "No such file", "a.tif"))
-    {'message': 'a.tif: No such file', 'rule': None, 'hint': None}
+    >>> describe_failure(UsageError("is given twice", path="a.tif", hint="Name it once."))
+    {'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
     """
-    if isinstance(error, OzxError):
-        return {"message": str(error), "rule": error.rule, "hint": error.hint}
-    message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return {"message": message, "rule": None, "hint": None}
+    told = {"message": str(error), "rule": error.rule, "hint": error.hint}
+    return told | {"fault": error.fault} if isinstance(error, FaultError) else told

@@ -16,7 +16,7 @@ from ozx.archive.records import (
     LocalHeader,
     resolve_zip64,
 )
-from ozx.errors import FormatError, OzxError
+from ozx.errors import FormatError, OzxError, resource_errors
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.json_values import as_object
@@ -31,6 +31,7 @@ _LONGEST_ROOT = 1 << 26
 _ROOT = ROOT_METADATA.encode("ascii")
 
 
+@resource_errors()
 def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
     r"""Return whether this is an OME-Zarr zip file (RFC-9), judged by content, not by name.
 
@@ -46,7 +47,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
     Raises
     ------
-    OSError
+    ResourceError
         The file does not exist or cannot be read. Never for what is in it.
 
     Examples

@@ -9,7 +9,7 @@ from typing import Any
 
 from ozx.archive.byte_source import FileSource
 from ozx.atomic.targets import naming_errors
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.browsing import ArchiveView, similar_nodes
 from ozx.flow.location import parse_local
 from ozx.hierarchy.differences import Difference
@@ -59,6 +59,7 @@ class EditResult:
         }
 
 
+@resource_errors()
 def edit(
     path: str | os.PathLike[str],
     *,
@@ -110,7 +111,7 @@ def edit(
         It is no archive, or its metadata is broken; or it changed meanwhile.
     UnsupportedError
         It is not OME-Zarr 0.5, or the pixel size does not come from scales alone.
-    OSError
+    ResourceError
         Reading or writing failed. After any error the file is as it was.
 
     Examples

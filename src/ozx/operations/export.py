@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import OzxError, UsageError
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.level_choice import parse_levels
@@ -100,6 +100,7 @@ class ExportResult:
         return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
 
 
+@resource_errors()
 def export(
     path: StrPath,
     out: StrPath,
@@ -156,7 +157,7 @@ def export(
         There is no image, or one of a type or with axes that OME-TIFF has not.
     FormatError
         It is no archive, no hierarchy, or a damaged one; of a chunk image, level and region are named.
-    OSError
+    ResourceError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
     Examples

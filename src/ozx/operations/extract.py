@@ -9,7 +9,7 @@ from typing import Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import OzxError, UsageError
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.extraction import Extractor, write_extraction
 from ozx.flow.file_size import parse_size
 from ozx.flow.location import StrPath, given_output, parse_local
@@ -108,6 +108,7 @@ class ExtractResult:
         return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
 
 
+@resource_errors()
 def extract(
     path: StrPath,
     out: StrPath,
@@ -164,7 +165,7 @@ def extract(
         It is no OME-Zarr hierarchy, or is damaged; `rule` says what.
     UnsupportedError
         It is OME-Zarr 0.4; extensions that are not understood forbid the change, or refer to what is left behind.
-    OSError
+    ResourceError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
     Examples

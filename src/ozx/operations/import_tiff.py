@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ozx.errors import OzxError, UsageError
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.location import StrPath, given_output, given_source
 from ozx.hierarchy.edits import parse_edits
@@ -41,6 +41,7 @@ class ImportManyResult:
         return {"schema": 1, "results": [result.to_dict() for result in self.results]}
 
 
+@resource_errors()
 def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
@@ -127,7 +128,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         Its pixels are of a type that no image has, or cannot be decoded.
     UsageError
         `out` exists or is a URL, or what is asked for does not fit the file.
-    OSError
+    ResourceError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
     Examples
@@ -167,6 +168,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     return import_file(path, target or given_output(default_output(path)), options, progress, Claims())
 
 
+@resource_errors()
 def import_tiffs(
     sources: Iterable[StrPath],
     *,
@@ -202,7 +204,7 @@ def import_tiffs(
     UsageError
         Two sources would become the same file, `out_dir` or a source is a URL, or options mean nothing; nothing is
         imported then.
-    OSError
+    ResourceError
         `out_dir` cannot be made.
 
     Examples
@@ -296,5 +298,5 @@ def _sharing(options: ImportOrder) -> Iterator[ImportOrder]:
         yield replace(options, executor=pool, jobs=2 * threads)
 
 
-def _failure(source: str, target: str, error: OzxError | OSError) -> ImportResult:
+def _failure(source: str, target: str, error: OzxError) -> ImportResult:
     return ImportResult(source, target, "failed", error=describe_failure(error))

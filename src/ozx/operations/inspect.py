@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any
 
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError, resource_errors
 from ozx.flow.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
 from ozx.hierarchy.images import (
     Image,
@@ -157,6 +157,7 @@ class Inspection:
         return {"schema": 1, **_plain(self)}
 
 
+@resource_errors()
 def inspect(path: str | os.PathLike[str]) -> Inspection:
     """Return what an ``.ozx`` file, another ZIP file, or a directory holds, or what there is below one of its nodes.
 
@@ -177,7 +178,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         It is no ZIP file, a broken one, or a directory without metadata at its root.
     UnsupportedError
         It is one part of a split archive (``rfc9/not-split``).
-    OSError
+    ResourceError
         It does not exist or cannot be read.
 
     Examples

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ozx.archive.records import method_name
+from ozx.errors import resource_errors
 from ozx.flow.browsing import ArchiveView, DirectoryView, Item, open_view
 
 __all__ = ["EntryListing", "ListedEntry", "list_entries"]
@@ -42,6 +43,7 @@ class ListedEntry(NamedTuple):
     view: ArchiveView | DirectoryView
 
     @property
+    @resource_errors()
     def offset(self) -> int | None:
         """Where the stored bytes begin, in bytes from the archive's first; reads the local file header.
 
@@ -49,7 +51,7 @@ class ListedEntry(NamedTuple):
 
         Raises
         ------
-        OSError
+        ResourceError
             The archive cannot be read any more.
         """
         return self.view.data_offset(self.item)
@@ -59,7 +61,7 @@ class ListedEntry(NamedTuple):
 
         Raises
         ------
-        OSError
+        ResourceError
             The archive cannot be read any more.
         """
         return {
@@ -92,24 +94,26 @@ class EntryListing:
 
     def __iter__(self) -> Iterator[ListedEntry]:
         view = self._view
-        for item in view.iter_items(metadata_only=self.nodes):
-            key, size, header = item
-            if header is None:
-                yield ListedEntry(key, size, None, None, item, view)
-            else:
-                yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
+        with resource_errors():
+            for item in view.iter_items(metadata_only=self.nodes):
+                key, size, header = item
+                if header is None:
+                    yield ListedEntry(key, size, None, None, item, view)
+                else:
+                    yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON answer; reads every local file header.
 
         Raises
         ------
-        FormatError, UnsupportedError, OSError
+        FormatError, UnsupportedError, ResourceError
             As iterating: the central directory is damaged, or the file cannot be read any more.
         """
         return {"schema": 1, "path": self.path, "entries": [entry.to_dict() for entry in self]}
 
 
+@resource_errors()
 def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryListing:
     """Return the entries of an archive, or the files of a directory.
 
@@ -128,7 +132,7 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
         It is a file, but no archive that can be read; the central directory is damaged (while iterating).
     UsageError
         There is no such node.
-    OSError
+    ResourceError
         It does not exist or cannot be read.
 
     Examples

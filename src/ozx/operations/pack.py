@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ozx.atomic.new_directory import remove_tree
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.content import Content
@@ -106,6 +106,7 @@ class _Options:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
+@resource_errors()
 def pack(
     source: StrPath,
     out: StrPath | None = None,
@@ -167,7 +168,7 @@ def pack(
         another layout.
     UsageError
         `out` exists, is a URL or lies inside the source, or options contradict each other.
-    OSError
+    ResourceError
         Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` is
         written when `out` is complete already.
 
@@ -186,6 +187,7 @@ def pack(
     return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
 
 
+@resource_errors()
 def pack_many(
     sources: Iterable[StrPath],
     *,
@@ -226,7 +228,7 @@ def pack_many(
     UsageError
         Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other;
         nothing is packed then.
-    OSError
+    ResourceError
         `out_dir` cannot be made.
 
     Examples
@@ -389,5 +391,5 @@ def _check_hierarchy(root: str, content: Content) -> str:
     return version
 
 
-def _failure(source: str, target: str, error: OzxError | OSError) -> PackResult:
+def _failure(source: str, target: str, error: OzxError) -> PackResult:
     return PackResult(source, target, "failed", error=describe_failure(error))

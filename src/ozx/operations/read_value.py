@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 
 from ozx.archive.names import name_fault
-from ozx.errors import UsageError
-from ozx.flow.browsing import ArchiveView, DirectoryView, open_view
+from ozx.errors import UsageError, resource_errors
+from ozx.flow.browsing import ArchiveView, DirectoryView, Item, open_view
 
 __all__ = ["read_value"]
 
@@ -17,6 +17,7 @@ _MOST_COMPARED = 2_000
 _SHOWN = 3
 
 
+@resource_errors()
 def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     """Return the value of `key`, decompressed where the archive compressed it, in blocks of about 1 MiB.
 
@@ -36,7 +37,7 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
         The archive is damaged. That the CRC-32 is wrong (``zip/crc``) is known only after the last block.
     UnsupportedError
         The entry is encrypted, or compressed in a way that is not handled.
-    OSError
+    ResourceError
         `path` does not exist or cannot be read.
 
     Examples
@@ -57,7 +58,12 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     item = view.find(key)
     if item is None:
         raise UsageError(f"it has no key {key!r}", path=name, hint=_hint(view, key))
-    return view.iter_value(item)
+    return _iter_value(view, item)
+
+
+def _iter_value(view: ArchiveView | DirectoryView, item: Item) -> Iterator[bytes]:
+    with resource_errors():
+        yield from view.iter_value(item)
 
 
 def _hint(view: ArchiveView | DirectoryView, key: str) -> str:

@@ -14,7 +14,7 @@ from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, parse_local
 from ozx.flow.losses import ArrayLoss, count_losses
 from ozx.flow.salvage import Salvage, salvage
@@ -94,6 +94,7 @@ class RecoverResult:
         }
 
 
+@resource_errors()
 def recover(
     path: StrPath, out: StrPath, *, force: bool = False, sync: bool = True, progress: Progress = NO_PROGRESS
 ) -> RecoverResult:
@@ -129,7 +130,7 @@ def recover(
         Its entries are encrypted.
     UsageError
         `out` exists, is a URL or the damaged file itself, or lies in a hierarchy.
-    OSError
+    ResourceError
         Reading or writing failed. After any error nothing has the name `out` that had not before.
 
     Examples

@@ -13,7 +13,7 @@ from typing import Any
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import already_there, check_target
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
@@ -98,6 +98,7 @@ class RepackResult:
         return {"schema": 1, **_listed(asdict(self)), "arrays": arrays}
 
 
+@resource_errors()
 def repack(
     source: StrPath,
     out: StrPath,
@@ -162,7 +163,7 @@ def repack(
         Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
     UsageError
         `out` exists, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
-    OSError
+    ResourceError
         Reading or writing failed. After any error `out` is as it was before.
 
     Examples

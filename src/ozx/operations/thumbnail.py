@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
@@ -50,6 +50,7 @@ class ThumbnailResult:
         return {"schema": 1, **asdict(self), "notes": list(self.notes)}
 
 
+@resource_errors()
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:
@@ -86,7 +87,7 @@ def thumbnail(
         There is no image, or none of which a picture can be made.
     FormatError
         It is no archive, no hierarchy, or a damaged one.
-    OSError
+    ResourceError
         Reading or writing failed. After any error `out` is as it was before.
 
     Examples

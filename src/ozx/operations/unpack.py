@@ -13,7 +13,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import already_there
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
@@ -49,6 +49,7 @@ class UnpackResult:
         return {"schema": 1, **asdict(self), "notes": list(self.notes)}
 
 
+@resource_errors()
 def unpack(
     path: StrPath,
     out: StrPath | None = None,
@@ -90,7 +91,7 @@ def unpack(
         It is split, encrypted, or compressed by an unknown method.
     UsageError
         `path` is a directory, `out` exists or is a URL; or there is no such node.
-    OSError
+    ResourceError
         Reading or writing failed. After any error `out` is as it was before.
 
     Examples

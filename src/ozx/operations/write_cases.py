@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ozx.atomic.new_directory import replacing_directory
-from ozx.errors import UsageError, raise_error
+from ozx.errors import UsageError, raise_error, resource_errors
 from ozx.flow.location import StrPath, given_output
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
@@ -52,6 +52,7 @@ class CasesResult:
         return asdict(self)
 
 
+@resource_errors()
 def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     """Write every rule's cases, and ``expected.json``, which says what is to be found in each; see docs/cases.md.
 
@@ -68,7 +69,7 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     ------
     UsageError
         `directory` exists or is a URL, or there is no such rule.
-    OSError
+    ResourceError
         It cannot be written.
 
     Examples

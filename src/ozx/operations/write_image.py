@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ozx.atomic.new_file import replacing_file
-from ozx.errors import UsageError
+from ozx.errors import UsageError, resource_errors
 from ozx.flow.location import given_output
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.hierarchy.ome import Axis
@@ -54,6 +54,7 @@ class WriteImageResult:
         return {"schema": 1, **asdict(self)}
 
 
+@resource_errors()
 def write_image(
     path: str | os.PathLike[str],
     array: ArrayLike,
@@ -123,7 +124,7 @@ def write_image(
         The file exists or is a URL, or what is said of the array does not fit it.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
-    OSError
+    ResourceError
         The file cannot be written. After any error nothing has the name `path` that had not before.
 
     Examples

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.browsing import similar_nodes
 from ozx.flow.location import parse_location, printable_location
 from ozx.hierarchy.documents import parse_document
@@ -50,6 +50,7 @@ def open_store(
     return NormalisedStore(OzxStore(location.path, mode="r", options=options)), location.node
 
 
+@resource_errors()
 def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
     """Return the root group of the hierarchy in an .ozx file, or the group of one of its nodes, read-only.
 

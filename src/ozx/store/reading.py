@@ -13,7 +13,7 @@ from zarr.abc.store import ByteRequest, SuffixByteRequest
 
 from ozx.archive.byte_source import ByteSource, FileSource, open_remote
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import ResourceError
+from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
@@ -99,6 +99,8 @@ class ArchiveSession:
         except FileNotFoundError:
             # Not passed on: zarr takes it for "no such key", and would say that there is no group.
             raise ResourceError("there is no such file", path=self.source.name) from None
+        except OSError as error:
+            raise resource_error(error) from error
         return reader
 
     async def ensure_open(self) -> None:

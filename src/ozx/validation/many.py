@@ -9,15 +9,16 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
-from ozx.errors import ResourceError
+from ozx.errors import OzxError, UsageError
+from ozx.faults import as_error
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.findings import Level, Report
 from ozx.validation.validate import validate
 
 __all__ = ["Outcome", "validate_many"]
 
-#: A report, or why there is none: the file cannot be read.
-Outcome = Report | OSError | ResourceError
+#: A report, or why there is none: the file cannot be read, or ozx has a fault.
+Outcome = Report | OzxError
 
 
 def validate_many(
@@ -62,5 +63,7 @@ def validate_many(
 def _outcome(path: str, **options: Any) -> Outcome:
     try:
         return validate(path, **options)
-    except (OSError, ResourceError) as error:
-        return error
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 (a fault of ozx with one of many files does not keep the others)
+        return as_error(error).at(path)

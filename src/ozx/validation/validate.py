@@ -12,7 +12,7 @@ from ozx.archive.byte_source import FileSource, open_remote
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.name_audit import iter_names
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.archive_source import ArchiveSource
 from ozx.flow.browsing import open_view
 from ozx.flow.location import parse_location, printable_location
@@ -44,6 +44,7 @@ PROFILES = ("rfc9", "strict")
 _LONGEST_DOCUMENT = 64 << 20
 
 
+@resource_errors()
 def validate(
     path: str | os.PathLike[str],
     *,
@@ -82,10 +83,8 @@ def validate(
 
     Raises
     ------
-    OSError
-        It does not exist or cannot be read, or a schema.
     ResourceError
-        A URL cannot be read.
+        It does not exist or cannot be read, or a schema.
     UsageError
         There is no such level or profile, or no such node; or a schema is none, or refers to another that is not given.
 

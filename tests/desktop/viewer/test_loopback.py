@@ -1,6 +1,7 @@
 """The server that only this computer reaches."""
 
 import http.client
+import socket
 from http import HTTPStatus
 
 import pytest
@@ -79,7 +80,59 @@ def test_errors_are_answers_that_say_what_is_wrong(ask, error, status):
     ask.server.respond = fail
     found, body = ask()
     assert found == status
-    assert str(error) in body.decode()
+    assert (error.strerror if type(error) is PermissionError else str(error)) in body.decode()
+
+
+def test_a_fault_of_ozx_is_an_answer_that_asks_for_a_report(ask, capsys):
+    def fail(_):
+        raise TypeError("unsupported operand")
+
+    ask.server.respond = fail
+    status, body = ask()
+    assert status == 500
+    assert b"this is a fault of ozx, not of your files: TypeError: unsupported operand" in body
+    err = capsys.readouterr().err
+    assert err.startswith("error: this is a fault of ozx")
+    assert "Traceback" not in err
+    ask.server.respond = echo
+    assert ask()[0] == 200
+
+
+def exchange(ask, *requests):
+    """Send bytes on one connection; return what comes until it is closed, or nothing more comes."""
+    host = f"Host: 127.0.0.1:{ask.server.server_port}\r\n".encode()
+    with socket.create_connection(("127.0.0.1", ask.server.server_port), timeout=20) as connection:
+        connection.sendall(b"".join(request.replace(b"\n", b"\r\n").replace(b"HOST\r\n", host) for request in requests))
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize("target", [b"http://[", b"http://[::1/x"])
+def test_a_url_that_is_none_is_a_bad_request(ask, capsys, target):
+    assert exchange(ask, b"GET %s HTTP/1.1\nHOST\n\n" % target).startswith(b"HTTP/1.1 400 ")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_body_of_a_request_is_not_the_next_request(ask):
+    hidden = b"GET /hidden HTTP/1.1\nHOST\n\n"
+    length = len(hidden) + 2 * hidden.count(b"\n") + 100
+    body = hidden.ljust(length, b" ")
+    sent = body.replace(b"\n", b"\r\n").replace(b"HOST\r\n", b"Host: 127.0.0.1:%d\r\n" % ask.server.server_port)
+    header = b"Content-Length: %d\n\n" % len(sent)
+    answers = exchange(ask, b"GET /first HTTP/1.1\nHOST\n" + header, body, b"GET /second HTTP/1.1\nHOST\n\n")
+    assert answers.count(b"HTTP/1.1 200 ") == 2
+    assert b"/first" in answers
+    assert b"/second" in answers
+    assert b"hidden" not in answers
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"Content-Length: 99999999", b"Content-Length: -1", b"Content-Length: \xb2", b"Transfer-Encoding: chunked"],
+)
+def test_a_body_of_any_other_length_is_refused(ask, header):
+    answer = exchange(ask, b"GET / HTTP/1.1\nHOST\n" + header + b"\n\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
 
 
 def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask):
@@ -95,3 +148,18 @@ def test_an_error_in_the_middle_of_a_body_breaks_the_connection(ask):
 def test_a_port_that_is_taken_is_told(ask):
     with pytest.raises(ResourceError, match="cannot listen on port"):
         LoopbackServer(echo, ask.server.server_port)
+
+
+def test_a_fault_in_the_middle_of_a_body_is_told_in_few_lines(ask, capsys):
+    def blocks():
+        yield b"12345"
+        raise TypeError("unsupported operand")
+
+    ask.server.respond = lambda _: Answer(HTTPStatus.OK, blocks(), length=10)
+    with pytest.raises(http.client.IncompleteRead):
+        ask()
+    ask.server.respond = echo
+    assert ask()[0] == 200
+    err = capsys.readouterr().err
+    assert err.startswith("error: this is a fault of ozx")
+    assert "Traceback" not in err

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import socketserver
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,12 +22,15 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.faults import FaultError, as_error
 
 __all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusal", "serving"]
 
 #: A number, not a name: nobody's resolver is asked, and nothing but this computer reaches it.
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
+# A request that only reads has no use for a body: a short one is read and forgotten, a longer one ends the connection.
+_LONGEST_BODY = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ class LoopbackServer(ThreadingHTTPServer):
     Parameters
     ----------
     respond
-        Makes an answer of a request. An `OzxError` or `OSError` it raises becomes an answer that names it.
+        Makes an answer of a request. An error that it raises becomes an answer that names it; one that ozx does not
+        raise on purpose is told on stderr, too, and ends the connection.
     port
         0: one that is free.
 
@@ -129,11 +136,16 @@ class LoopbackServer(ThreadingHTTPServer):
         return frozenset(f"{name}:{self.server_port}" for name in _NAMES)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that went away before they had their answer."""
-        import sys  # noqa: PLC0415 (for what does not happen)
+        """Tell of a fault in a few lines; say nothing of clients that went away before they had their answer."""
+        del request, client_address
+        error = sys.exception()
+        if isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError):
+            _tell(as_error(error))
 
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+
+def _tell(error: OzxError) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
 
 
 @contextmanager
@@ -182,19 +194,39 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host", "") not in self.server.hosts:
             self._send(refusal(HTTPStatus.FORBIDDEN, "this server is for this computer only"))
             return
-        parts = urlsplit(self.path)
+        if not self._skip_body():
+            self.close_connection = True  # what was sent is not read
+            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server only reads: send no body"))
+            return
+        try:
+            parts = urlsplit(self.path)
+        except ValueError as error:  # http://[
+            self._send(refusal(HTTPStatus.BAD_REQUEST, f"this is no URL: {error}"))
+            return
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, unquote(parts.path), query, headers, self._is_gone)
         try:
             answer = self.server.respond(request)
-        except OzxError as error:
-            answer = json_answer({"error": {"message": str(error), "hint": error.hint}}, _status_of(error))
         except ConnectionError:
             raise
-        except OSError as error:
-            answer = json_answer({"error": {"message": str(error), "hint": None}}, HTTPStatus.INTERNAL_SERVER_ERROR)
+        except Exception as error:  # noqa: BLE001 (the server lives on, whatever is wrong with one file)
+            told = as_error(error)
+            answer = json_answer({"error": {"message": str(told), "hint": told.hint}}, _status_of(told))
+            if isinstance(told, FaultError):
+                self.close_connection = True
+                _tell(told)
         self._send(answer)
+
+    def _skip_body(self) -> bool:
+        """Read the body of a request, so that it is not taken for the next request; False where it is too long."""
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            return False
+        if len(length) > 9 or int(length) > _LONGEST_BODY:
+            return False
+        self.rfile.read(int(length))
+        return True
 
     def _send(self, answer: Answer) -> None:
         length = len(answer.body) if isinstance(answer.body, bytes) else answer.length
@@ -222,11 +254,17 @@ class _Handler(BaseHTTPRequestHandler):
                 blocks.close()  # type: ignore[attr-defined]
 
     def _is_gone(self, seconds: float) -> bool:
-        # Nobody who waits for an answer sends; what is to be read then is the end.
-        return bool(select.select([self.connection], [], [], seconds)[0])
+        if not select.select([self.connection], [], [], seconds)[0]:
+            return False
+        with suppress(OSError):
+            if self.connection.recv(1, socket.MSG_PEEK):  # the next request, sent before this one has its answer
+                time.sleep(seconds)
+                return False
+        return True
 
 
 def _status_of(error: OzxError) -> HTTPStatus:
     if isinstance(error, UsageError):
         return HTTPStatus.NOT_FOUND
-    return HTTPStatus.INTERNAL_SERVER_ERROR if isinstance(error, ResourceError) else HTTPStatus.UNPROCESSABLE_ENTITY
+    is_ours = isinstance(error, ResourceError | FaultError)
+    return HTTPStatus.INTERNAL_SERVER_ERROR if is_ours else HTTPStatus.UNPROCESSABLE_ENTITY

@@ -1,0 +1,101 @@
+"""Faults of ozx itself: a short report of an exception that ozx did not expect.
+
+They are told apart from all other errors by exit code 70, EX_SOFTWARE of BSD's sysexits.h.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+from ozx.errors import OzxError, ResourceError, resource_error, shortened
+
+__all__ = ["DEBUG_VARIABLE", "FaultError", "as_error", "show_traceback"]
+
+#: With this variable of the environment set, a fault comes with its traceback.
+DEBUG_VARIABLE = "OZX_DEBUG"
+
+_LONGEST_REPORT = 600
+_HINT = (
+    "Please report it to the developers of ozx: these lines, the command and, if you can share it, the file. "
+    f"{DEBUG_VARIABLE}=1 adds a traceback."
+)
+
+
+class FaultError(OzxError):
+    """A fault of ozx itself, in words for the user.
+
+    Attributes
+    ----------
+    fault
+        Type of the exception and the innermost line of ozx it passed through.
+    """
+
+    fault: str = ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"fault": self.fault})
+
+
+def as_error(error: Exception) -> OzxError:
+    """Return what to tell of an exception: itself if ozx raises it on purpose, else a `FaultError`.
+
+    Parameters
+    ----------
+    error
+        Any exception. A `MemoryError` becomes a `ResourceError`: the computer is too small, ozx is not wrong.
+
+    Examples
+    --------
+    >>> fault = as_error(TypeError("unsupported operand"))
+    >>> fault.message.splitlines()[0]
+    'this is a fault of ozx, not of your files: TypeError: unsupported operand'
+    >>> as_error(OzxError("no root")).message
+    'no root'
+    """
+    if isinstance(error, OzxError):
+        return error
+    if isinstance(error, OSError):
+        return resource_error(error)
+    if isinstance(error, MemoryError):
+        told = f": {shortened(str(error), _LONGEST_REPORT)}" if str(error) else ""
+        return ResourceError(
+            f"the memory of this computer ended{told}", hint="Close other programs, or use a computer with more memory."
+        )
+    show_traceback(error)
+    return _fault(error)
+
+
+def show_traceback(error: BaseException) -> None:
+    """Write the traceback of `error` to stderr if the user asked for it by `DEBUG_VARIABLE`."""
+    if os.environ.get(DEBUG_VARIABLE) and sys.stderr is not None:
+        traceback.print_exception(error)
+
+
+def _fault(error: Exception) -> FaultError:
+    place = _place(error)
+    system = f"Python {sys.version.split()[0]}, {sys.platform}"
+    version = importlib.import_module("ozx").__version__
+    fault = FaultError(
+        f"this is a fault of ozx, not of your files: {type(error).__name__}: "
+        f"{shortened(_one_line(str(error)), _LONGEST_REPORT)}\n  {place}; ozx {version}, {system}",
+        hint=_HINT,
+    )
+    fault.fault = f"{type(error).__name__} {place}"
+    return fault
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of ozx that the exception passed through."""
+    home = os.path.dirname(os.path.abspath(__file__))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith(home + os.sep):
+            name = os.path.relpath(frame.filename, os.path.dirname(home)).replace(os.sep, "/")
+            return f"at {name}:{frame.lineno} in {frame.name}"
+    return "at an unknown place"
