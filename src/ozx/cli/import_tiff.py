@@ -48,6 +48,11 @@ _ENDINGS = (".ozx",)
 )
 @click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
 @click.option(
+    "--chunk-checksums",
+    type=click.Choice(["add", "keep", "drop"]),
+    help="Whether a CRC-32C ends each encoded chunk; by default where chunks are in shards.",
+)
+@click.option(
     "--on-error",
     type=click.Choice(["fail", "fill"]),
     default="fail",
@@ -84,6 +89,7 @@ def command(  # noqa: PLR0913 (one for each option)
     chunks: str | None,
     shards: str,
     codec: str | None,
+    chunk_checksums: str | None,
     on_error: str,
     thumbnail: bool,
     force: bool,
@@ -127,6 +133,7 @@ def command(  # noqa: PLR0913 (one for each option)
         "chunks": chunks,
         "shards": shards,
         "codec": codec,
+        "chunk_checksums": chunk_checksums,
         "on_error": on_error,
         "thumbnail": thumbnail,
         "force": force,

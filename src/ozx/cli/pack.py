@@ -33,6 +33,11 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
 @click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
+@click.option(
+    "--chunk-checksums",
+    type=click.Choice(["add", "keep", "drop"]),
+    help="Whether a CRC-32C ends each encoded chunk; by default one is added where chunks come into shards.",
+)
 @click.option("--thumbnail", is_flag=True, help="Put a small picture into each file, for file managers and web pages.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -50,6 +55,7 @@ def command(
     shards: str,
     chunks: str | None,
     codec: str | None,
+    chunk_checksums: str | None,
     thumbnail: bool,
     no_sync: bool,
     as_json: bool,
@@ -81,6 +87,7 @@ def command(
         "shards": shards,
         "chunks": chunks,
         "codec": codec,
+        "chunk_checksums": chunk_checksums,
         "thumbnail": thumbnail,
         "sync": not no_sync,
     }

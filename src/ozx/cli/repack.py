@@ -31,6 +31,11 @@ _WORDS = {
 @click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
 @click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
 @click.option(
+    "--chunk-checksums",
+    type=click.Choice(["add", "keep", "drop"]),
+    help="Whether a CRC-32C ends each encoded chunk; by default one is added where chunks come into shards.",
+)
+@click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
 @click.option("--thumbnail", is_flag=True, help="Put a small picture into OUT, for file managers and web pages.")
@@ -49,6 +54,7 @@ def command(
     shards: str,
     chunks: str | None,
     codec: str | None,
+    chunk_checksums: str | None,
     keep_numcodecs: bool,
     thumbnail: bool,
     verify: bool,
@@ -78,6 +84,7 @@ def command(
             shards=shards,
             chunks=chunks,
             codec=codec,
+            chunk_checksums=chunk_checksums,
             keep_numcodecs=keep_numcodecs,
             thumbnail=thumbnail,
             verify=verify,

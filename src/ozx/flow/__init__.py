@@ -22,8 +22,8 @@
     The keys of an archive in the order ozx writes, whatever the archive's.
 ``stored_chunks``, ``inner_chunks``
     What is stored of an array, and where its encoded chunks are in that.
-``reshard``
-    The entries of an array whose chunks are laid out otherwise.
+``reshard``, ``checksummed_chunks``
+    The entries of an array whose chunks are laid out otherwise, and a checksum added behind each chunk or taken off.
 ``recode``, ``block_recoding``, ``spool``
     The entries of an array whose chunks are cut or compressed otherwise: the one place where pixels are decoded.
 ``bounded_decoding``

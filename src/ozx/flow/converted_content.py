@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import get_args
 
+from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, iter_entries, write_archive
 from ozx.flow.converting import convert
 from ozx.flow.directory_source import DirectorySource
 from ozx.flow.entry import Entry
 from ozx.flow.listing import Listing
 from ozx.flow.verification import has_same_entries
+from ozx.hierarchy.chunk_checksums import ChecksumWish
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.progress import Progress
 
@@ -36,7 +41,9 @@ class ConvertedContent:
 
     def __init__(self, listing: Listing, layout: LayoutChoice, workers: Workers) -> None:
         self._listing = listing
+        self._layout = layout
         self._workers = workers
+        self._added: list[Entry] = []
         self._conversion = convert(DirectorySource(listing), layout)
 
     @property
@@ -56,6 +63,7 @@ class ConvertedContent:
 
     def add(self, entry: Entry) -> None:
         """Have an entry written right after the metadata; it takes the place of a file of the same key."""
+        self._added.append(entry)
         self._conversion.add(entry)
 
     def count_bytes(self) -> int:
@@ -63,8 +71,18 @@ class ConvertedContent:
         return self._listing.count_bytes()
 
     def is_in(self, archive: str) -> bool:
-        """Tell whether `archive` is a sound archive with these keys and sizes."""
-        return has_same_entries(archive, iter_entries(self._conversion, self._workers))
+        """Tell whether `archive` is a sound archive with these keys and sizes.
+
+        One whose chunks have checksums where these have none, or the other way round, is taken too; from then on it is
+        what this content is compared with. The metadata tell, so that no chunk is encoded for a wrong guess.
+        """
+        wishes: list[ChecksumWish | None] = [None, *get_args(ChecksumWish)]
+        others = (self._converted(wish) for wish in wishes if wish != self._layout.checksums)
+        for conversion in chain([self._conversion], others):
+            if has_same_entries(archive, iter_entries(conversion, self._workers)):
+                self._conversion = conversion
+                return True
+        return False
 
     def write(self, descriptor: int, version: str, progress: Progress) -> tuple[int, int]:
         """Write an archive into the empty file `descriptor`; return its number of entries and of bytes."""
@@ -74,3 +92,9 @@ class ConvertedContent:
     def verify(self, archive: str, progress: Progress) -> None:
         """Read `archive` back and compare every value; `ResourceError` where one differs."""
         check_archive(self._conversion, archive, self._workers, progress)
+
+    def _converted(self, checksums: ChecksumWish | None) -> Conversion:
+        conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=checksums))
+        for entry in self._added:
+            conversion.add(entry)
+        return conversion

@@ -9,6 +9,7 @@ from typing import Any
 from ozx.errors import OzxError
 from ozx.flow.conversion import ArrayConversion, Conversion, Treatment
 from ozx.flow.source import Source
+from ozx.hierarchy.chunk_checksums import ends_in_checksum
 from ozx.hierarchy.chunk_keys import ChunkKeys
 from ozx.hierarchy.codecs import parse_named
 from ozx.hierarchy.consolidation import FIELD as CONSOLIDATED
@@ -92,7 +93,8 @@ class _Relaying:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
         is_recoded = needs_recoding(old_document, document)
         is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
-        if not is_recoded and (is_same or self._is_kept(old, new)):
+        has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
+        if not is_recoded and has_same_checksums and (is_same or self._is_kept(old, new)):
             return None
         if not is_recoded:
             return ArrayConversion(path, "moved", old, new)

@@ -1,6 +1,7 @@
 """The entries of an array whose chunks are laid out otherwise: the same encoded chunks, in other shards or in none.
 
-No chunk is decoded, and none is read before its entry is written: a shard is spans of what there is and a new index.
+No chunk is decoded, and none is read before its entry is written: a shard is spans of what there is and a new index,
+and where chunks get a checksum, the checksum of each.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError, UsageError
+from ozx.flow.checksummed_chunks import ChecksummedChunks
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.inner_chunks import InnerChunks
 from ozx.flow.stored_chunks import StoredChunks, places_of
+from ozx.hierarchy.chunk_checksums import ends_in_checksum
 from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.layout import ArrayLayout
 from ozx.hierarchy.shard_choice import LARGEST_SHARD
@@ -41,14 +44,16 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
         The stored values in the old layout.
     old, new
         The layouts, of the same shape and the same chunks: that of the document as it is, and that of what
-        `relayout_document` makes of it.
+        `relayout_document` makes of it. Where only one of them has a checksum at the end of each chunk, it is added,
+        or compared and removed.
     path
         Path of the array, which the keys begin with.
 
     Raises
     ------
     FormatError
-        A chunk has no bytes, an index is damaged or points elsewhere (nothing is to be made of the array then).
+        A chunk has no bytes, an index is damaged or points elsewhere (nothing is to be made of the array then); or,
+        when the entry is read, a chunk does not have the checksum that is removed from it.
     UnsupportedError
         A shard would be larger than `LARGEST_SHARD`, or has or would have more than `MOST_INNER_CHUNKS`.
     UsageError
@@ -57,7 +62,10 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     if (old.shape, old.chunks) != (new.shape, new.chunks):
         raise UsageError(f"{path or 'the root'}: expected two layouts of the same chunks")
     _check_shards(old, path)
-    return iter_laid_out(InnerChunks(stored, old), new, path)
+    is_added = ends_in_checksum(new.codecs)
+    if is_added == ends_in_checksum(old.codecs):
+        return iter_laid_out(InnerChunks(stored, old), new, path)
+    return iter_laid_out(ChecksummedChunks(stored, old, path, is_added=is_added), new, path)
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:

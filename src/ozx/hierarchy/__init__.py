@@ -14,10 +14,10 @@
     Reading what may be missing or of another type, without failing.
 ``array``, ``group``, ``codecs``
     What a Zarr v3 ``zarr.json`` says.
-``layout``, ``chunk_keys``, ``shards``
+``layout``, ``chunk_keys``, ``shards``, ``chunk_checksums``
     How chunks are laid out in stored values: which key is which chunk, where it is in a shard, and the same array laid
-    out otherwise.
-``shard_choice``, ``axis_lengths``, ``layout_choice``
+    out otherwise; the checksum behind each chunk.
+``shard_choice``, ``axis_lengths``, ``layout_choice``, ``layout_wish``
     How large shards become, by themselves or as somebody says; the same for all arrays of a hierarchy.
 ``recoding``, ``recutting``
     The same array with its chunks cut or compressed otherwise: its document, and which pixels go together.

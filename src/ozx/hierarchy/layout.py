@@ -12,6 +12,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.array import item_size
+from ozx.hierarchy.chunk_checksums import ChecksumWish, change_checksum
 from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.codecs import SHARDING, NamedConfiguration, parse_named
 from ozx.hierarchy.documents import Document
@@ -172,11 +173,11 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
     )
 
 
-def relayout_document(document: Document, shards: Lengths | None) -> Document:
+def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumWish = "keep") -> Document:
     """Return the ``zarr.json`` of the same array with its chunks in shards of other lengths, or in none.
 
-    The chunks' own bytes are described as before; nothing stands beside ``sharding_indexed``. Everything else of the
-    document is kept, the order of its fields too.
+    The codecs of the chunks stay, but for a checksum at their end; nothing stands beside ``sharding_indexed``.
+    Everything else of the document stays, and so does the order of its fields.
 
     Parameters
     ----------
@@ -184,6 +185,8 @@ def relayout_document(document: Document, shards: Lengths | None) -> Document:
         As `parse_layout` takes it.
     shards
         Lengths of a shard in pixels, multiples of the chunks' lengths; None for chunks by themselves.
+    checksums
+        Whether each chunk ends in a checksum (the codec ``crc32c``).
 
     Raises
     ------
@@ -203,7 +206,7 @@ def relayout_document(document: Document, shards: Lengths | None) -> Document:
     True
     """
     layout = parse_layout(document, "", _take_all)
-    codecs = [_full(codec) for codec in layout.codecs]
+    codecs = [_full(codec) for codec in change_checksum(layout.codecs, checksums)]
     if shards is not None:
         fits = len(shards) == len(layout.chunks) and all(
             whole > 0 and whole % part == 0 for whole, part in zip(shards, layout.chunks, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ozx.hierarchy.chunk_checksums import ChecksumWish, parse_checksum_wish
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.layout import parse_layout, relayout_document
@@ -14,6 +15,7 @@ from ozx.hierarchy.ome import parse_ome
 from ozx.hierarchy.recoding import (
     CodecChoice,
     choose_chunks,
+    needs_recoding,
     parse_chunk_lengths,
     parse_codec_choice,
     recoded_document,
@@ -41,12 +43,15 @@ class LayoutChoice:
         Another compressor, for which everything is decoded; None to leave chunks as they are encoded.
     keep_numcodecs
         Whether chunks of Zarr v2 whose codecs only zarr-python reads stay as they are.
+    checksums
+        Whether each chunk ends in a checksum; None to decide by array, see `checksum_wish`.
     """
 
     shards: ShardPolicy = field(default_factory=lambda: ShardPolicy("keep"))
     chunks: Mapping[str, int] | None = None
     codec: CodecChoice | None = None
     keep_numcodecs: bool = False
+    checksums: ChecksumWish | None = None
 
     @classmethod
     def parse(
@@ -56,6 +61,7 @@ class LayoutChoice:
         codec: str | None = None,
         *,
         keep_numcodecs: bool = False,
+        chunk_checksums: str | None = None,
     ) -> LayoutChoice:
         """Return what options mean, as they stand on the command line; `UsageError` where they mean nothing."""
         return cls(
@@ -63,12 +69,29 @@ class LayoutChoice:
             None if chunks is None else parse_chunk_lengths(chunks),
             None if codec is None else parse_codec_choice(codec),
             keep_numcodecs,
+            parse_checksum_wish(chunk_checksums),
         )
 
     @property
     def changes_nothing(self) -> bool:
         """Whether arrays of Zarr v3 stay as they are."""
-        return self.shards.kind == "keep" and self.chunks is None and self.codec is None
+        is_same_layout = self.shards.kind == "keep" and self.chunks is None and self.codec is None
+        return is_same_layout and self.checksums in (None, "keep")
+
+    def checksum_wish(self, *, come_into_shards: bool) -> ChecksumWish:
+        """Return what happens to the checksums of an array's chunks.
+
+        A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none of its own, so that
+        damage to one chunk can pass for pixels: chunks that come into shards get a checksum unless it is refused.
+
+        Parameters
+        ----------
+        come_into_shards
+            Whether the chunks are in shards afterwards, and were not before, or are made anew.
+        """
+        if self.checksums is not None:
+            return self.checksums
+        return "add" if come_into_shards else "keep"
 
     def new_documents(
         self, documents: Mapping[str, Document], axes: Mapping[str, Axes], understands: Understands = is_registered
@@ -91,7 +114,10 @@ class LayoutChoice:
         arrays = {path: described(document, path) for path, document in documents.items()}
         if self.chunks is None and self.codec is None:
             chosen = choose_shards(arrays, self.shards)
-            return {path: relayout_document(document, chosen[path]) for path, document in documents.items()}
+            return {
+                path: self._relaid(arrays[path], document, document, chosen[path])
+                for path, document in documents.items()
+            }
         chunks = {} if self.chunks is None else choose_chunks(arrays, self.chunks)
         recoded = {
             path: recoded_document(document, chunks=chunks.get(path), codec=self.codec)
@@ -102,7 +128,14 @@ class LayoutChoice:
         else:
             plain = {path: described(document, path) for path, document in recoded.items()}
             chosen = choose_shards(plain, self.shards)
-        return {path: relayout_document(document, chosen[path]) for path, document in recoded.items()}
+        return {
+            path: self._relaid(arrays[path], documents[path], document, chosen[path])
+            for path, document in recoded.items()
+        }
+
+    def _relaid(self, array: ShardArray, old: Document, new: Document, shards: Lengths | None) -> Document:
+        are_new = not array.layout.levels or needs_recoding(old, new)
+        return relayout_document(new, shards, self.checksum_wish(come_into_shards=shards is not None and are_new))
 
 
 def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:

@@ -239,9 +239,10 @@ def recoded_document(
 
 
 def needs_recoding(document: Document, recoded: Document) -> bool:
-    """Tell whether chunks are encoded otherwise in two documents of an array, in whatever shards they are.
+    """Tell whether an array's chunks must be decoded and encoded to get from one of its documents to the other.
 
-    Where they are not, `ozx.flow.reshard.iter_resharded` moves them as they are.
+    Other shards, and a checksum at the end of each chunk, do not need that: `ozx.flow.reshard.iter_resharded` moves
+    encoded chunks, and adds or removes the checksum.
 
     Examples
     --------
@@ -252,7 +253,7 @@ def needs_recoding(document: Document, recoded: Document) -> bool:
     >>> needs_recoding(document, recoded_document(document, codec=CodecChoice("none"), shards=(64,)))
     False
     """
-    first, second = relayout_document(document, None), relayout_document(recoded, None)
+    first, second = (relayout_document(each, None, "drop") for each in (document, recoded))
     return (first["chunk_grid"], first["codecs"]) != (second["chunk_grid"], second["codecs"])
 
 

@@ -62,6 +62,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     chunks: str | Mapping[str, int] | None = None,
     shards: str | Mapping[str, int] = "auto",
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     on_error: str = "fail",
     thumbnail: bool = False,
     force: bool = False,
@@ -97,8 +98,9 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     method, downsample
         How levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels), and
         which axes are halved, ``none`` of them, or those that are chosen.
-    chunks, shards, codec
-        Another layout than the usual one; see `ozx.repack`.
+    chunks, shards, codec, chunk_checksums
+        Another layout than the usual one; see `ozx.repack`. By default chunks in shards end in a checksum;
+        ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     on_error
         ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result tells.
     thumbnail
@@ -156,6 +158,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         chunks=chunks,
         shards=shards,
         codec=codec,
+        chunk_checksums=chunk_checksums,
         on_error=on_error,
         thumbnail=thumbnail,
         force=force,
@@ -252,6 +255,7 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
     chunks: str | Mapping[str, int] | None = None,
     shards: str | Mapping[str, int] = "auto",
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     on_error: str = "fail",
     thumbnail: bool = False,
     force: bool = False,
@@ -278,7 +282,7 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
     return ImportOrder(
         TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail", series, with_levels=reuse_levels),
         wish,
-        LayoutChoice.parse(shards, chunks, codec),
+        LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums),
         thumbnail,
         force,
         resume,

@@ -20,14 +20,11 @@ from ozx.flow.plain_content import PlainContent
 from ozx.flow.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.hierarchy.layout_wish import LayoutWish
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
 
 __all__ = ["PackManyResult", "PackResult", "pack", "pack_many"]
-
-LayoutWish = tuple[str | Mapping[str, int], str | Mapping[str, int] | None, str | None]
-
-_AS_IT_IS: LayoutWish = ("keep", None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +116,7 @@ def pack(
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -144,8 +142,9 @@ def pack(
     resume
         Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. A checksum
         that is asked for and not there is written.
-    shards, chunks, codec
+    shards, chunks, codec, chunk_checksums
         Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
+        Without any of these every value stays as it is.
     thumbnail
         Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
         made, a note says why.
@@ -178,9 +177,8 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    options = _Options(
-        force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
-    )
+    layout = LayoutWish(shards, chunks, codec, chunk_checksums)
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
     options.check()
     target = None if out is None else given_output(out)
     root = _root(source)
@@ -201,6 +199,7 @@ def pack_many(
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -215,7 +214,9 @@ def pack_many(
         The folder for the files, made when it is missing; by default each file goes beside its source.
     jobs
         How many sources are packed at the same time, by threads.
-    force, verify, remove_source, checksum, resume, shards, chunks, codec, thumbnail, sync, progress
+    force, verify, remove_source, checksum, resume, thumbnail, sync, progress
+        As for `pack`.
+    shards, chunks, codec, chunk_checksums
         As for `pack`.
 
     Returns
@@ -237,9 +238,8 @@ def pack_many(
     >>> [(result.status, result.path) for result in many.results]
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
-    options = _Options(
-        force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, (shards, chunks, codec)
-    )
+    layout = LayoutWish(shards, chunks, codec, chunk_checksums)
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
     options.check()
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
@@ -265,7 +265,9 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
     listing = list_directory(root)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
-    if not is_old and options.layout == _AS_IT_IS:
+    # A file that is there may have checksums behind its chunks, which converted content is compared without.
+    is_compared = options.resume and os.path.exists(target)
+    if not is_old and options.layout.changes_nothing and not is_compared:
         return _pack_content(result, PlainContent(listing), options, progress)
     # These need numpy, and are slow to import beside packing a small directory.
     from ozx.flow.conversion_sink import working  # noqa: PLC0415
@@ -273,7 +275,8 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
     from ozx.hierarchy.layout_choice import LayoutChoice  # noqa: PLC0415
 
     with working(None, None) as workers:
-        layout = LayoutChoice.parse(*options.layout)
+        asked = options.layout
+        layout = LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums)
         try:
             return _pack_content(result, ConvertedContent(listing, layout, workers), options, progress)
         except OzxError as error:

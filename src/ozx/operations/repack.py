@@ -106,6 +106,7 @@ def repack(
     shards: str | Mapping[str, int] = "keep",
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     keep_numcodecs: bool = False,
     thumbnail: bool = False,
     verify: bool = False,
@@ -132,6 +133,10 @@ def repack(
         Other chunks, in pixels by axis: ``"y=512,x=512"`` or a mapping. Axes that are not named keep their lengths.
     codec
         Another compressor for every array: ``"zstd:3"``, ``"blosc-lz4:5"``, ``"gzip"``, ``"none"``, ….
+    chunk_checksums
+        ``"add"`` puts the codec ``crc32c`` last and four bytes behind each encoded chunk, ``"drop"`` compares these
+        bytes and takes them off, ``"keep"`` leaves chunks as they are. By default a checksum is added where chunks come
+        into shards, in which no CRC-32 of the archive guards a chunk by itself.
     keep_numcodecs
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of recoding them.
     thumbnail
@@ -173,7 +178,7 @@ def repack(
     (18, {'copied': 2, 'moved': 4})
     """
     target = given_output(out)
-    layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs)
+    layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
     check_place(os.fspath(source), target)

@@ -70,6 +70,7 @@ def write_image(
     chunks: str | Mapping[str, int] | None = None,
     shards: str | Mapping[str, int] = "auto",
     codec: str | None = None,
+    chunk_checksums: str | None = None,
     force: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
@@ -101,8 +102,9 @@ def write_image(
     method, downsample
         How lower levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels);
         and which axes are halved, ``none`` of them, or those that `plan_pyramid` chooses.
-    chunks, shards, codec
-        Another layout than `lay_out` chooses; see `ozx.repack`.
+    chunks, shards, codec, chunk_checksums
+        Another layout than `lay_out` chooses; see `ozx.repack`. By default chunks in shards end in a checksum;
+        ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -146,7 +148,7 @@ def write_image(
         image = _as_labels(image)
     elif labels:
         image = _with_labels(image, labels, method)
-    layout = LayoutChoice.parse(shards, chunks, codec)
+    layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image})
     with replacing_file(target, force=force, sync=sync) as new:
         progress.start(os.path.basename(target), count_bytes(hierarchy))

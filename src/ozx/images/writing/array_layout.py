@@ -72,7 +72,8 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     arrays
         All arrays of a hierarchy.
     choice
-        What is asked for; shards that are to be kept are those that are chosen here, and so are ``auto`` ones.
+        What is asked for; shards that are to be kept are those that are chosen here, and so are ``auto`` ones. Chunks
+        in shards end in a checksum unless `choice` says otherwise.
 
     Raises
     ------
@@ -100,10 +101,11 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     chosen = {path: _shards(array, chunks[path], across=False) for path, array in arrays.items()}
     if sum(ChunkGrid(array.shape, chosen[path]).total for path, array in arrays.items()) > MOST_ENTRIES:
         chosen = {path: _shards(array, chunks[path], across=True) for path, array in arrays.items()}
-    return {
-        path: relayout_document(document, None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path])
-        for path, document in plain.items()
-    }
+    relaid = {}
+    for path, document in plain.items():
+        shards = None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path]
+        relaid[path] = relayout_document(document, shards, choice.checksum_wish(come_into_shards=shards is not None))
+    return relaid
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:

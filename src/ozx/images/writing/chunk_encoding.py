@@ -8,11 +8,13 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+import google_crc32c
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
+from ozx.hierarchy.chunk_checksums import CHECKSUM_BYTES, change_checksum, ends_in_checksum
 from ozx.hierarchy.codecs import NamedConfiguration, parse_named
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.layout import parse_layout
@@ -55,7 +57,8 @@ class ChunkEncoder:
         layout = parse_layout(document, "")
         self.chunks = layout.chunks
         self.dtype = np.dtype(document["data_type"]).newbyteorder("<")
-        steps = [parse_named(codec) for codec in layout.codecs[1:]]
+        self._has_checksum = ends_in_checksum(layout.codecs)
+        steps = [parse_named(codec) for codec in change_checksum(layout.codecs, "drop")[1:]]
         if len(steps) > 1 or None in steps:
             raise UnsupportedError(f"expected one compressor at most; found {layout.codecs!r}")
         self._compressor = steps[0] if steps else None
@@ -78,7 +81,10 @@ class ChunkEncoder:
         octets = flat.view(np.uint8)
         if not octets[: chunk.itemsize].any() and not octets.any():
             return None
-        return _compress(flat, self._compressor)
+        encoded = _compress(flat, self._compressor)
+        if self._has_checksum:
+            encoded += int(google_crc32c.value(encoded)).to_bytes(CHECKSUM_BYTES, "little")
+        return encoded
 
 
 def _compress(data: Any, codec: NamedConfiguration | None) -> bytes:
