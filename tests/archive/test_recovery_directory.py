@@ -8,7 +8,8 @@ from zip_forge import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery import scan_archive
-from ozx.archive.recovery_directory import hear_directory, repeated_names
+from ozx.archive.recovery_directory import hear_directory
+from ozx.archive.recovery_evidence import Witnesses, repeated_names
 
 MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"first"), Member(b"0/c/1", b"second"), Member(b"folder/")]
 DATA = forge(MEMBERS)
@@ -27,8 +28,8 @@ def names(evidence):
 def test_a_whole_directory_confirms_every_name():
     evidence = hear(DATA)
     assert names(evidence) == NAMES  # folders hold no value
-    assert all(evidence.confirmed)
-    assert (evidence.is_whole, evidence.is_complete, evidence.lost, evidence.disputed) == (True, True, [], {})
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert (evidence.is_whole, evidence.is_accounted, evidence.lost, evidence.disputed) == (True, True, [], {})
 
 
 @pytest.mark.parametrize("value", [b"bytes", b"damaged"])
@@ -36,7 +37,7 @@ def test_bytes_under_the_name_of_a_folder_are_lost(value):
     evidence = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
     assert names(evidence) == ["zarr.json"]
     assert [entry.name for entry in evidence.lost] == ["folder/"]
-    assert not evidence.is_complete
+    assert evidence.lost or not evidence.is_accounted
 
 
 @pytest.mark.parametrize("member", [0, 1, 2])
@@ -70,18 +71,18 @@ def test_a_damaged_header_of_the_directory_loses_no_value(byte):
 def test_offsets_may_all_be_wrong_by_the_same(inserted):
     evidence = hear(inserted + DATA)
     assert names(evidence) == NAMES
-    assert all(evidence.confirmed)
-    assert evidence.is_complete
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert evidence.is_accounted
     evidence = hear(inserted + DATA[:-22])
-    assert all(evidence.confirmed)
-    assert not evidence.is_complete
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert evidence.lost or not evidence.is_accounted
 
 
 def test_bytes_between_entries():
     second = len(MEMBERS[0].local_record())
     evidence = hear(DATA[:second] + b"garbage" + DATA[second:])
     assert names(evidence) == NAMES
-    assert all(evidence.confirmed)
+    assert set(evidence.names_by) == {Witnesses.TWO}
 
 
 def test_a_value_that_is_damaged_is_lost_by_name():
@@ -90,14 +91,14 @@ def test_a_value_that_is_damaged_is_lost_by_name():
     assert [(entry.name, entry.reason) for entry in evidence.lost] == [
         ("0/c/1", "its CRC-32 does not fit: its bytes, or its header, are damaged")
     ]
-    assert not evidence.is_complete
+    assert evidence.lost or not evidence.is_accounted
 
 
 def test_what_a_whole_directory_does_not_list_was_deleted():
     gone = MEMBERS[1].local_record()
     data = gone + DATA
     evidence = hear(data)
-    assert (names(evidence), evidence.left_out, evidence.is_complete) == (NAMES, 1, True)
+    assert (names(evidence), evidence.left_out, evidence.is_accounted) == (NAMES, 1, True)
 
 
 @pytest.mark.parametrize("offset", [(1 << 63) - 20, 1 << 63, (1 << 64) - 1])
@@ -122,7 +123,7 @@ def test_of_two_values_of_one_name_the_last_listed_counts(tmp_path):
     evidence = hear(data)
     assert [evidence.entries[index].start > 0 for index in evidence.order] == [True]
     damaged_old, damaged_new = hear(data.replace(b"old one", b"OLD one")), hear(data.replace(b"new one", b"NEW one"))
-    assert (names(damaged_old), damaged_old.lost, damaged_old.is_complete) == (["key"], [], True)
+    assert (names(damaged_old), damaged_old.lost, damaged_old.is_accounted) == (["key"], [], True)
     assert (names(damaged_new), [entry.name for entry in damaged_new.lost]) == ([], ["key"])
 
 
@@ -139,9 +140,9 @@ def test_without_a_directory_nothing_is_confirmed():
     data = DATA[: DATA.index(b"PK\1\2")]
     evidence = hear(data)
     assert names(evidence) == NAMES
-    assert not any(evidence.confirmed)
+    assert not any(evidence.names_by)
     assert not evidence.is_whole
-    assert not evidence.is_complete
+    assert evidence.lost or not evidence.is_accounted
     assert hear(data[:-40]).cut_off == {"0/c/1"}
 
 

@@ -45,8 +45,8 @@ def test_what_is_lost_is_shown_and_ends_with_3(cut, tmp_path, capsys):
         "array labels/cells/2: 0 of 1 chunks; 1 missing, within [0:64, 0:64]",
     ]
     assert told.splitlines() == [
-        "note: the central directory is damaged or missing: what the file ended with, nobody can know",
-        "note: 39 keys stand in their local headers alone, which no checksum covers; each fits the hierarchy",
+        "note: the central directory is damaged or missing; the file may have had more entries",
+        "note: 39 keys stand in one header only, which no checksum covers; each fits the hierarchy",
     ]
 
 

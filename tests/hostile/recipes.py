@@ -3,7 +3,7 @@
 The answers are ids of rules, or
 
 - ``whole``: all values come out, and nothing else;
-- ``part``: `recover` gives all but what it names as lost, or says that nobody can know whether that is all;
+- ``part``: `recover` gives all but what it names as lost, or says that there may have been more;
 - ``read``: it answers, as it looks at nothing that is wrong here.
 """
 
@@ -600,6 +600,7 @@ RECIPES = [
         "zip/directory",
         "zip/directory",
         info="zip/directory",
+        recover="part",
         holds=VALID,
     ),
     Recipe("two end records", two_end_records, "zip/directory", "zip/directory", info="zip/directory", holds=VALID),

@@ -28,7 +28,7 @@ From the bytes upwards:
     Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
 ``scattered_reading``
     Short pieces of a file, a million of them, in few reads.
-``recovery``, ``recovery_values``, ``recovery_directory``
+``recovery``, ``recovery_values``, ``recovery_directory``, ``recovery_entries``, ``recovery_evidence``
     What a damaged archive still holds: entries by their local headers, values proven by CRC-32, names by the directory.
 
 APPNOTE is PKWARE's APPNOTE.TXT 6.3.10; section numbers in comments refer to it.

@@ -6,14 +6,11 @@ behind one that is wrong, the next header is searched for within it, too.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import EndOfDirectory, read_end
+from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names import decode_name, name_fault
@@ -26,6 +23,7 @@ from ozx.archive.records import (
     LocalHeader,
     iter_extra_fields,
 )
+from ozx.archive.recovery_entries import BrokenEntry, EntryTable, FoundEntry, Scan
 from ozx.archive.recovery_values import (
     SIGNATURE,
     Claim,
@@ -38,124 +36,12 @@ from ozx.archive.recovery_values import (
 from ozx.errors import FormatError, UnsupportedError
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "iter_found_value", "scan_archive"]
+__all__ = ["iter_found_value", "scan_archive"]
 
 _BLOCK = 4 << 20
 _PIECE = 1 << 20
 # Broken entries are remembered one by one; a file full of them is no archive.
 _MOST_BROKEN = 1 << 20
-
-
-class FoundEntry(NamedTuple):
-    """An entry whose value is right; its name, which no checksum covers, need not be.
-
-    `start` is the offset of its header. Of what a central directory header says `data_offset` is 0.
-    """
-
-    name: str
-    start: int
-    data_offset: int
-    method: int
-    stored_size: int
-    size: int
-    crc32: int
-
-    @property
-    def end(self) -> int:
-        """Where its bytes end."""
-        return self.data_offset + self.stored_size
-
-
-class EntryTable:
-    """Entries in columns: about a hundred bytes each, the name included.
-
-    Examples
-    --------
-    >>> table = EntryTable()
-    >>> table.append(FoundEntry("0/c/0", 0, 55, 0, 4, 4, 0xED82CD11))
-    >>> len(table), table[0].end
-    (1, 59)
-    """
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.starts = array("Q")
-        self._data_offsets = array("Q")
-        self._methods = array("H")
-        self.stored_sizes = array("Q")
-        self.sizes = array("Q")
-        self.checksums = array("L" if array("L").itemsize == 4 else "I")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, index: int) -> FoundEntry:
-        return FoundEntry(
-            self.names[index],
-            self.starts[index],
-            self._data_offsets[index],
-            self._methods[index],
-            self.stored_sizes[index],
-            self.sizes[index],
-            self.checksums[index],
-        )
-
-    def append(self, entry: FoundEntry) -> None:
-        """Add an entry."""
-        self.names.append(entry.name)
-        self.starts.append(entry.start)
-        self._data_offsets.append(entry.data_offset)
-        self._methods.append(entry.method)
-        self.stored_sizes.append(entry.stored_size)
-        self.sizes.append(entry.size)
-        self.checksums.append(entry.crc32)
-
-
-class BrokenEntry(NamedTuple):
-    """A local header whose value could not be had.
-
-    `end` is where the entry ends if its sizes are right, for which there is evidence; None where there is none.
-    """
-
-    name: str
-    start: int
-    end: int | None
-    reason: str
-    is_cut_off: bool
-
-
-@dataclass(slots=True)
-class Scan:
-    """What was found.
-
-    Attributes
-    ----------
-    found
-        Entries with right values, in the file's order.
-    broken
-        Headers without such a value.
-    listed
-        What is left of the central directory, header by header, in its order.
-    inside_broken
-        Which of `found` lie inside what a broken entry claims, by evidence: likelier part of its value than entries.
-    end
-        What the end records say; None where they are damaged or missing.
-    unexplained
-        How many bytes before the directory belong to no entry.
-    has_holes
-        Whether such bytes follow a right value, and not a broken one.
-    directory_follows
-        Whether a header of the directory, or an end record, follows the last entry.
-    """
-
-    found: EntryTable = field(default_factory=EntryTable)
-    broken: list[BrokenEntry] = field(default_factory=list)
-    listed: EntryTable = field(default_factory=EntryTable)
-    inside_broken: set[int] = field(default_factory=set)
-    end: EndOfDirectory | None = None
-    unexplained: int = 0
-    has_holes: bool = False
-    directory_follows: bool = False
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
@@ -188,7 +74,10 @@ class _Scanner:
         self._ahead = ReadAhead(source, _BLOCK)
         self._finder = ValueFinder(self._ahead)
         self._progress = progress
-        self._result = Scan(end=_read_end(source))
+        end = _read_end(source)
+        listed = None if end is None else _read_listed(source, end)
+        self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
+        self._directory = (end.directory_offset, end.end_offset) if end is not None and listed is not None else None
         # Behind what a broken entry claims by evidence; before it, nothing else is believed to be an entry.
         self._shadow = 0
         self._listed_end = self._value_end = -1
@@ -207,7 +96,8 @@ class _Scanner:
 
     def _leave_gap(self, start: int, stop: int, *, is_followed: bool) -> None:
         result = self._result
-        result.directory_follows = result.directory_follows or self._is_directory(start)
+        if self._is_directory(start):
+            self._follow(start)
         if result.directory_follows or start == stop:
             return
         result.unexplained += stop - start
@@ -215,14 +105,22 @@ class _Scanner:
 
     def _take(self, place: int) -> int:
         """Look at the signature at `place`; return where to go on."""
+        if self._directory is not None and self._directory[0] <= place < self._directory[1]:
+            self._follow(place)
+            return self._directory[1]
         kind = self._ahead.read_at(place, 4)
         if kind == LOCAL_SIGNATURE:
             return self._take_entry(place)
         if place >= self._shadow or self._is_directory(place):
-            self._result.directory_follows = True
+            self._follow(place)
             if kind == CENTRAL_SIGNATURE:
                 return self._take_central(place)
         return place + 4
+
+    def _follow(self, place: int) -> None:
+        if not self._result.directory_follows:
+            self._result.directory_start = place
+        self._result.directory_follows = True
 
     def _is_directory(self, place: int) -> bool:
         """Tell whether the end records say that the directory is at `place`; not those of an archive in a value."""
@@ -232,11 +130,12 @@ class _Scanner:
     def _take_entry(self, place: int) -> int:
         header = local_header_at(self._ahead, place)
         if header is None:
-            self._lose(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True)
+            self._lose(BrokenEntry(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True))
             return place + 4
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
-        value = next(filter(None, map(self._finder.verify, claims)), None)
+        values = filter(None, map(self._finder.verify, claims))
+        value = next((value for value in values if value.size or self._is_evidently_empty(value, claims[0])), None)
         if value is not None and (name or value.size):
             self._find(name, place, value)
             self._value_end = value.end
@@ -245,8 +144,21 @@ class _Scanner:
             first = claims[0] if claims else None
             end = self._evident_end(header, first)
             is_cut_off = end is not None and end > self._size
-            self._lose(name, place, end, self._finder.why_not(header, first), is_cut_off=is_cut_off)
+            stored = (first.data_offset, first.stored_size, first.crc32) if first is not None else (None, None, None)
+            reason = self._finder.why_not(header, first)
+            self._lose(BrokenEntry(name, place, end, reason, is_cut_off, *stored))
         return place + 4
+
+    def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
+        """Tell whether all that a header says, and what follows it, speaks for an empty value.
+
+        The CRC-32 of nothing is 0, so that a header whose numbers were lost proves nothing by it.
+        """
+        if claim.size or claim.stored_size not in (None, value.stored_size):
+            return False
+        # A deflated value without bytes has a stream of its own, which ends.
+        is_followed = value.end == self._size or SIGNATURE.match(self._ahead.read_at(value.end, 4)) is not None
+        return value.stored_size > 0 or is_followed
 
     def _find(self, name: str, place: int, value: VerifiedValue) -> None:
         result = self._result
@@ -254,19 +166,27 @@ class _Scanner:
             result.inside_broken.add(len(result.found))
         else:
             result.directory_follows = False
-        entry = FoundEntry(name, place, value.data_offset, value.method, value.stored_size, value.size, value.crc32)
-        result.found.append(entry)
+        if self._directory is not None and value.data_offset <= self._directory[0] < value.end:
+            self._distrust_end()  # the end records lead into a value
+        result.found.append(FoundEntry(name, place, *value))
 
-    def _lose(self, name: str, place: int, end: int | None, reason: str, *, is_cut_off: bool) -> None:
-        if place < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
+    def _lose(self, entry: BrokenEntry) -> None:
+        if entry.start < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
             return
-        self._result.broken.append(BrokenEntry(name, place, end, reason, is_cut_off))
-        self._shadow = max(self._shadow, min(end or 0, self._size))
+        self._result.broken.append(entry)
+        self._shadow = max(self._shadow, min(entry.end or 0, self._size))
+        end = self._result.end
+        if self._directory is not None and end is not None and end.prepended and self._shadow >= self._directory[1]:
+            self._distrust_end()  # they are those of an archive in a value, which the end of the file cuts off
+
+    def _distrust_end(self) -> None:
+        self._directory = None
+        self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
         """Return where a broken entry ends when two numbers agree on it, or what follows does."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
-        if claim is None or claim.stored_size is None or fields != len(header.extra):
+        if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
         end = claim.data_offset + claim.stored_size
         if end > self._size:
@@ -279,21 +199,40 @@ class _Scanner:
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
-        length = CENTRAL_HEADER.size + sum(int.from_bytes(fixed[at : at + 2], "little") for at in (28, 30, 32))
+        lengths = [int.from_bytes(fixed[at : at + 2], "little") for at in (28, 30, 32)]
+        length = CENTRAL_HEADER.size + sum(lengths)
         data = self._ahead.read_at(place, length + 4)
         try:
             header = CentralHeader.from_bytes(data)
         except FormatError:
             return place + 4
-        name = decode_name(header.name, header.flags, header.extra)
+        # A comment may be a damaged length, or hide another archive: what looks like records in it is looked at.
+        bare = length - lengths[2]
+        if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
+            length = bare
         is_followed = len(data) < length + 4 or SIGNATURE.match(data, length) is not None
         if not is_followed and place not in (self._listed_end, self._value_end):
             return place + 4
         self._listed_end = place + length
-        if name_fault(name) is None:
-            sizes = header.compressed_size, header.uncompressed_size
-            self._result.listed.append(FoundEntry(name, header.header_offset, 0, header.method, *sizes, header.crc32))
+        _append_listed(self._result.others if self._directory is not None else self._result.listed, header)
         return place + length
+
+
+def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
+    """Return the directory that the end records lead to; None where it is not as they say."""
+    table = EntryTable()
+    try:
+        for header in iter_headers(source, end):
+            _append_listed(table, header._replace(header_offset=header.header_offset - end.prepended))
+    except FormatError:
+        return None
+    return table
+
+
+def _append_listed(table: EntryTable, header: CentralHeader) -> None:
+    name = decode_name(header.name, header.flags, header.extra)
+    sizes = header.compressed_size, header.uncompressed_size
+    table.append(FoundEntry(name, header.header_offset, 0, header.method, *sizes, header.crc32))
 
 
 def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:

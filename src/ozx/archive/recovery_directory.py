@@ -1,117 +1,39 @@
-"""What is left of the central directory, heard as a witness for what was found without it.
+"""Compare the entries that a scan found with what is left of the central directory.
 
 No checksum covers a name. It stands in two places, though: behind the local header and in the directory. Where both
-say the same it is right; where they differ, somebody who knows more than names has to decide.
+say the same it is right; where they differ, the hierarchy has to decide. A value is proven by its CRC-32 and its
+length, which also stand in both places; either header may be damaged.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.names import decode_name
-from ozx.archive.records import LOCAL_HEADER, MASK_16
-from ozx.archive.recovery import EntryTable, FoundEntry, Scan
-from ozx.archive.recovery_values import Claim, ValueFinder, local_header_at
+from ozx.archive.names import decode_name, name_fault
+from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, MASK_16, STORED, LocalHeader
+from ozx.archive.recovery_entries import BrokenEntry, EntryTable, FoundEntry, Scan
+from ozx.archive.recovery_evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
+from ozx.archive.recovery_values import Claim, ValueFinder, VerifiedValue, local_header_at
 
-__all__ = ["Evidence", "LostEntry", "hear_directory", "repeated_names"]
+__all__ = ["hear_directory"]
 
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
 _FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
-
-
-@dataclass(frozen=True, slots=True)
-class LostEntry:
-    """An entry that was there and could not be had.
-
-    Attributes
-    ----------
-    name
-        Its name, as far as it is known.
-    reason
-        Why, as a phrase.
-    start
-        Where it stands in the file, in bytes.
-    """
-
-    name: str
-    reason: str
-    start: int
-
-
-@dataclass(slots=True)
-class Evidence:
-    """The entries of a damaged archive.
-
-    Attributes
-    ----------
-    entries
-        All whose values are right.
-    order
-        Which of them are still entries, in the file's order.
-    confirmed
-        1 for each entry whose name two headers agree on, or that the directory alone still names.
-    disputed
-        The directory's name for an entry that its local header calls otherwise.
-    lost
-        What was there and could not be had.
-    cut_off
-        Names of values that the end of the file cuts off; an earlier value of that name is the one to take.
-    replaced
-        Names that are listed before with other values, of which the last one counts.
-    left_out
-        How many right values are no entries: deleted ones, and parts of other values.
-    has_holes
-        Whether there is free space between entries.
-    is_whole
-        Whether the directory is complete: what it does not list was never there.
-    is_complete
-        Whether nothing is, or may be, lost.
-    """
-
-    entries: EntryTable
-    order: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    confirmed: bytearray = field(default_factory=bytearray)
-    disputed: dict[int, str] = field(default_factory=dict)
-    lost: list[LostEntry] = field(default_factory=list)
-    cut_off: set[str] = field(default_factory=set)
-    replaced: set[str] = field(default_factory=set)
-    left_out: int = 0
-    has_holes: bool = False
-    is_whole: bool = False
-    is_complete: bool = False
+_NO_HEADER = "its local header is damaged, or is not there"
 
 
 def hear_directory(source: ByteSource, scan: Scan) -> Evidence:
     """Return what `scan` found, weighed by what is left of the directory.
 
-    A value that the directory describes, and whose local header is damaged, is looked for where it has to be.
+    A value that the directory describes, and whose local header is damaged or describes another one, is searched for
+    where the directory says that it is.
     """
     return _Hearing(source, scan).hear()
-
-
-def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the names that stand several times among `names`, and where.
-
-    Examples
-    --------
-    >>> repeated_names(["a", "b", "a"])
-    {'a': [0, 2]}
-    """
-    hashes = np.fromiter(map(hash, names), np.int64, len(names))
-    order = np.argsort(hashes, kind="stable")
-    same = hashes[order][1:] == hashes[order][:-1]
-    several = np.zeros(len(names), bool)
-    several[order[1:][same]] = several[order[:-1][same]] = True
-    places: dict[str, list[int]] = {}
-    for place in np.flatnonzero(several).tolist():
-        places.setdefault(names[place], []).append(place)
-    return {name: found for name, found in places.items() if len(found) > 1}
 
 
 class _Hearing:
@@ -125,57 +47,62 @@ class _Hearing:
         self._row_of = np.full(len(scan.found), -1, np.int64)
         self._is_heard = np.zeros(len(scan.listed), bool)
         self._starts = np.array(scan.listed.starts, np.uint64)
+        self._found_starts = np.array(scan.found.starts, np.uint64)  # in their order
+        self._boundaries = self._starts
         self._dropped: set[int] = set()
 
     def hear(self) -> Evidence:
         result, scan = self._result, self._scan
-        result.is_whole = scan.end is not None and scan.end.entries == len(scan.listed)
         result.has_holes = scan.has_holes
-        result.confirmed = bytearray(len(scan.found))
+        result.names_by = bytearray(len(scan.found))
         self._starts += np.uint64(self._shift(scan.end.prepended if scan.end is not None else 0))
-        self._match_by_place()
+        end = [] if scan.directory_start is None else [scan.directory_start]
+        self._boundaries = np.unique(np.concatenate([self._starts, np.array(end, np.uint64)]))
+        # Two headers for one place: one of them may have overwritten that of another entry.
+        result.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
+        pairs = self._match_exactly()
         self._match_by_name()
-        self._look_again()
+        self._dispute(pairs)
+        self._look_again(dict(pairs))
         self._lose_broken()
         self._drop_unlisted()
+        is_accounted = result.is_whole or self._is_tiled()
+        self._drop_folders()
         self._drop_replaced()
         kept = [index for index in range(len(result.entries)) if index not in self._dropped]
         starts = np.array(result.entries.starts, np.uint64)
         indices = np.array(kept, np.int64)
         result.order = indices[np.argsort(starts[indices], kind="stable")]
-        has_no_gap = scan.directory_follows and not scan.unexplained and not scan.broken
-        # A whole directory that lists a name twice means the last value; what is left of one may be of two archives.
-        result.is_complete = not result.lost and (result.is_whole or (has_no_gap and not result.replaced))
+        # A whole directory that lists a name twice means the last value; several directories may be several archives.
+        others = self._differing_others()
+        result.is_accounted = is_accounted and not others and (result.is_whole or not result.replaced)
+        result.replaced |= others
         return result
 
     def _shift(self, prepended: int) -> int:
         """Return what the directory's offsets have to be moved by: what most entries are found at."""
-        found = np.array(self._scan.found.starts, np.uint64)
+        found = self._found_starts
         if not len(found) or not len(self._starts):
             return 0
         first = int(found[0]) - int(self._starts.min())
         sound = [shift for shift in dict.fromkeys((0, prepended, first)) if shift >= 0]
         return max(sound, key=lambda shift: int(np.isin(self._starts + np.uint64(shift), found).sum()))
 
-    def _match_by_place(self) -> None:
-        result, found, listed = self._result, self._scan.found, self._listed
-        if not len(listed):
-            return
-        order = np.argsort(self._starts, kind="stable")
-        places = np.searchsorted(self._starts[order], np.array(found.starts, np.uint64))
-        rows = order[np.minimum(places, len(order) - 1)]
-        hits = np.flatnonzero(self._starts[rows] == np.array(found.starts, np.uint64))
-        for index in hits.tolist():
-            row = int(rows[index])
-            here, there = found.names[index], listed.names[row]
-            has_same_value = (found.checksums[index], found.sizes[index]) == (listed.checksums[row], listed.sizes[row])
-            if here == there:
-                result.confirmed[index] = 1
-            elif has_same_value:
-                result.disputed[index] = there
-            else:
-                continue
-            self._join(index, row)
+    # --- headers and entries that fit each other ----------------------------------------------------------------------
+
+    def _match_exactly(self) -> list[tuple[int, int]]:
+        """Match by place, value and name; return which headers of the directory lead to which entries."""
+        found, listed = self._scan.found, self._listed
+        if not len(listed) or not len(found):
+            return []
+        starts = self._found_starts
+        places = np.minimum(np.searchsorted(starts, self._starts), len(starts) - 1)
+        rows = np.flatnonzero(starts[places] == self._starts)
+        pairs = list(zip(rows.tolist(), places[rows].tolist(), strict=True))
+        for row, index in pairs:
+            if found.names[index] == listed.names[row] and self._has_same_value(index, row):
+                self._join(index, row, Witnesses.TWO)
+        return pairs
 
     def _match_by_name(self) -> None:
         """Match what is elsewhere than the directory says: after bytes that were inserted, or by a damaged offset."""
@@ -187,67 +114,149 @@ class _Hearing:
         for index in np.flatnonzero(self._row_of < 0).tolist() if rows else ():
             row = rows.pop((found.names[index], found.checksums[index], found.sizes[index]), None)
             if row is not None:
-                self._result.confirmed[index] = 1
-                self._join(index, row)
+                self._join(index, row, Witnesses.TWO)
 
-    def _join(self, index: int, row: int) -> None:
+    def _dispute(self, pairs: list[tuple[int, int]]) -> None:
+        """Match what has the directory's place and value, but another name."""
+        for row, index in pairs:
+            if not self._is_heard[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
+                self._result.disputed[index] = self._listed.names[row]
+                self._join(index, row, Witnesses.ONE)
+
+    def _has_same_value(self, index: int, row: int) -> bool:
+        found, listed = self._scan.found, self._listed
+        return found.checksums[index] == listed.checksums[row] and found.sizes[index] == listed.sizes[row]
+
+    def _join(self, index: int, row: int, names_by: Witnesses) -> None:
         self._row_of[index] = row
         self._is_heard[row] = True
+        self._result.names_by[index] = max(self._result.names_by[index], names_by)
 
-    def _look_again(self) -> None:
-        """Look for the values that only the directory describes; the rest of them is lost."""
-        reasons = {entry.start: entry.reason for entry in self._scan.broken}
-        ends = np.sort(self._starts)
+    # --- headers that fit no entry which was found --------------------------------------------------------------------
+
+    def _look_again(self, found_at: dict[int, int]) -> None:
+        """Search for the values that only the directory describes; the rest of them is lost."""
+        broken = {entry.start: entry for entry in self._scan.broken}
         for row in np.flatnonzero(~self._is_heard).tolist():
             entry, start = self._listed[row], int(self._starts[row])
             if entry.name.endswith("/") and not entry.size:
                 continue
-            following = int(np.searchsorted(ends, start, "right"))
-            stop = int(ends[following]) if following < len(ends) else None
-            if not self._find(row, entry, start, stop):
-                reason = reasons.get(start, "its local header is damaged, or is not there")
-                self._result.lost.append(LostEntry(entry.name, reason, start))
-
-    def _find(self, row: int, entry: FoundEntry, start: int, stop: int | None) -> bool:
-        result = self._result
-        for data_offset in dict.fromkeys(self._data_offsets(entry, start, stop)):
-            claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
-            value = self._finder.verify(claim) if data_offset > start else None
-            if value is None:
+            if self._prove(row, entry, start) or self._believe_local(row, found_at.get(row)):
                 continue
-            index = len(result.entries)
-            stored = value.stored_size, value.size, value.crc32
-            result.entries.append(FoundEntry(entry.name, start, data_offset, value.method, *stored))
-            result.confirmed.append(1)
-            self._row_of = np.append(self._row_of, row)
-            local = local_header_at(self._source, start)
-            if local is not None and data_offset == start + local.length:
-                name = decode_name(local.name, local.flags, local.extra)
-                if name != entry.name:
-                    result.confirmed[index] = 0
-                    result.disputed[index] = name
-            self._drop_inside(data_offset, value.end)
-            return True
+            reason = broken[start].reason if start in broken else _NO_HEADER
+            if start in broken and not (entry.size or entry.stored_size):
+                reason = "the directory says that it is empty, but bytes follow its header"
+            stored = self._stored_value(entry, broken.get(start))
+            self._result.lost.append(LostEntry(entry.name, reason, start, stored))
+
+    def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
+        """Tell whether a value is where a header of the directory says, and keep it."""
+        local = local_header_at(self._source, start)
+        name = None if local is None else decode_name(local.name, local.flags, local.extra)
+        if not entry.stored_size:
+            return self._prove_empty(row, entry, start, local, name)
+        for data_offset in dict.fromkeys(self._data_offsets(entry, start)):
+            for claim in _claims(entry, data_offset, local if name == entry.name else None):
+                value = self._finder.verify(claim) if data_offset > start else None
+                if value is not None:
+                    is_header = local is not None and data_offset == start + local.length
+                    self._keep(row, entry, start, value, local if is_header else None, name)
+                    return True
         return False
 
-    def _data_offsets(self, entry: FoundEntry, start: int, stop: int | None) -> Iterator[int]:
+    def _keep(
+        self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
+    ) -> None:
+        """Add a value that was found by the directory, and drop what was taken for entries and is part of it."""
+        result, index = self._result, len(self._result.entries)
+        stop = max(value.end, self._finder.stop_of(value))
+        self._drop_inside(start, stop)
+        result.entries.append(FoundEntry(entry.name, start, *value)._replace(stop=stop, is_searched=False))
+        result.names_by.append(Witnesses.ONE)
+        self._row_of = np.append(self._row_of, -1)
+        raw = entry.name.encode("utf-8", "surrogateescape")
+        is_named = name == entry.name or self._source.read_at(start + LOCAL_HEADER.size, len(raw)) == raw
+        self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
+        if is_named or local is None or name is None or name_fault(name) is not None:
+            return
+        # A local header that does not fit the value, and belongs to another entry, says nothing about this one.
+        if local.crc32 == value.crc32 or name not in self._listed_names:
+            result.disputed[index] = name
+
+    def _prove_empty(
+        self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
+    ) -> bool:
+        """Tell whether an entry is empty: the directory says so, and there is no room for a value.
+
+        Where bytes follow that belong to nothing, this is not proven, even if both headers say it.
+        """
+        fixed = self._source.read_at(start, LOCAL_HEADER.size)
+        if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
+            return False
+        raw = entry.name.encode("utf-8", "surrogateescape")
+        if self._source.read_at(start + LOCAL_HEADER.size, len(raw)) != raw and name != entry.name:
+            return False
+        data_offset = start + LOCAL_HEADER.size + sum(_lengths(fixed))
+        value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
+        stop = self._finder.stop_of(value)
+        if not (data_offset in self._boundaries or stop in self._boundaries):
+            return False
+        self._keep(row, entry, start, value, local, name)
+        return True
+
+    def _believe_local(self, row: int, index: int | None) -> bool:
+        """Tell whether the local header's numbers prove a value that the directory describes otherwise, and match it.
+
+        A length that was searched for may be that of a part of the value, unless another entry begins there.
+        """
+        if index is None or self._row_of[index] >= 0 or index in self._dropped:
+            return False
+        entry, listed = self._scan.found[index], self._listed
+        is_proven = entry.size > 0 and (
+            not entry.is_searched or entry.size == listed.sizes[row] or entry.stop in self._boundaries
+        )
+        if entry.name != listed.names[row] or not is_proven:
+            self._result.left_out += entry.name == listed.names[row]
+            self._dropped.update([index] if entry.name == listed.names[row] else [])
+            return False
+        self._join(index, row, Witnesses.TWO)
+        return True
+
+    def _data_offsets(self, entry: FoundEntry, start: int) -> Iterator[int]:
         """Yield where a value may begin whose local header is damaged."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if len(fixed) == LOCAL_HEADER.size:
-            name_length, extra_length = (int.from_bytes(fixed[at : at + 2], "little") for at in (26, 28))
-            yield start + LOCAL_HEADER.size + name_length + extra_length
+            yield start + LOCAL_HEADER.size + sum(_lengths(fixed))
         name_length = len(entry.name.encode("utf-8", "surrogateescape"))
         yield start + LOCAL_HEADER.size + name_length + _OWN_EXTRA
         yield start + LOCAL_HEADER.size + name_length
+        following = int(np.searchsorted(self._boundaries, start, "right"))
+        stop = int(self._boundaries[following]) if following < len(self._boundaries) else None
         if stop is not None and stop - start <= entry.stored_size + LOCAL_HEADER.size + 2 * MASK_16:
             yield stop - entry.stored_size
 
+    def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
+        """Return where the bytes of a lost value are, when nothing contradicts its length."""
+        if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
+            return None
+        if broken.stored_size not in (None, 0, entry.stored_size):
+            return None
+        if broken.data_offset + entry.stored_size > self._source.size():
+            return None
+        has_one_checksum = broken.crc32 == entry.crc32
+        return StoredValue(broken.data_offset, entry.stored_size, broken.name == entry.name, has_one_checksum)
+
+    @cached_property
+    def _listed_names(self) -> set[str]:
+        return set(self._listed.names)
+
+    # --- entries that the directory does not describe -----------------------------------------------------------------
+
     def _drop_inside(self, start: int, stop: int) -> None:
-        """Drop what was taken for an entry and is part of a value."""
-        places = np.array(self._scan.found.starts, np.uint64)
-        first, last = np.searchsorted(places, (start, stop))
-        inside = [index for index in range(int(first), int(last)) if self._row_of[index] < 0]
-        self._result.left_out += len(set(inside) - self._dropped)
+        """Drop what was taken for an entry and is part of a value, or a wrong reading of it."""
+        first, last = np.searchsorted(self._found_starts, np.array((start, stop), np.uint64)).tolist()
+        inside = [index for index in range(first, last) if self._row_of[index] < 0 and index not in self._dropped]
+        self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
@@ -261,17 +270,45 @@ class _Hearing:
             if entry.start in heard or entry.name in lost or entry.name.endswith("/"):
                 continue
             lost.add(entry.name)
-            result.lost.append(LostEntry(entry.name, entry.reason, entry.start))
+            stored = None
+            if entry.data_offset is not None and entry.stored_size and not entry.is_cut_off:
+                stored = StoredValue(entry.data_offset, entry.stored_size, is_named_twice=False, has_one_checksum=False)
+            result.lost.append(LostEntry(entry.name, entry.reason, entry.start, stored))
             if entry.is_cut_off:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop what a whole directory does not list, what lies inside a broken value, and folders."""
+        """Drop what a whole directory does not list, and what lies inside a broken value."""
         result = self._result
         unlisted = np.flatnonzero(self._row_of < 0).tolist()
         doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
         result.left_out += len(set(doubtful) - self._dropped)
         self._dropped.update(doubtful)
+
+    def _is_tiled(self) -> bool:
+        """Tell whether each byte before the directory belongs to an entry that it lists.
+
+        Entries whose headers in the directory are damaged count as listed when the end record counts them, too.
+        """
+        result, scan = self._result, self._scan
+        if not scan.directory_follows or scan.directory_start is None or len(scan.others):
+            return False
+        is_kept = np.ones(len(self._row_of), bool)
+        is_kept[list(self._dropped)] = False
+        is_listed = self._row_of >= 0
+        unlisted = int((is_kept & ~is_listed).sum())
+        listed = len(np.unique(self._starts[self._is_heard]))
+        if unlisted and (scan.end is None or scan.end.entries != listed + unlisted):
+            return False
+        indices = np.flatnonzero(is_listed | is_kept)
+        starts = np.array(result.entries.starts, np.uint64)[indices]
+        stops = np.array(result.entries.stops, np.uint64)[indices]
+        order = np.argsort(starts, kind="stable")
+        edges = np.append(starts[order], np.uint64(scan.directory_start))
+        return bool(edges[0] == 0) and bool((edges[1:] == stops[order]).all())
+
+    def _drop_folders(self) -> None:
+        result = self._result
         for index in [index for index, name in enumerate(result.entries.names) if name.endswith("/")]:
             entry = result.entries[index]
             if entry.size and index not in self._dropped:
@@ -294,12 +331,36 @@ class _Hearing:
         last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
         had = names & last
         self._result.lost = [entry for entry in self._result.lost if entry.name not in had]
-        self._result.replaced = self._differing(had)
+        values = _values_by_name(self._listed)
+        self._result.replaced = {name for name in had if len(values[name]) > 1}
 
-    def _differing(self, names: set[str]) -> set[str]:
-        """Return those of `names` under which several values are listed, rather than one value several times."""
-        listed, values = self._listed, defaultdict[str, set[tuple[int, int]]](set)
-        for row, name in enumerate(listed.names):
-            if name in names:
-                values[name].add((listed.sizes[row], listed.checksums[row]))
-        return {name for name, different in values.items() if len(different) > 1}
+    def _differing_others(self) -> set[str]:
+        """Return the names that other directories in the file list with other values, as of a second archive."""
+        others = self._scan.others
+        if not len(others):
+            return set()
+        here = _values_by_name(self._listed)
+        return {name for name, values in _values_by_name(others).items() if not values <= here.get(name, set())}
+
+
+def _values_by_name(table: EntryTable) -> dict[str, set[tuple[int, int]]]:
+    values = defaultdict[str, set[tuple[int, int]]](set)
+    for row, name in enumerate(table.names):
+        values[name].add((table.sizes[row], table.checksums[row]))
+    return values
+
+
+def _claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
+    """Yield what a header of the directory says of a value, and what it says together with a local header.
+
+    `local` has the same name: its CRC-32, or that of the data descriptor, may be right where the directory's is not.
+    """
+    claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
+    yield claim
+    if local is not None:
+        yield claim._replace(crc32=None if local.flags & FLAG_DATA_DESCRIPTOR else local.crc32)
+
+
+def _lengths(fixed: bytes) -> tuple[int, int]:
+    """Return the lengths of name and extra field in the fixed part of a local header."""
+    return int.from_bytes(fixed[26:28], "little"), int.from_bytes(fixed[28:30], "little")

@@ -64,7 +64,11 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes have the CRC-32 that was declared for them; `end` is behind its data descriptor, if any."""
+    """A value whose bytes have the CRC-32 that was declared for them.
+
+    `end` is behind its data descriptor, if any. `is_searched` says that a search for that gave the length: a stored
+    value may contain what looks like its own descriptor.
+    """
 
     data_offset: int
     method: int
@@ -72,6 +76,7 @@ class VerifiedValue(NamedTuple):
     size: int
     crc32: int
     end: int
+    is_searched: bool = False
 
 
 class _Descriptor(NamedTuple):
@@ -101,6 +106,8 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
         claims.append(Claim(data_offset, STORED, stored_size, stored_size, header.crc32))
     if header.flags & FLAG_DATA_DESCRIPTOR == 0 and method == DEFLATED:
         claims.append(Claim(data_offset, DEFLATED, None, None, header.crc32))
+    if not (size or stored_size or header.crc32):  # as where flag bit 3 was lost, or all numbers
+        claims.append(Claim(data_offset, method, None, None, None))
     return claims
 
 
@@ -159,6 +166,11 @@ class ValueFinder:
             self.patience = before
         return found
 
+    def stop_of(self, value: VerifiedValue) -> int:
+        """Return where the data descriptor behind a value ends, or else the value."""
+        tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
+        return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
+
     def why_not(self, header: LocalHeader, claim: Claim | None) -> str:
         """Return, as a phrase, why the value behind `header` could not be had."""
         if claim is None:
@@ -167,9 +179,10 @@ class ValueFinder:
             return "it is encrypted"
         if claim.method not in (STORED, DEFLATED, DEFLATE64):
             return f"its method, {method_name(claim.method)}, is not read here"
-        if claim.stored_size is None:
-            return "its end is not found"
-        if claim.data_offset + claim.stored_size > self.source.size():
+        if not (claim.size or claim.stored_size or claim.crc32):
+            is_unknown = claim.stored_size is None
+            return "its end is not found" if is_unknown else "its header says that it is empty, but bytes follow"
+        if claim.data_offset + (claim.stored_size or 0) > self.source.size():
             return "it is cut off by the end of the file"
         return "its CRC-32 does not fit: its bytes, or its header, are damaged"
 
@@ -223,11 +236,10 @@ class ValueFinder:
         end = claim.data_offset + stored_size
         if claim.crc32 is None:
             tail = self.source.read_at(end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
-            fitting = [found.length for found in _descriptors_at(tail) if found[:3] == (checksum, stored_size, size)]
-            if not fitting:
+            length = _descriptor_length(tail, (checksum, stored_size, size))
+            if not length:
                 return None
-            # That of an empty value is all zeros and fits in either width: what follows decides.
-            end += next((length for length in fitting if SIGNATURE.match(tail, length)), fitting[0])
+            end += length
             return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
         if checksum != claim.crc32:
             return None
@@ -249,7 +261,7 @@ class ValueFinder:
                 checksum = self._crc32(self._iter_blocks(start, size))
                 value = self._confirm(claim, size, size, checksum)
                 if value is not None:
-                    return value
+                    return value._replace(is_searched=True)
             position = found + 4
         return None
 
@@ -268,6 +280,13 @@ class ValueFinder:
         for block in blocks:
             checksum = crc32(block, checksum)
         return checksum
+
+
+def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
+    """Return the length of the descriptor with these numbers that `data` begins with, or 0."""
+    fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
+    # That of an empty value is all zeros and fits in either width: what follows decides.
+    return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 
 
 def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ozx.flow.salvage import Salvage
+from ozx.flow.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import ChunkTally
 from ozx.hierarchy.keys import is_metadata_key, node_of
 

@@ -8,16 +8,18 @@ lost rather than misplaced.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names import name_fault
-from ozx.archive.recovery import FoundEntry, iter_found_value
-from ozx.archive.recovery_directory import Evidence, LostEntry, repeated_names
+from ozx.archive.recovery import iter_found_value
+from ozx.archive.recovery_evidence import Evidence, LostEntry, Witnesses, repeated_names
+from ozx.flow.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import looks_like_chunk
 from ozx.hierarchy.keys import (
     METADATA,
@@ -29,7 +31,7 @@ from ozx.hierarchy.keys import (
 )
 from ozx.hierarchy.skeleton import Skeleton, document_key, parent_of, parse_metadata
 
-__all__ = ["Salvage", "salvage"]
+__all__ = ["salvage"]
 
 Rank = tuple[Any, ...]
 
@@ -38,59 +40,6 @@ _NUMBERS = re.compile("(/[0-9]+)+")
 _LONGEST_DOCUMENT = 256 << 20
 # OME-Zarr 0.5, "bioformats2raw.layout": the one file besides nodes that the specification names.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
-
-
-@dataclass(slots=True)
-class Salvage:
-    """What is to be written, in the order of an archive, and what is not.
-
-    Attributes
-    ----------
-    evidence
-        What it was made from.
-    skeleton
-        The nodes.
-    indices
-        The entries to write.
-    names
-        Their keys, where that is not the name in their local header.
-    made
-        Documents that are written though none was found, by key: copies from consolidated metadata, empty groups.
-    copied
-        Which of these are copies.
-    lost
-        What was there and could not be had.
-    orphans
-        Path of each array without metadata to the number of its values, which are left out.
-    unconfirmed
-        How many keys stand in a local header alone.
-    repeated
-        How many keys had several values, of which the last counts.
-    """
-
-    evidence: Evidence
-    skeleton: Skeleton
-    indices: list[int] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
-    made: dict[str, bytes] = field(default_factory=dict)
-    copied: list[str] = field(default_factory=list)
-    lost: list[LostEntry] = field(default_factory=list)
-    orphans: dict[str, int] = field(default_factory=dict)
-    unconfirmed: int = 0
-    repeated: int = 0
-
-    def key(self, index: int) -> str:
-        """Return the key of an entry."""
-        return self.names.get(index) or self.evidence.entries.names[index]
-
-    def entry(self, index: int) -> FoundEntry:
-        """Return an entry with the key it is to have."""
-        return self.evidence.entries[index]._replace(name=self.key(index))
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is, or may be, lost."""
-        return self.evidence.is_complete and not self.lost
 
 
 def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
@@ -109,6 +58,7 @@ def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
     judge.check_values()
     judge.take_last_values()
     judge.complete_nodes()
+    judge.confirm_by_counting()
     return judge.finish()
 
 
@@ -121,6 +71,7 @@ class _Judge:
         self._rejected: set[int] = set()
         self._around: dict[int, tuple[str | None, str | None]] = {}
         self._unsettled = {index for index in self._order if index in evidence.disputed}
+        self._settled: set[int] = set()
 
     # --- metadata -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +103,7 @@ class _Judge:
                 document = parse_metadata(name, self._read(index))
                 if document is not None:
                     self._result.skeleton.add(name, document)
-                elif not self._evidence.confirmed[index]:
+                elif self._evidence.names_by[index] < Witnesses.TWO:
                     self._reject(index, "its name is damaged: the value is no metadata")
 
     def _wanted_nodes(self) -> set[str]:
@@ -190,7 +141,7 @@ class _Judge:
                 continue
             name = names[weights.index(max(weights))]
             self._unsettled.discard(index)
-            self._evidence.confirmed[index] = 1
+            self._settled.add(index)
             self._result.names[index] = name
             self._taken.add(name)
             document = parse_metadata(name, self._read(index)) if self._is_document(index) else None
@@ -266,7 +217,7 @@ class _Judge:
         if self._evidence.has_holes or not self._order:
             self._around.update(dict.fromkeys(self._unsettled, (None, None)))
             return
-        if not self._unsettled and all(map(self._evidence.confirmed.__getitem__, self._order)):
+        if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == Witnesses.TWO:
             return
         before: tuple[str | None, Rank] = None, ()
         here: tuple[int, str, Rank] | None = None
@@ -331,10 +282,37 @@ class _Judge:
             if array is not None and has_nodes and (array in lost or not self._evidence.is_whole):
                 self._rejected.add(index)
                 result.orphans[array] = result.orphans.get(array, 0) + 1
-        for path in list(skeleton.missing_groups()) if has_nodes else ():
-            if path:
-                result.made[document_key(path)] = skeleton.empty_group()
+        if has_nodes:
+            self._make_groups(lost)
+
+    def _make_groups(self, lost: set[str]) -> None:
+        """Make the groups that are lost between others; reject a key that alone speaks for a group."""
+        skeleton = self._result.skeleton
+        missing = [path for path in skeleton.missing_groups() if path]
+        below = Counter(path for name in self._names() for path in _parents(name)) if missing else Counter[str]()
+        for path in missing:
+            if path in lost or (not self._evidence.is_whole and (below[path] > 1 or path in skeleton.mentioned)):
+                self._result.made[document_key(path)] = skeleton.empty_group()
                 skeleton.nodes[path] = "group"
+        alone = {path for path in missing if path not in skeleton.nodes and not self._evidence.is_whole}
+        for index in self._unconfirmed() if alone else ():
+            if not alone.isdisjoint(_parents(self._name(index))):
+                self._reject(index, "its name is likely damaged: no group leads to it")
+
+    def confirm_by_counting(self) -> None:
+        """Confirm the only keys possible: of chunks in grids that are full, and of nodes that others lead to."""
+        evidence, skeleton = self._evidence, self._result.skeleton
+        single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
+        if not single or not evidence.is_accounted:
+            return
+        roles = {index: skeleton.role(self._name(index)) for index in single}
+        counted = Counter(skeleton.role(name).array for name in self._names())
+        needed = {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes)}
+        for index, role in roles.items():
+            grid = skeleton.grids.get(role.array) if role.kind == "chunk" and role.array is not None else None
+            is_full = grid is not None and counted[role.array] == grid.total
+            if is_full or (role.kind == "metadata" and node_of(self._name(index)) in needed):
+                evidence.names_by[index] = Witnesses.TWO
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
         """Return the path of the array whose chunk `name` is, where that array has no metadata."""
@@ -351,7 +329,8 @@ class _Judge:
         """Return the result."""
         result = self._result
         result.indices = list(self._kept())
-        result.unconfirmed = sum(not self._evidence.confirmed[index] for index in result.indices)
+        names_by = self._evidence.names_by
+        result.unconfirmed = sum(names_by[index] < Witnesses.TWO for index in result.indices)
         if any(first >= second for first, second in pairwise(map(_rank, self._names()))):
             result.indices.sort(key=lambda index: _rank(self._name(index)))
         return result
@@ -366,7 +345,9 @@ class _Judge:
         return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
 
     def _unconfirmed(self) -> list[int]:
-        return [index for index in self._kept() if not self._evidence.confirmed[index]]
+        """Return the entries whose names only one header says, those in dispute left out."""
+        names_by = self._evidence.names_by
+        return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
 
     def _reject(self, index: int, reason: str, name: str | None = None) -> None:
         self._rejected.add(index)
@@ -386,6 +367,14 @@ class _Judge:
 def _rank(name: str) -> Rank:
     """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order."""
     return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
+
+
+def _parents(name: str) -> Iterator[str]:
+    """Yield the paths above a key, but for the root's."""
+    path = parent_of(name)
+    while path:
+        yield path
+        path = parent_of(path)
 
 
 def _differ_by_one(first: str, second: str) -> bool:

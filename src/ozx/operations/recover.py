@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource
-from ozx.archive.recovery import FoundEntry, iter_found_value, scan_archive
-from ozx.archive.recovery_directory import Evidence, LostEntry, hear_directory
+from ozx.archive.recovery import iter_found_value, scan_archive
+from ozx.archive.recovery_directory import hear_directory
+from ozx.archive.recovery_entries import FoundEntry
+from ozx.archive.recovery_evidence import Evidence, LostEntry
 from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
@@ -17,7 +19,8 @@ from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, parse_local
 from ozx.flow.losses import ArrayLoss, count_losses
-from ozx.flow.salvage import Salvage, salvage
+from ozx.flow.salvage import salvage
+from ozx.flow.salvaged import Salvage
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
@@ -45,11 +48,11 @@ class RecoverResult:
     entries, bytes
         Number of entries, and length of the new file in bytes.
     complete
-        Whether all came back: False where something is lost, or where nobody can know.
+        Whether all came back, which is proven: False where something is lost, or may be.
     directory
         What was left of the central directory: ``whole``, ``part`` or ``none``.
     unconfirmed
-        How many keys stand in one place only, their local header, so that nothing confirms them.
+        How many keys one header alone gives, so that nothing confirms them.
     lost_count
         How many entries are known to be lost.
     lost
@@ -259,7 +262,7 @@ def _counted(blocks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
 
 def _result(file: str, target: str, found: Salvage, length: int, swept: tuple[str, ...]) -> RecoverResult:
     evidence = found.evidence
-    directory = "whole" if evidence.is_whole else "part" if any(evidence.confirmed) else "none"
+    directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
     return RecoverResult(
         source=file,
         path=target,
@@ -282,21 +285,18 @@ def _notes(found: Salvage) -> Iterator[str]:
         yield "this is Zarr v2, so OME-Zarr 0.4 in a ZIP file and no .ozx file; it is written as it was"
     elif found.skeleton.version is None:
         yield "this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version"
-    if evidence.replaced and not evidence.is_whole:
-        yield (
-            "keys are listed with several values, as by two archives in one file: which of them count, nobody can know"
-        )
-    elif not evidence.is_whole and not found.is_complete:
-        yield "the central directory is damaged or missing: what the file ended with, nobody can know"
+    if evidence.replaced and not evidence.is_accounted:
+        yield "keys are listed with several values, as by two archives in one file; which of them count cannot be known"
+    elif not evidence.is_accounted:
+        yield "the central directory is damaged or missing; the file may have had more entries"
     if found.unconfirmed:
         yield (
-            f"{found.unconfirmed:,} keys stand in their local headers alone, which no checksum covers; each fits the "
-            "hierarchy"
+            f"{found.unconfirmed:,} keys stand in one header only, which no checksum covers; each fits the hierarchy"
         )
     if repeated := found.repeated + len(evidence.replaced):
         yield f"{repeated:,} keys had several values; the last of each was taken"
     if evidence.left_out:
-        yield f"{evidence.left_out:,} values were left out that are no entries: deleted, or inside of other values"
+        yield f"{evidence.left_out:,} values were left out: they were deleted, or are parts of other values"
     if found.copied:
         yield f"taken from consolidated metadata, as their own is lost: {', '.join(found.copied[:10])}"
     groups = [key for key in found.made if key not in found.copied]

@@ -1,0 +1,64 @@
+"""What is to be written of a damaged archive, and what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ozx.archive.recovery_entries import FoundEntry
+from ozx.archive.recovery_evidence import Evidence, LostEntry
+from ozx.hierarchy.skeleton import Skeleton
+
+__all__ = ["Salvage"]
+
+
+@dataclass(slots=True)
+class Salvage:
+    """What is to be written, in the order of an archive, and what is not.
+
+    Attributes
+    ----------
+    evidence
+        What it was made from.
+    skeleton
+        The nodes.
+    indices
+        The entries to write.
+    names
+        Their keys, where that is not the name in their local header.
+    made
+        Documents that are written though none was found, by key: copies from consolidated metadata, empty groups.
+    copied
+        Which of these are copies.
+    lost
+        What was there and could not be had.
+    orphans
+        Path of each array without metadata to the number of its values, which are left out.
+    unconfirmed
+        How many keys only one header says, without the hierarchy leaving no other key.
+    repeated
+        How many keys had several values, of which the last counts.
+    """
+
+    evidence: Evidence
+    skeleton: Skeleton
+    indices: list[int] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    made: dict[str, bytes] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)
+    lost: list[LostEntry] = field(default_factory=list)
+    orphans: dict[str, int] = field(default_factory=dict)
+    unconfirmed: int = 0
+    repeated: int = 0
+
+    def key(self, index: int) -> str:
+        """Return the key of an entry."""
+        return self.names.get(index) or self.evidence.entries.names[index]
+
+    def entry(self, index: int) -> FoundEntry:
+        """Return an entry with the key it is to have."""
+        return self.evidence.entries[index]._replace(name=self.key(index))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is proven: what there should be, each value, and each key."""
+        return self.evidence.is_accounted and not (self.lost or self.made or self.unconfirmed)

@@ -1,0 +1,220 @@
+"""Headers that contradict each other: what the bytes prove comes back, and `complete` is said of nothing else."""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from ozx.archive.reader import ArchiveReader
+from ozx.operations.recover import recover
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
+
+CHUNKS = {f"0/c/{n // 2}/{n % 2}": letter * 4 for n, letter in enumerate((b"A", b"B", b"C", b"D"))}
+VALUES = {"zarr.json": group(), "0/zarr.json": array([4, 4], [2, 2]), **CHUNKS}
+SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
+
+
+def build(values=VALUES):
+    builder = ArchiveBuilder()
+    for name, value in values.items():
+        builder.add(name, value)
+    return builder.classic()
+
+
+@pytest.fixture
+def attempt(tmp_path):
+    """A function that recovers bytes and returns the result and the new file's values."""
+
+    def attempt(data):
+        broken, out = tmp_path / "broken.ozx", tmp_path / "out.ozx"
+        broken.write_bytes(data)
+        result = recover(broken, out, force=True, sync=False)
+        reader = ArchiveReader(os.fspath(out))
+        return result, {name: reader.read(index) for index, name in enumerate(reader.columns.names())}
+
+    return attempt
+
+
+def streamed(*, deflated=False):
+    builder = build()
+    for name in VALUES:
+        if deflated:
+            builder.deflate(name)
+        builder.stream(name)
+    return builder
+
+
+@pytest.mark.parametrize("deflated", [False, True])
+def test_a_streamed_entry_without_its_flag_is_not_empty(attempt, deflated):
+    data = streamed(deflated=deflated).set("0/c/0/1", local={"flags": 0}).build()
+    result, values = attempt(data)
+    assert values == VALUES
+    assert (result.complete, result.lost) == (True, ())
+    result, values = attempt(data[: data.index(b"PK\1\2")])  # the descriptor alone says where the value ends
+    assert values == VALUES
+    assert not result.complete
+
+
+@pytest.mark.parametrize("fields", [("crc32", "compressed", "uncompressed"), ("crc32", "compressed")])
+def test_zeroed_numbers_do_not_make_a_value_empty(attempt, fields):
+    zeros = dict.fromkeys(fields, 0)
+    for where in ({"local": zeros}, {"central": zeros}):
+        result, values = attempt(build().set("0/c/0/1", **where).build())
+        assert values == VALUES
+        assert (result.complete, result.lost) == (True, ())
+    data = build().set("0/c/0/1", local=zeros).build()
+    result, values = attempt(data[: data.index(b"PK\1\2")])
+    assert values == {name: value for name, value in VALUES.items() if name != "0/c/0/1"}
+    assert [entry.name for entry in result.lost] == ["0/c/0/1"]
+    result, values = attempt(build().set("0/c/0/1", local=zeros, central=zeros).build())
+    assert values == {name: value for name, value in VALUES.items() if name != "0/c/0/1"}
+    assert [entry.name for entry in result.lost] == ["0/c/0/1"]
+
+
+def test_an_empty_value_comes_back(attempt):
+    values = {**VALUES, "OME/empty": b""}
+    for builder in (build(values), build(values).stream("OME/empty"), build(values).deflate("OME/empty")):
+        result, found = attempt(builder.build())
+        assert found == values
+        assert result.complete
+    data = build(values).set("OME/empty", local={"signature": b"XXXX"}).build()
+    result, found = attempt(data)  # between its name and the directory there is no room for a value
+    assert found == values
+    result, found = attempt(build(values).set("OME/empty", local={"signature": b"XXXX"}, after=b"more").build())
+    assert "OME/empty" not in found
+    assert [entry.name for entry in result.lost] == ["OME/empty"]
+
+
+def in_value(value=b"abcd"):
+    """Return a value that begins with a value, the descriptor of that, and what looks like the next entry."""
+    descriptor = b"PK\7\x08" + struct.pack("<3I", zlib.crc32(value), len(value), len(value))
+    inner = build({"evil": b"E"})["evil"]
+    return value + descriptor + inner.local_header(zip64=False) + b"E"
+
+
+@pytest.mark.parametrize("central", [{}, {"crc32": 1}])
+def test_a_value_that_looks_like_its_own_descriptor_is_whole(attempt, central):
+    values = {**VALUES, "OME/x": in_value()}
+    result, found = attempt(build(values).stream("OME/x").set("OME/x", central=central).build())
+    assert found == values
+    assert result.complete
+
+
+def test_a_part_of_a_value_is_not_the_value(attempt):
+    values = {**VALUES, "OME/x": in_value()}
+    result, found = attempt(build(values).stream("OME/x").set("OME/x", central={"crc32": 1}, after=b"?" * 16).build())
+    assert found == VALUES
+    assert [entry.name for entry in result.lost] == ["OME/x"]
+
+
+def swapped(first, second, builder):
+    """Exchange the local headers of two entries."""
+    names = first, second
+    fields = [{"name": n.encode(), "crc32": zlib.crc32(VALUES[n]), "compressed": 4, "uncompressed": 4} for n in names]
+    return builder.set(first, local=fields[1]).set(second, local=fields[0])
+
+
+def test_exchanged_local_headers_exchange_no_values(attempt):
+    result, found = attempt(swapped("0/c/0/0", "0/c/1/1", build()).build())
+    assert found == VALUES
+    assert (result.complete, result.lost) == (True, ())
+
+
+def test_a_key_that_one_header_says_is_confirmed_by_a_full_grid_alone(attempt):
+    sparse = {name: value for name, value in VALUES.items() if name != "0/c/1/0"}
+    builder = build(sparse).set("0/c/1/1", local={"name": b"0/c/1/9", "crc32": 1})
+    result, found = attempt(builder.set("0/c/1/1", central={"name": b"0/c/1/0"}).build())
+    assert not result.complete
+    assert "0/c/1/0" not in found or result.unconfirmed
+
+
+def directory_headers(data):
+    places, at = [], data.index(b"PK\1\2")
+    while data.startswith(b"PK\1\2", at):
+        places.append(at)
+        at += 46 + sum(struct.unpack_from("<3H", data, at + 28))
+    return places
+
+
+@pytest.mark.parametrize("values", [VALUES, {name: VALUES[name] for name in VALUES if name != "0/c/1/0"}])
+def test_a_header_of_the_directory_that_was_overwritten_by_another_hides_no_value(attempt, values):
+    data = build(values).build()
+    places = directory_headers(data)
+    length = 46 + len("0/c/0/0")
+    header = data[places[2] : places[2] + length]
+    result, found = attempt(data[: places[3]] + header + data[places[3] + length :])
+    assert found == values
+    assert result.complete == (len(values) == len(VALUES)), "a full grid leaves no other key"
+
+
+def test_a_cut_directory_and_a_damaged_name_are_not_all(attempt):
+    data = build().set("0/c/1/0", local={"name": b"0/c/1/7"}).build()
+    for place in directory_headers(data)[1:5]:
+        result, found = attempt(data[: place + 20])
+        assert not result.complete
+        assert all(VALUES[name] == value for name, value in found.items())
+
+
+def test_an_archive_behind_the_comment_of_a_header_is_another_one(attempt):
+    first, second = build().build(), build({**VALUES, "0/c/0/0": b"EVIL"}).build()
+    last = directory_headers(first)[-1]
+    data = bytearray(first[: last + 46 + len("0/c/1/1")]) + second
+    struct.pack_into("<H", data, last + 32, len(second) - 22 - 75)
+    result, found = attempt(bytes(data))
+    assert not result.complete
+    assert "several values" in result.notes[0]
+    assert found["0/c/0/0"] == b"EVIL", "what the end records lead to"
+
+
+def test_no_node_is_made_that_a_whole_directory_does_not_list(attempt):
+    values = {**VALUES, "labels/a/zarr.json": array([2], [2]), "labels/a/c/0": b"ab"}
+    result, found = attempt(build(values).build())
+    assert found == values
+    assert result.made == ()
+    data = build(values).build()
+    result, found = attempt(data[: data.index(b"PK\1\2")])
+    assert result.made == ("labels/zarr.json",), "two keys below it say that it was there"
+
+
+def test_one_damaged_name_makes_no_node(attempt):
+    values = {**VALUES, "labels/zarr.json": group(None)}
+    data = build(values).set("labels/zarr.json", local={"name": b"lab/ls/zarr.json"}).build()
+    result, found = attempt(data[: data.index(b"PK\1\2")])
+    assert result.made == ()
+    assert found == VALUES
+    assert [entry.name for entry in result.lost] == ["lab/ls/zarr.json"]
+
+
+SAMPLE = {
+    "r1_own": True,
+    "r1_own_deflate": True,
+    "r1_zeroed": True,
+    "dd_in_value": True,
+    "r2_image_swap": True,
+    "r3_overwritten": True,
+    "r4_pack_name": False,
+    "c5_12": False,
+    "c2_long": False,
+    "appended": False,
+    "u1_empty_nosig": True,
+}
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="OZX_SAMPLES is not set")
+@pytest.mark.parametrize("name", SAMPLE)
+def test_samples(attempt, name):
+    result, found = attempt((SAMPLES / f"{name}.ozx").read_bytes())
+    assert result.complete == SAMPLE[name]
+    assert result.lost == () or name == "r4_pack_name"
+    if name.startswith("r1"):
+        assert {key: found[key] for key in CHUNKS} == CHUNKS
+    if name == "dd_in_value":
+        assert len(found["OME/x"]) == 55
+    if name.startswith(("r2", "r3")):
+        reader = ArchiveReader(os.fspath(SAMPLES / f"{name}.ozx"))
+        columns = reader.columns
+        numbers = zip(columns.names(), columns.crc32s.tolist(), strict=True)
+        assert all(zlib.crc32(found[key]) == checksum for key, checksum in numbers)
+        assert len(found) == 71
