@@ -54,13 +54,14 @@ def test_large_blocks_are_decoded_chunk_by_chunk(monkeypatch):
         decoder().decode({(0,): b"abcd", (1,): b""})
 
 
-def test_no_memory_is_no_fault_of_the_chunk(monkeypatch):
+def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
     def fail(self, chunks, box):
         raise MemoryError
 
     monkeypatch.setattr(ChunkDecoder, "_read", fail)
-    with pytest.raises(MemoryError):
+    with pytest.raises(UndecodableError) as caught:
         decoder().decode({(0,): b"abcd"})
+    assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
 
 
 def test_chunks_beyond_reason_are_not_decoded():

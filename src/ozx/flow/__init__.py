@@ -26,8 +26,8 @@
     The entries of an array whose chunks are laid out otherwise, and a checksum added behind each chunk or taken off.
 ``recode``, ``block_recoding``, ``spool``
     The entries of an array whose chunks are cut or compressed otherwise: the one place where pixels are decoded.
-``bounded_decoding``
-    Decompression that never gives out more than a limit.
+``bounded_decoding``, ``bounded_filters``, ``bounded_arrays``
+    Decompression that never gives out more than a limit; arrays whose chunks decode to their size and not beyond it.
 ``chunk_decoding``
     Decoding chunks only to see whether they can be.
 ``subtree``

@@ -16,7 +16,8 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import UnsupportedError
+from ozx.errors import ResourceError, UnsupportedError
+from ozx.flow.bounded_decoding import decoding_reason
 from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.codecs import parse_codecs
 from ozx.hierarchy.documents import Document
@@ -211,7 +212,7 @@ def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
     source = open_decoded(recoding.old, stored)
     try:
         values = np.asarray(source[block.box])
-    except MemoryError:
+    except (MemoryError, ResourceError):
         raise
     except Exception:
         for place in block.chunks:
@@ -227,10 +228,10 @@ def _try_chunk(source: zarr.Array[Any], recoding: Recoding, place: Lengths) -> N
     box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, recoding.old_chunks, strict=True))
     try:
         source[box]
-    except MemoryError:
+    except (MemoryError, ResourceError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
-        raise UndecodableError(place, f"{type(error).__name__}: {error}") from None
+        raise UndecodableError(place, decoding_reason(error)) from None
 
 
 def _iter_new_chunks(recoding: Recoding, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
@@ -285,14 +286,17 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
 
 
 def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
-    """Return an array whose stored values are those in a dictionary."""
+    """Return an array whose stored values are those in a dictionary; none decodes to more than a chunk."""
     import zarr  # noqa: PLC0415 (see open_recoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 
+    from ozx.flow.bounded_arrays import bound_array  # noqa: PLC0415 (see open_recoding)
+
     # Chunks that are all fill values are told here: zarr takes all NaNs for the same.
-    return zarr.Array(
-        zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}),
+    opened: zarr.Array[Any] = bound_array(
+        zarr.Array(zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}))
     )
+    return opened
 
 
 def parse_metadata(document: Document, where: str) -> Any:

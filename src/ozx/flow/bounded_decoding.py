@@ -21,7 +21,16 @@ except ImportError:  # no wheel for this machine: the same functions by zlib, sl
 else:
     fast_zlib = isal_zlib
 
-__all__ = ["BOUNDED", "OversizeError", "decode_blosc", "decode_gzip", "decode_zstd", "decompress"]
+__all__ = [
+    "BOUNDED",
+    "OversizeError",
+    "UndecodableChunkError",
+    "decode_blosc",
+    "decode_gzip",
+    "decode_zstd",
+    "decoding_reason",
+    "decompress",
+]
 
 Bytes = bytes | bytearray | memoryview
 
@@ -36,6 +45,24 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 class OversizeError(ValueError):
     """The data decode to more bytes than they may."""
+
+
+class UndecodableChunkError(ValueError):
+    """A chunk cannot be decoded: `key` is its key, the cause what was raised.
+
+    Examples
+    --------
+    >>> str(UndecodableChunkError("0/c/1", "the data decode to more"))
+    '0/c/1: the data decode to more'
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(key, reason)
+        self.key = key
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.reason}"
 
 
 class _Decompressor(Protocol):
@@ -84,6 +111,19 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
         raise
     except Exception as error:  # (each compressor has exceptions of its own)
         raise ValueError(f"damaged {name} data: {str(error) or type(error).__name__}") from error
+
+
+def decoding_reason(error: Exception) -> str:
+    r"""Return what is wrong with a chunk, given what was raised when it was decoded: one line of some 200 letters.
+
+    Examples
+    --------
+    >>> decoding_reason(ValueError("two\nlines"))
+    'ValueError: two'
+    """
+    cause = error.__cause__ or error if isinstance(error, UndecodableChunkError) else error
+    reason = str(cause).partition("\n")[0][:200]
+    return f"{type(cause).__name__}: {reason}"
 
 
 def decode_gzip(data: Bytes, limit: int) -> bytes:

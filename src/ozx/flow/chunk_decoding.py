@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.flow.block_recoding import UndecodableError, open_decoded, parse_metadata, readable_document
+from ozx.flow.bounded_decoding import decoding_reason
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.layout import ArrayLayout, relayout_document
 from ozx.hierarchy.shards import IndexFormat, parse_index
@@ -61,9 +62,7 @@ class ChunkDecoder:
         Raises
         ------
         UndecodableError
-            One of them cannot be decoded, or not to the shape of a chunk.
-        MemoryError
-            There is no room for what a chunk decodes to.
+            One of them cannot be decoded, or not to the shape of a chunk; or there is no memory for it.
         """
         if not chunks:
             return
@@ -84,11 +83,11 @@ class ChunkDecoder:
     def _decode_one(self, place: Lengths, data: bytes) -> None:
         try:
             self._read({place: data}, self._box_around([place]))
-        except MemoryError:
-            raise
+        except (MemoryError, ResourceError):
+            # Not for how much memory a machine has is a chunk called sound, or passed over.
+            raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
         except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
-            reason = str(error).splitlines()[0][:200] if str(error) else ""
-            raise UndecodableError(place, f"{type(error).__name__}: {reason}") from None
+            raise UndecodableError(place, decoding_reason(error)) from None
 
     def _read(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> None:
         from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (loads zarr, half a second)

@@ -8,6 +8,7 @@ from typing import Any
 import zarr
 
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
+from ozx.flow.bounded_arrays import bound_array
 from ozx.flow.zarr_knowledge import zarr_understands
 from ozx.hierarchy.codecs import parse_named
 from ozx.hierarchy.documents import parse_document
@@ -64,6 +65,7 @@ class HandledGroup(zarr.Group):
 def _handled(node: Any) -> Any:
     if isinstance(node, zarr.Group):
         return with_handlers(node)
+    node = bound_array(node)
     # What zarr was shown has no extensions any more.
     store = getattr(node.store, "_store", node.store)
     key = join_path(node.path, METADATA)

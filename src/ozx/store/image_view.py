@@ -16,6 +16,7 @@ import zarr
 from zarr.errors import ZarrUserWarning
 
 from ozx.errors import FormatError, OzxError
+from ozx.flow.bounded_arrays import bound_array
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.nodes import Node, join_path
@@ -145,7 +146,7 @@ class GroupNodes(Mapping[str, Node]):
         if path not in self._found:
             with refused_by_zarr(path):
                 try:
-                    self._found[path] = self._group[path]
+                    self._found[path] = bound_array(self._group[path])
                 except KeyError:
                     self._found[path] = None
         return self._found[path]

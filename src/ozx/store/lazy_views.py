@@ -78,6 +78,7 @@ class LevelSlice:
             what = str(error).partition("\n")[0] or type(error).__name__
             raise FormatError(
                 f"{self.path}: expected chunks that decode, found one that does not: {what}",
+                rule="zarr/chunk-data",
                 hint="ozx validate says what is wrong with the file.",
             ) from error
 

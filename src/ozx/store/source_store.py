@@ -98,6 +98,18 @@ class SourceStore(Store):
         """Tell whether there is such a key."""
         return key in self._source
 
+    async def getsize(self, key: str) -> int:
+        """Return the length of a value in bytes.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such key.
+        """
+        if key not in self._source:
+            raise FileNotFoundError(key)
+        return self._source.size(key)
+
     async def list(self) -> AsyncIterator[str]:
         """Yield all keys."""
         for key in self._source.iter_keys():

@@ -198,9 +198,6 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
         array.decoder.decode(inside)
-    except MemoryError:
-        message = f"{key}: it was not decoded: there is no memory for what it becomes"
-        yield make_finding("zarr/not-decoded", message, entry=key)
     except UndecodableError as error:
         at, reason = error.args
         which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"

@@ -39,10 +39,11 @@ DATA_RULES = (
         severity="error",
         title="A chunk cannot be decoded",
         clause="Decoding procedure: the array's codecs, in reverse order, turn a stored chunk into an array of the "
-        "chunk's shape and data type.",
+        "chunk's shape and data type. ozx stops where a chunk decodes to more than that, or claims to; texts of a "
+        "chunk may take 64 MiB and 256 bytes each.",
         document=_CORE,
         revision=_CORE_REVISION,
-        meaning="The pixels of the chunk are lost, or belong to another array.",
+        meaning="The pixels of the chunk are lost, belong to another array, or would fill the memory of a reader.",
         mend=_MEND,
     ),
     Rule(
