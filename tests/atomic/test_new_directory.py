@@ -1,4 +1,4 @@
-"""New directories: whole or not at all, with renameat2 and without; and directories that go."""
+"""New directories: whole or not at all, with renameat2 and without."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from atomic_writing import fill, names
 from children import run_in_child
 
 from ozx.atomic import renaming
-from ozx.atomic.new_directory import remove_tree, replacing_directory
+from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError
 
 
@@ -129,23 +129,6 @@ def test_after_an_error_the_old_directory_stays(tmp_path):
         raise KeyboardInterrupt
     assert names(tmp_path / "d") == ["old"]
     assert names(tmp_path) == ["d"]
-
-
-def test_a_removed_tree_is_gone(tmp_path):
-    make_old(tmp_path / "d")
-    remove_tree(str(tmp_path / "d"))
-    assert names(tmp_path) == []
-
-
-def test_a_tree_that_cannot_be_renamed_is_removed_in_place(tmp_path, monkeypatch):
-    make_old(tmp_path / "d")
-
-    def busy(*_):
-        raise OSError(errno.EBUSY, "a mount point")
-
-    monkeypatch.setattr(os, "rename", busy)
-    remove_tree(str(tmp_path / "d"))
-    assert names(tmp_path) == []
 
 
 @pytest.mark.usefixtures("no_renameat2")

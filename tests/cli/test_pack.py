@@ -12,6 +12,9 @@ import pytest
 from commands import command, schema_of
 from hierarchies import make_image, tree
 
+from ozx.flow import source_removal
+from ozx.flow.plain_content import PlainContent
+
 ozx = command()
 
 
@@ -195,3 +198,51 @@ def test_help_explains_with_examples(capsys, command, option):
     code, out, _ = ozx(capsys, command, option)
     assert code == 0
     assert f"ozx {command} cells." in out
+
+
+def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monkeypatch):
+    original = PlainContent.verify
+
+    def late(content, path, progress):
+        original(content, path, progress)
+        (cells / "0" / "c" / "0" / "9").write_bytes(b"late")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainContent, "verify", late)
+        code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "-q")
+    assert (code, out) == (4, "")
+    assert "nothing was removed: 1 thing: 0/c/0/9 is new" in err
+    assert "hint: cells.ozx holds what was read" in err
+    assert len(tree(cells)) == 4
+    code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "--resume", "--force")
+    assert code == 0
+    assert out.startswith("cells.ozx  4 entries, ")
+    assert out.endswith(", verified, source removed\n")
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_what_stays_of_a_source_is_named_and_gives_3(capsys, cells, monkeypatch, quiet):
+    original = source_removal.write_marker
+
+    def late(*arguments):
+        original(*arguments)
+        (cells / "late").write_bytes(b"late")
+
+    monkeypatch.setattr(source_removal, "write_marker", late)
+    code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", *quiet)
+    assert code == 3
+    assert "source removed" not in out
+    assert "warning: cells.ome.zarr is still there, but for 1 thing: late" in err
+    assert tree(cells) == {"late": b"late"}
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_what_is_left_out_is_named_where_the_source_is_to_go(capsys, cells, quiet):
+    (cells / "labels").mkdir()
+    code, _, err = ozx(capsys, "pack", "cells.ome.zarr", "a.ozx", "--remove-source", *quiet)
+    assert (code, err) == (0, "left out: labels/ (empty)\n")
+    other = make_image(cells.with_name("other.ome.zarr"))
+    (other / ".DS_Store").write_bytes(b"x")
+    code, _, err = ozx(capsys, "pack", "other.ome.zarr", "--remove-source", *quiet)
+    assert code == 2
+    assert ".DS_Store would be lost" in err

@@ -31,7 +31,7 @@ MAY_FAIL = {
     ("atomic.renaming.finish_swap", "unlink"): "the marker goes when the same name is written to again",
     # There is another way.
     ("atomic.renaming.rename_file", "link"): "renamed, where there are no hard links",
-    ("atomic.new_directory.remove_tree", "rename"): "removed under its own name: it may be a mount point",
+    ("atomic.tree_removal._Folder.put_back", "link"): "renamed, where there are no hard links",
     # What is wished for is so already, as `os.makedirs` finds.
     ("operations.pack.pack_many", "mkdir"): "the folder is there",
     ("operations.import_tiff.import_tiffs", "mkdir"): "the folder is there",

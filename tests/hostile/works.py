@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from stores import pattern, put
 from sweeping import forget_swept_folders
 
 import ozx
+from ozx.atomic.tree_removal import MARKER
 from ozx.doors.napari import write_layers
 from ozx.errors import OzxWarning, ResourceError
 from ozx.images.pictures.thumbnail_cache import cache_path, file_uri
@@ -92,12 +94,18 @@ class Work:
         return all(now.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *now})
 
     def is_kept(self, folder: Path, sources: Path, *, is_done: bool) -> bool:
-        """Tell whether all that was read is as it was; what the work takes may be gone if the work `is_done`."""
+        """Tell whether all that was read is as it was; what the work takes may be gone, or partly, if it `is_done`."""
         for name in os.listdir(sources):
-            found = state(folder / name)
-            if found != state(sources / name) and not (found is None and is_done and name == self.takes):
+            found, before = state(folder / name), state(sources / name)
+            if found != before and not (is_done and name == self.takes and self._is_part(found, before)):
                 return False
         return True
+
+    def _is_part(self, found: State, before: State) -> bool:
+        """Tell whether a folder that is being removed holds only files that it held, and what the removal needs."""
+        left = {re.sub(r"\.([^/]+)\.ozx-aside$", r"\1", name): data for name, data in (found or {}).items()}
+        left.pop(MARKER, None)
+        return left.items() <= before.items()
 
 
 def put_values(path: Path, mode: str) -> None:
@@ -339,7 +347,7 @@ def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
     """
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():
-        if not (sources / path.name).exists():
+        if not (sources / path.name).exists() or path.name == work.takes:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in sources.iterdir():
         if not (folder / path.name).exists():

@@ -14,6 +14,8 @@ from hierarchies import FIXTURES, make_image, tree
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
+from ozx.flow import source_removal
+from ozx.flow.converted_content import ConvertedContent
 from ozx.flow.plain_content import PlainContent
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations import pack as module
@@ -274,6 +276,149 @@ def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, m
     assert sorted(os.listdir(tmp_path)) == ["h"]
 
 
+# The source is removed only as it was packed
+
+
+def after(monkeypatch, owner, name, act):
+    """Have something done when a function has ended, once."""
+    original, done = getattr(owner, name), []
+
+    def call(*arguments, **options):
+        found = original(*arguments, **options)
+        if not done:
+            done.append(True)
+            act()
+        return found
+
+    monkeypatch.setattr(owner, name, call)
+
+
+def add_frame(root):
+    (root / "0" / "c" / "9").mkdir()
+    (root / "0" / "c" / "9" / "frame").write_bytes(b"a frame that came late")
+
+
+def rewrite_alike(root):
+    """Write other bytes, as many of them, with the same modification time."""
+    path = root / "0" / "zarr.json"
+    status = path.stat()
+    path.write_bytes(b" " * status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+WRITERS = {
+    "adds": (add_frame, "0/c/9/ is new"),
+    "rewrites": (rewrite_alike, "0/zarr.json changed"),
+    "removes": (lambda root: (root / "0" / "zarr.json").unlink(), "0/zarr.json is gone"),
+    "adds litter": (lambda root: (root / "notes.txt~").write_bytes(b"notes"), "notes.txt~ is new"),
+    "adds an empty folder": (lambda root: (root / "labels").mkdir(), "labels/ is new"),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("options", [{}, {"shards": "auto"}, {"resume": True}], ids=["plain", "sharded", "resumed"])
+def test_a_source_that_changes_after_its_verification_stays_whole(tmp_path, image, monkeypatch, writer, options):
+    root, (act, told) = shutil.copytree(image, tmp_path / "h"), WRITERS[writer]
+    shutil.rmtree(root / "labels")
+    if options.get("resume"):
+        pack(root, tmp_path / "a.ozx")
+    content = ConvertedContent if options else PlainContent
+    after(monkeypatch, content, "verify", lambda: act(root))
+    expected = tree(root)
+    with pytest.raises(ResourceError, match="nothing was removed") as caught:
+        pack(root, tmp_path / "a.ozx", remove_source=True, **options)
+    assert told in str(caught.value)
+    assert "--resume" in caught.value.hint
+    found = tree(root)
+    assert set(found) >= set(expected) - {"0/zarr.json"}
+    assert not any(".ozx-" in name for name in found)
+    assert ozx.validate(tmp_path / "a.ozx").valid
+
+
+def test_what_changes_before_it_is_read_is_no_reason_to_remove_what_came_with_it(tmp_path, image, monkeypatch):
+    root = shutil.copytree(image, tmp_path / "h")
+    after(monkeypatch, source_removal, "list_directory", lambda: add_frame(root))
+    with pytest.raises(ResourceError, match="0/c/9/ is new"):
+        pack(root, tmp_path / "a.ozx", remove_source=True)
+    assert (root / "0" / "c" / "9" / "frame").exists()
+
+
+@pytest.mark.parametrize("writer", ["adds", "rewrites", "adds litter", "adds an empty folder"])
+def test_what_comes_or_changes_while_the_source_is_removed_stays_and_is_named(tmp_path, image, monkeypatch, writer):
+    root, (act, told) = shutil.copytree(image, tmp_path / "h"), WRITERS[writer]
+    shutil.rmtree(root / "labels")
+    after(monkeypatch, source_removal, "write_marker", lambda: act(root))
+    result = pack(root, tmp_path / "a.ozx", remove_source=True)
+    name = told.partition(" ")[0]
+    assert not result.source_removed
+    assert f"{root} is still there" in result.notes[-1]
+    assert name in result.notes[-1]
+    left = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() or not any(path.iterdir())]
+    assert left == [name + "frame" if writer == "adds" else name.rstrip("/")]
+
+
+def test_a_source_with_files_that_are_not_packed_is_not_removed(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    (root / "0" / "notes.txt~").write_bytes(b"notes")
+    before = tree(root)
+    with pytest.raises(UsageError, match=r"notes\.txt~ would be lost") as caught:
+        pack(root, tmp_path / "a.ozx", remove_source=True)
+    assert "Move or delete" in caught.value.hint
+    assert tree(root) == before
+    assert not (tmp_path / "a.ozx").exists()
+
+
+def test_empty_folders_go_with_the_source(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    (root / "empty" / "below").mkdir(parents=True)
+    result = pack(root, tmp_path / "a.ozx", remove_source=True)
+    assert result.source_removed
+    assert result.left_out == ("empty/below/", "empty/")
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def cut_off(root, archive, monkeypatch):
+    """Pack, and have the removal of the source interrupted."""
+    unlink, count = os.unlink, []
+
+    def interrupted(*arguments, **options):
+        count.append(1)
+        if len(count) == 8:
+            raise KeyboardInterrupt
+        unlink(*arguments, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(os, "unlink", interrupted)
+        pack(root, archive, remove_source=True)
+    assert root.is_dir()
+
+
+def test_the_rest_of_a_source_does_not_replace_its_archive(tmp_path, image, monkeypatch):
+    root, archive = shutil.copytree(image, tmp_path / "h"), tmp_path / "a.ozx"
+    cut_off(root, archive, monkeypatch)
+    before, left = archive.read_bytes(), tree(root)
+    for options in ({}, {"force": True}, {"resume": True, "force": True}):
+        with pytest.raises(UsageError, match="removal was cut off") as caught:
+            pack(root, archive, **options)
+        assert "--remove-source" in caught.value.hint
+    with pytest.raises(UsageError, match="removal was cut off") as caught:
+        pack(root, tmp_path / "b.ozx", remove_source=True)
+    assert "not the file that it became" in caught.value.hint
+    assert (archive.read_bytes(), tree(root)) == (before, left)
+
+
+@pytest.mark.parametrize("options", [{}, {"resume": True}, {"force": True}, {"shards": "auto", "resume": True}])
+def test_the_next_run_finishes_a_removal(tmp_path, image, monkeypatch, options):
+    root, archive = shutil.copytree(image, tmp_path / "h"), tmp_path / "a.ozx"
+    cut_off(root, archive, monkeypatch)
+    before = archive.read_bytes()
+    result = pack(root, archive, remove_source=True, **options)
+    assert (result.status, result.source_removed, result.bytes) == ("skipped", True, len(before))
+    assert "finished the removal" in result.notes[0]
+    assert archive.read_bytes() == before
+    assert os.listdir(tmp_path) == ["a.ozx"]
+
+
 def test_a_source_is_not_removed_without_a_sync(tmp_path, image):
     with pytest.raises(UsageError, match="on the disk"):
         pack(image, tmp_path / "a.ozx", remove_source=True, sync=False)
@@ -314,6 +459,35 @@ def test_resume_skips_what_is_complete_and_only_that(tmp_path, image):
     with pytest.raises(UsageError, match="not the complete copy"):
         pack(root, out, resume=True)
     assert pack(root, out, resume=True, force=True).status == "packed"
+
+
+def test_resume_syncs_the_file_and_its_folder_before_it_reads_it_and_before_the_source_goes(
+    tmp_path, image, monkeypatch
+):
+    root = shutil.copytree(image, tmp_path / "h.ome.zarr")
+    pack(root, tmp_path / "a.ozx", sync=False)
+    steps, original = [], {name: getattr(os, name) for name in ("fsync", "unlink")}
+
+    def fsync(descriptor):
+        steps.append(("fsync", os.fstat(descriptor).st_ino))
+        original["fsync"](descriptor)
+
+    def unlink(path, **options):
+        steps.append(("unlink", path))
+        original["unlink"](path, **options)
+
+    def advise(descriptor, *_):
+        steps.append(("forget", os.fstat(descriptor).st_ino))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "unlink", unlink)
+    monkeypatch.setattr(os, "posix_fadvise", advise, raising=False)
+    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
+    pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
+    file, folder = (tmp_path / "a.ozx").stat().st_ino, tmp_path.stat().st_ino
+    # What is dirty is not dropped from memory: only after a sync it is read from the disk.
+    assert steps[:3] == [("fsync", file), ("fsync", folder), ("forget", file)]
+    assert "unlink" in dict(steps)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off"])

@@ -14,6 +14,8 @@ From what is used to what it stands on:
     Temporary files and directories: made, locked, and removed where their process is dead.
 ``renaming``
     The last step: a finished file or directory gets its name, in one step wherever the system can.
+``tree_removal``, ``tree_record``
+    A tree goes file by file, and only what is still as it was recorded.
 ``syncing``
     Waiting for the disk.
 ``locks``

@@ -1,4 +1,4 @@
-"""A new directory: it takes its name whole, or not at all; and one that goes, as a whole."""
+"""A new directory: it takes its name whole, or not at all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from ozx.atomic.renaming import finish_swap, rename_directory
 from ozx.atomic.syncing import sync_folder, sync_tree
 from ozx.atomic.targets import already_there, naming_errors
-from ozx.atomic.temporary import create_directory, free_name, sweep
+from ozx.atomic.temporary import create_directory, sweep
 from ozx.errors import UsageError
 
-__all__ = ["NewDirectory", "remove_tree", "replacing_directory"]
+__all__ = ["NewDirectory", "replacing_directory"]
 
 
 @dataclass(slots=True)
@@ -68,13 +68,3 @@ def replacing_directory(path: str, *, force: bool = False, sync: bool = True) ->
             os.close(lock)
     if sync:
         sync_folder(folder)
-
-
-def remove_tree(path: str) -> None:
-    """Remove a directory: its name goes in one step, so that a kill leaves a leftover and no half directory."""
-    temporary = free_name(path)
-    try:
-        os.rename(path, temporary)
-    except OSError:  # a mount point, or a folder that may not be written to: what can be removed is removed
-        temporary = path
-    shutil.rmtree(temporary)

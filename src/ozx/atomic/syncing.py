@@ -10,7 +10,7 @@ import sys
 from ozx.atomic.locks import has_locks
 from ozx.errors import raise_error
 
-__all__ = ["check_written", "close_written", "sync_folder", "sync_tree"]
+__all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_tree"]
 
 
 def check_written(descriptor: int) -> None:
@@ -34,6 +34,23 @@ def close_written(descriptor: int) -> None:
     except OSError:
         if sys.platform != "linux":
             raise
+
+
+def sync_file(path: str) -> None:
+    """Wait until a file that somebody else wrote, and its name, are on the disk.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened or written to the disk.
+    """
+    # Windows syncs only what may be written to.
+    descriptor = os.open(path, os.O_RDONLY if has_locks() else os.O_RDWR | getattr(os, "O_BINARY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(os.path.dirname(os.path.abspath(path)))
 
 
 def sync_folder(folder: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.app import batch_code
+from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
@@ -25,7 +25,7 @@ _ENDINGS = (".ozx", ".zip")
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )
 @click.option("--verify", is_flag=True, help="Read each file back from the disk and compare every value.")
-@click.option("--remove-source", is_flag=True, help="Delete each source after its file was verified.")
+@click.option("--remove-source", is_flag=True, help="Delete each source, if unchanged, after its file was verified.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
 @click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
 @click.option(
@@ -98,7 +98,7 @@ def command(
         else:
             result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)  # type: ignore[arg-type]
     for packed in result.results:
-        _tell(packed, quiet=quiet, as_json=as_json)
+        _tell(packed, quiet=quiet, as_json=as_json, is_removing=remove_source)
     if as_json:
         print_json(result.to_dict())
     failed = sum(packed.status == "failed" for packed in result.results)
@@ -106,7 +106,9 @@ def command(
         skipped = sum(packed.status == "skipped" for packed in result.results)
         done = len(sources) - failed - skipped
         say(f"{done:,} packed, {skipped:,} skipped, {failed:,} failed", quiet=quiet)
-    return batch_code(packed.error for packed in result.results)
+    code = batch_code(packed.error for packed in result.results)
+    is_left = remove_source and not all(packed.source_removed for packed in result.results)
+    return WITH_LOSS if code == DONE and is_left else code
 
 
 def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
@@ -122,14 +124,16 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
     return list(arguments), None
 
 
-def _tell(packed: PackResult, *, quiet: bool, as_json: bool) -> None:
+def _tell(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
+    """Tell what became of a source; where it is to go, what is not in the file is named under --quiet, too."""
     if packed.error is not None:
         say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])
         return
     for key in packed.left_out:
-        say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet)
+        say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet and not is_removing)
+    is_left = is_removing and not packed.source_removed
     for note in packed.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet and not is_left)
     if quiet or as_json:
         return
     extras = [f"{packed.entries:,} entries", format_bytes(packed.bytes)]

@@ -52,6 +52,8 @@
     Many sources, each into a file of its own.
 ``verification``, ``checksum``
     Proof that an archive is its source, for now and for later.
+``source_removal``
+    Removal of a source once its archive is complete: only what is still as it was packed.
 ``salvage``, ``losses``
     Which values of a damaged archive belong to its hierarchy, and what is missing of its arrays.
 ``fast_packing``, ``fast_unpacking``, ``fast_assembling``, ``two_processes``

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ozx.archive.names import name_fault
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 
-__all__ = ["DEEPEST", "Folder", "Listing", "is_litter", "list_directory"]
+__all__ = ["DEEPEST", "Folder", "Listing", "check_is_directory", "is_litter", "list_directory"]
 
 # Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
 _LITTER = re.compile(
@@ -114,6 +114,28 @@ class Listing:
     def count_bytes(self) -> int:
         """Return the sum of the files' sizes; one `stat` each."""
         return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
+
+
+def check_is_directory(root: str) -> None:
+    """Make sure that there is a directory to pack.
+
+    Raises
+    ------
+    UsageError
+        `root` is a file.
+    FileNotFoundError
+        There is nothing.
+    """
+    if not os.path.lexists(root):
+        raise FileNotFoundError(2, "no such directory", root)
+    if not os.path.isdir(root):
+        is_archive = root.lower().endswith((".ozx", ".zip"))
+        raise UsageError(
+            f"expected an OME-Zarr directory to pack; {root} is a file",
+            hint="ozx repack makes a clean file of an archive."
+            if is_archive
+            else "Give the directory with the root's zarr.json in it.",
+        )
 
 
 def is_litter(name: str) -> bool:

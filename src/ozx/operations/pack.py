@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ozx.atomic.new_directory import remove_tree
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.content import Content
-from ozx.flow.listing import list_directory
+from ozx.flow.listing import Listing, check_is_directory, list_directory
 from ozx.flow.location import StrPath, given_output, given_source
 from ozx.flow.plain_content import PlainContent
+from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -46,7 +47,7 @@ class PackResult:
     sha256
         The file's digest in hexadecimal digits, where it was asked for and written.
     verified, source_removed
-        Whether the file was read back and compared; whether the source was deleted after that.
+        Whether the file was read back and compared; whether the source was deleted after that, all of it.
     error
         For a failure ``{"message", "rule", "hint"}``, else None.
     """
@@ -136,12 +137,13 @@ def pack(
     verify
         Read the synced file back and compare every value with the source before it gets its name.
     remove_source
-        Delete the source after that; implies `verify`.
+        Delete the source after that, file by file; implies `verify`. What changes or comes meanwhile stays, and a note
+        names it; then `source_removed` is False.
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
-        Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. A checksum
-        that is asked for and not there is written.
+        Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. It is
+        synced, and a checksum that is asked for and missing is written.
     shards, chunks, codec, chunk_checksums
         Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
         Without any of these every value stays as it is.
@@ -166,10 +168,11 @@ def pack(
         It is OME-Zarr 0.4 with something that Zarr v3 cannot say, or an extension that is not understood forbids
         another layout.
     UsageError
-        `out` exists, is a URL or lies inside the source, or options contradict each other.
+        `out` exists, is a URL or lies inside the source, or options contradict each other; the source to be removed
+        holds files that are not packed.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` is
-        written when `out` is complete already.
+        Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` and
+        `remove_source` come after that. Nothing of a source that changed meanwhile is removed.
 
     Examples
     --------
@@ -260,13 +263,22 @@ def _root(source: StrPath) -> str:
 
 
 def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:
-    _check_source(root, options)
+    check_is_directory(root)
     check_place(root, target)
-    listing = list_directory(root)
+    finished = finish_source_removal(root, target, remove=options.remove_source)
+    if finished is not None:
+        return _with_removal(_counted(PackResult(root, target, "skipped")), finished)
+    removal = SourceRemoval(root) if options.remove_source else None
+    listing = list_directory(root) if removal is None else removal.list_source()
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
+    result = _pack_listed(result, listing, options, progress)
+    return result if removal is None else _with_removal(result, removal.run(target))
+
+
+def _pack_listed(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # A file that is there may have checksums behind its chunks, which converted content is compared without.
-    is_compared = options.resume and os.path.exists(target)
+    is_compared = options.resume and os.path.exists(result.path)
     if not is_old and options.layout.changes_nothing and not is_compared:
         return _pack_content(result, PlainContent(listing), options, progress)
     # These need numpy, and are slow to import beside packing a small directory.
@@ -280,7 +292,7 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
         try:
             return _pack_content(result, ConvertedContent(listing, layout, workers), options, progress)
         except OzxError as error:
-            raise error.at(root) from None
+            raise error.at(result.source) from None
 
 
 def _pack_content(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
@@ -297,11 +309,11 @@ def _pack_content(result: PackResult, content: Content, options: _Options, progr
             )
     check_target(target, force=options.force)
     version = _check_hierarchy(root, content)
-    result = _write(result, content, version, options, progress)
-    if options.remove_source:
-        remove_tree(root)
-        result = replace(result, source_removed=True)
-    return result
+    return _write(result, content, version, options, progress)
+
+
+def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
+    return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
 def _add_thumbnail(root: str, content: Content) -> tuple[str, ...]:
@@ -318,25 +330,17 @@ def _add_thumbnail(root: str, content: Content) -> tuple[str, ...]:
 
 
 def _finish_skipped(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
-    """Do what an interrupted run may have left undone: verify the file there is, its checksum, remove the source."""
+    """Do what an interrupted run may have left undone: sync and verify the file there is, write its checksum."""
     digest = None
+    if options.sync:
+        sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
     if options.verify:
         content.verify(result.path, progress)
     if options.checksum and not os.path.exists(result.path + ".sha256"):
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
-    if options.remove_source:
-        remove_tree(result.source)
-    return replace(
-        result,
-        status="skipped",
-        entries=_count_entries(result.path),
-        bytes=os.stat(result.path).st_size,
-        notes=(*result.notes, *content.notes),
-        sha256=digest,
-        verified=options.verify,
-        source_removed=options.remove_source,
-    )
+    notes = (*result.notes, *content.notes)
+    return replace(_counted(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
 
 
 def _write(result: PackResult, content: Content, version: str, options: _Options, progress: Progress) -> PackResult:
@@ -364,26 +368,13 @@ def _write(result: PackResult, content: Content, version: str, options: _Options
     )
 
 
-def _count_entries(archive: str) -> int:
+def _counted(result: PackResult) -> PackResult:
+    """Return the result with the numbers of entries and bytes of the file that is there."""
     from ozx.archive.byte_source import FileSource  # noqa: PLC0415
     from ozx.archive.directory import read_end  # noqa: PLC0415
 
-    return read_end(FileSource(archive)).entries
-
-
-def _check_source(root: str, options: _Options) -> None:
-    if not os.path.lexists(root):
-        raise FileNotFoundError(2, "no such directory", root)
-    if not os.path.isdir(root):
-        is_archive = root.lower().endswith((".ozx", ".zip"))
-        raise UsageError(
-            f"expected an OME-Zarr directory to pack; {root} is a file",
-            hint="ozx repack makes a clean file of an archive."
-            if is_archive
-            else "Give the directory with the root's zarr.json in it.",
-        )
-    if options.remove_source and os.path.islink(root):
-        raise UsageError(f"{root} is a link: name the directory itself to have it removed")
+    entries = read_end(FileSource(result.path)).entries
+    return replace(result, entries=entries, bytes=os.stat(result.path).st_size)
 
 
 def _check_hierarchy(root: str, content: Content) -> str:

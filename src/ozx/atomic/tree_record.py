@@ -1,0 +1,154 @@
+"""Records of a directory tree: what each file is at one moment, to be compared later."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["FACTS", "FolderRecord", "TreeRecord", "facts_of", "identity_of"]
+
+#: How many numbers describe a file: inode, size, modification time and change time, both in nanoseconds.
+FACTS = 4
+
+_MASK = (1 << 64) - 1  # times before 1970 are negative
+# Linux gives files of one clock tick (10 ms at most) the same time; FAT and ext3 know whole seconds only.
+_TICK, _COARSE_TICK = 0.02, 2.0
+_SECOND = 1_000_000_000
+
+
+@dataclass(slots=True)
+class FolderRecord:
+    """One folder: its device and inode, the sorted names of what is not a folder in it, and their facts in a row."""
+
+    identity: tuple[int, int]
+    names: list[str] = field(default_factory=list)
+    facts: array[int] = field(default_factory=lambda: array("Q"))
+
+    def facts_at(self, place: int) -> tuple[int, ...]:
+        """Return the facts of the file at `place` in `names`."""
+        return tuple(self.facts[FACTS * place : FACTS * (place + 1)])
+
+
+@dataclass(slots=True)
+class TreeRecord:
+    """What a tree holds, links not followed: some 50 bytes for a file.
+
+    Attributes
+    ----------
+    root
+        The directory.
+    folders
+        Every folder by its prefix (``""``, ``"0/"``, ``"0/c/"``), parents before their children.
+    """
+
+    root: str
+    folders: dict[str, FolderRecord] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: str) -> TreeRecord:
+        """Look at every file and folder below `root`; what vanishes meanwhile is not recorded.
+
+        Raises
+        ------
+        OSError
+            A folder cannot be listed.
+
+        Examples
+        --------
+        >>> TreeRecord.of("cells.ome.zarr").folders["labels/"].names
+        ['zarr.json']
+        """
+        record = cls(root)
+        waiting = [""]
+        while waiting:
+            prefix = waiting.pop()
+            try:
+                folder, below = _look(f"{root}/{prefix}")
+            except FileNotFoundError:
+                if not prefix:
+                    raise
+                continue
+            record.folders[prefix] = folder
+            waiting += (f"{prefix}{name}/" for name in reversed(below))
+        return record
+
+    @property
+    def newest(self) -> int:
+        """The latest change time in the tree, in nanoseconds; 0 where there is no file."""
+        times = (folder.facts[FACTS - 1 :: FACTS] for folder in self.folders.values() if folder.names)
+        return max(map(max, times), default=0)
+
+    def settle(self) -> None:
+        """Wait until a file that changes from now on gets another time than those in the record.
+
+        A file system's clock ticks: of two changes within one tick, the second would go unnoticed.
+        """
+        newest = self.newest
+        tick = _TICK if newest % _SECOND else _COARSE_TICK
+        if time.time() - newest / _SECOND < tick:
+            time.sleep(tick)
+
+    def iter_names(self) -> Iterator[str]:
+        """Yield everything below the root: files, and folders with a slash at the end."""
+        for prefix, folder in self.folders.items():
+            if prefix:
+                yield prefix
+            for name in folder.names:
+                yield prefix + name
+
+    def differences(self, now: TreeRecord) -> list[str]:
+        """Name what is not in `now` as it is here: ``"0/c/1 changed"``, ``"0/c/2 is new"``, ``"0/c/3 is gone"``."""
+        found = []
+        for prefix, folder in self.folders.items():
+            other = now.folders.get(prefix)
+            if other is None:
+                found.append(f"{prefix} is gone")
+            elif other.identity != folder.identity:
+                found.append(f"{prefix or self.root} is another folder")
+            elif (other.names, other.facts) != (folder.names, folder.facts):
+                found += (prefix + what for what in _folder_differences(folder, other))
+        found += (f"{prefix} is new" for prefix in now.folders if prefix not in self.folders)
+        return found
+
+
+def identity_of(status: os.stat_result) -> tuple[int, int]:
+    """Return device and inode: what makes a folder that folder, whatever its name."""
+    return status.st_dev, status.st_ino
+
+
+def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
+    """Return the facts of a file as `FolderRecord` keeps them."""
+    return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
+
+
+def _look(path: str) -> tuple[FolderRecord, list[str]]:
+    """Return the record of one folder, and the sorted names of the folders in it."""
+    folder, below = FolderRecord(identity_of(os.stat(path))), []
+    with os.scandir(path) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            try:
+                # On Windows only `lstat` knows the inode.
+                status = os.lstat(entry.path) if os.name == "nt" else entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                below.append(entry.name)
+            else:
+                folder.names.append(entry.name)
+                folder.facts.extend(facts_of(status))
+    return folder, below
+
+
+def _folder_differences(folder: FolderRecord, now: FolderRecord) -> Iterator[str]:
+    before = {name: folder.facts_at(place) for place, name in enumerate(folder.names)}
+    for place, name in enumerate(now.names):
+        facts = before.pop(name, None)
+        if facts is None:
+            yield f"{name} is new"
+        elif facts != now.facts_at(place):
+            yield f"{name} changed"
+    yield from (f"{name} is gone" for name in before)

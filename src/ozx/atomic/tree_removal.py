@@ -1,0 +1,271 @@
+"""Removal of a recorded tree, file by file: whatever is not as it was recorded stays.
+
+Each file is looked at, renamed aside within its folder, looked at again and only then removed, so that what another
+program puts under its name in between is not removed instead. What turns out to be another file gets its name back.
+Folders go by `rmdir`, when they are empty. The decision: docs/decisions/0018-removing-sources.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from ozx.atomic.syncing import sync_folder
+from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
+
+__all__ = ["MARKER", "RemovalMarker", "finish_removal", "read_marker", "remove_recorded", "write_marker"]
+
+#: The file in the root of a tree that is being removed: what a run that was killed left can then be removed, too.
+MARKER = ".ozx-removing"
+
+_ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
+# A folder that another took the place of is not entered, and a link never.
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_HAS_DIR_FD = {os.open, os.stat, os.link, os.unlink, os.rename} <= os.supports_dir_fd
+_BUSY = (errno.ENOTEMPTY, errno.EEXIST)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalMarker:
+    """What a run says before it removes a tree.
+
+    Attributes
+    ----------
+    newest
+        The latest change time of a file that may go, in nanoseconds.
+    copy_size, copy_mtime_ns
+        Size and modification time of the file that holds the tree's contents.
+    """
+
+    newest: int
+    copy_size: int
+    copy_mtime_ns: int
+
+    def is_of(self, copy: str) -> bool:
+        """Tell whether the file at `copy` is still the one that holds the tree's contents."""
+        try:
+            status = os.stat(copy)
+        except FileNotFoundError:
+            return False
+        return (status.st_size, status.st_mtime_ns) == (self.copy_size, self.copy_mtime_ns)
+
+
+def write_marker(root: str, newest: int, copy: str) -> None:
+    """Note in `root` that it is being removed, as `copy` holds its contents.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be written to.
+    """
+    status = os.stat(copy)
+    marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
+    with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
+        json.dump(asdict(marker), file)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(root)
+
+
+def read_marker(root: str) -> RemovalMarker | None:
+    """Return what a killed run noted in `root`; one that was not written whole is removed, as nothing had gone then.
+
+    Raises
+    ------
+    OSError
+        It cannot be read or removed.
+    """
+    path = os.path.join(root, MARKER)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return RemovalMarker(**json.load(file))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError):
+        os.unlink(path)
+        return None
+
+
+def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
+    """Remove what a killed run left of a tree; what changed since then stays. Returns the names of that.
+
+    Raises
+    ------
+    OSError
+        Something cannot be removed.
+    """
+    put_back = _put_all_back(root)
+    record = TreeRecord.of(root)
+    for prefix, folder in record.folders.items():
+        names, facts = folder.names[:], folder.facts[:]
+        folder.names.clear()
+        del folder.facts[:]
+        for place, name in enumerate(names):
+            file = facts[FACTS * place : FACTS * (place + 1)]
+            # Renaming a file changes its change time.
+            if max(file[2:3] if prefix + name in put_back else file[2:]) <= marker.newest:
+                folder.names.append(name)
+                folder.facts += file
+    return remove_recorded(record, first)
+
+
+def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
+    """Remove what is in a tree as it was recorded, and the tree's root if it is empty then.
+
+    Parameters
+    ----------
+    record
+        What may go.
+    first
+        Names of files that go before all others, those of parents before those of children: without its metadata
+        a hierarchy that is half removed is not taken for a whole one.
+
+    Returns
+    -------
+    list of str
+        What is still there, as `TreeRecord.iter_names` gives it: it was not recorded, or is no longer as recorded.
+
+    Raises
+    ------
+    OSError
+        Something cannot be removed.
+    """
+    linked: set[int] = set()
+    for prefix, folder in record.folders.items():
+        places = [place for place, name in enumerate(folder.names) if name in first]
+        if places:
+            _remove_files(record, prefix, places, linked)
+    for prefix, folder in reversed(record.folders.items()):
+        _remove_files(record, prefix, [place for place, name in enumerate(folder.names) if name not in first], linked)
+        if prefix:
+            _remove_folder(f"{record.root}/{prefix}")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(record.root, MARKER))
+    _remove_folder(record.root)
+    try:
+        return list(TreeRecord.of(record.root).iter_names())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _remove_folder(path: str) -> None:
+    """Remove a folder if it is empty; whatever else has its name stays."""
+    try:
+        os.rmdir(path.rstrip("/"))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        if error.errno not in _BUSY:
+            raise
+
+
+def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: set[int]) -> None:
+    """Remove the files at `places` of a folder's record; `linked` holds inodes of which another name is gone."""
+    folder = record.folders[prefix]
+    with _opened(f"{record.root}/{prefix}", folder.identity) as opened:
+        if opened is None:
+            return
+        for place in places:
+            opened.remove(folder.names[place], folder.facts_at(place), linked)
+
+
+@contextmanager
+def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
+    """Give the folder at `path`; None where it is gone, or where another folder or a link has its name."""
+    descriptor = None
+    try:
+        if _HAS_DIR_FD:
+            descriptor = os.open(path.rstrip("/"), _FOLDER_FLAGS)
+        status = os.lstat(path.rstrip("/")) if descriptor is None else os.fstat(descriptor)
+        is_same = identity_of(status) == identity
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        is_same = False
+    try:
+        yield _Folder(path if descriptor is None else "", descriptor) if is_same else None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder whose files are removed: by its descriptor where the system can, so that no rename leads elsewhere."""
+
+    path: str
+    descriptor: int | None
+
+    def remove(self, name: str, facts: tuple[int, ...], linked: set[int]) -> None:
+        """Remove a file if it is as recorded."""
+        status = self._look(name)
+        if status is None:
+            return
+        found = facts_of(status)
+        # Removing one name of a file changes the change time of its others.
+        known = FACTS - 1 if found[0] in linked else FACTS
+        if found[:known] != facts[:known]:
+            return
+        aside = f".{name}.ozx-aside"
+        try:
+            self._rename(name, aside)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            aside = name  # there is no room for another name beside it
+        status = self._look(aside)
+        if status is None or facts_of(status)[: FACTS - 1] != facts[: FACTS - 1]:
+            self.put_back(aside, name)
+            return
+        os.unlink(self.path + aside, dir_fd=self.descriptor)
+        if status.st_nlink > 1:
+            linked.add(found[0])
+
+    def put_back(self, aside: str, name: str) -> bool:
+        """Give a file its name back unless another file has it by now."""
+        try:
+            os.link(
+                self.path + aside,
+                self.path + name,
+                src_dir_fd=self.descriptor,
+                dst_dir_fd=self.descriptor,
+                follow_symlinks=False,
+            )
+        except (FileExistsError, FileNotFoundError):
+            return False
+        except (OSError, NotImplementedError):  # no hard links here, or not of this file
+            if self._look(name) is not None:
+                return False
+            self._rename(aside, name)
+        else:
+            os.unlink(self.path + aside, dir_fd=self.descriptor)
+        return True
+
+    def _look(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(self.path + name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _rename(self, name: str, new: str) -> None:
+        os.rename(self.path + name, self.path + new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+
+def _put_all_back(root: str) -> set[str]:
+    """Give files that a killed run had taken aside their names back; return these."""
+    names: set[str] = set()
+    for prefix, folder in TreeRecord.of(root).folders.items():
+        found = [(match[0], match[1]) for name in folder.names if (match := _ASIDE.fullmatch(name))]
+        if not found:
+            continue
+        with _opened(f"{root}/{prefix}", folder.identity) as opened:
+            names |= {prefix + name for aside, name in found if opened is not None and opened.put_back(aside, name)}
+    return names

@@ -1,0 +1,149 @@
+"""Removal of a source that was packed: only what is in the archive goes, and only if nothing changed meanwhile."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ozx.atomic.tree_record import TreeRecord
+from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
+from ozx.errors import ResourceError, UsageError
+from ozx.flow.listing import Listing, list_directory
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+
+__all__ = ["SourceRemoval", "finish_source_removal", "name_some"]
+
+# Without these nobody takes what is left for a hierarchy.
+_FIRST = frozenset((METADATA, *LEGACY_METADATA))
+_SHOWN = 5
+
+
+class SourceRemoval:
+    """The removal of one directory, which begins before the directory is listed: everything in it is recorded.
+
+    Parameters
+    ----------
+    root
+        The directory.
+
+    Raises
+    ------
+    UsageError
+        `root` is a link.
+    OSError
+        A folder cannot be listed.
+    """
+
+    def __init__(self, root: str) -> None:
+        if os.path.islink(root):
+            raise UsageError(f"{root} is a link: name the directory itself to have it removed")
+        self._record = TreeRecord.of(root)
+        self._record.settle()
+
+    def list_source(self) -> Listing:
+        """Return what the directory holds, all of which is to be packed but for empty folders.
+
+        Raises
+        ------
+        UsageError
+            There are files that are not packed: they would be lost.
+        FormatError, OSError
+            As `list_directory`.
+        """
+        listing = list_directory(self._record.root)
+        files = [name for name in listing.left_out if not name.endswith("/")]
+        if files:
+            raise UsageError(
+                f"{name_some(files)} would be lost: not part of the hierarchy, so not packed",
+                path=self._record.root,
+                hint="Move or delete them first, or leave out --remove-source (remove_source).",
+            )
+        return listing
+
+    def run(self, archive: str) -> tuple[str, ...]:
+        """Remove the directory, whose contents are in `archive`, on the disk and verified.
+
+        Returns
+        -------
+        tuple of str
+            A sentence that names what stays, as it came or changed while the directory was removed; else nothing.
+
+        Raises
+        ------
+        ResourceError
+            The directory is no longer what was packed; nothing was removed.
+        OSError
+            Something cannot be removed. The next run goes on.
+        """
+        root = self._record.root
+        found = self._record.differences(TreeRecord.of(root))
+        if found:
+            raise ResourceError(
+                f"it changed while it was packed, and nothing was removed: {name_some(found)}",
+                path=root,
+                hint=f"{archive} holds what was read. Stop what writes there, then pack again with --resume --force.",
+            )
+        write_marker(root, self._record.newest, archive)
+        return _left_notes(root, remove_recorded(self._record, _FIRST))
+
+
+def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
+    """Finish what a run that was killed while it removed `root` left; None where there was none.
+
+    Parameters
+    ----------
+    root
+        The directory.
+    archive
+        The file that `root` is to become.
+    remove
+        Whether the directory is to be removed now.
+
+    Returns
+    -------
+    tuple of str
+        Sentences that say so, and what stays.
+
+    Raises
+    ------
+    UsageError
+        There was one, and `remove` is not given, or `archive` is not the file that was made of the directory.
+    OSError
+        Something cannot be removed.
+    """
+    marker = read_marker(root)
+    if marker is None:
+        is_last_step = remove and os.path.exists(archive) and not os.listdir(root)
+        if not is_last_step:
+            return None
+        os.rmdir(root)
+        return (f"removed {root}, which was empty",)
+    if not remove or not marker.is_of(archive):
+        raise UsageError(
+            "expected a hierarchy; found the rest of one that was packed, whose removal was cut off",
+            path=root,
+            hint=f"{archive} is not the file that it became: name that one."
+            if remove
+            else "Its file has all of it. Pack it to that file again with --remove-source: the rest goes, too.",
+        )
+    left = finish_removal(root, marker, _FIRST)
+    return (f"finished the removal of {root}, which was cut off", *_left_notes(root, left))
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first names of many, and how many there are.
+
+    Examples
+    --------
+    >>> name_some(["a", "b"]), name_some(list("abcdefgh"))
+    ('2 things: a, b', '8 things: a, b, c, d, e, …')
+    """
+    what = "1 thing" if len(names) == 1 else f"{len(names):,} things"
+    return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
+
+
+def _left_notes(root: str, left: Sequence[str]) -> tuple[str, ...]:
+    if not os.path.lexists(root):
+        return ()
+    what = f", but for {name_some(left)}" if left else ""
+    return (f"warning: {root} is still there{what}; it changed while it was removed",)
