@@ -218,12 +218,20 @@ def test_kinds_of_files():
     builder.set("link", central={"external": 0o120777 << 16})
     builder.set("pipe", central={"external": 0o010644 << 16})
     builder.set("folder", central={"external": 0o040755 << 16})
-    builder.set("dos", central={"external": 0o120777 << 16, "made_by": 20})
+    builder.set("dos", central={"external": 0x18, "made_by": 20})
     builder.set("mac", central={"external": 0o120777 << 16, "made_by": 19 << 8})
     kinds = facts_of(builder).kinds
     assert kinds.symlinks.tolist() == [3, 7]
     assert kinds.special.tolist() == [4]
-    assert kinds.directories.tolist() == [5]
+    assert kinds.directories.tolist() == []
+    assert kinds.folder_values.tolist() == [5, 6]
+    assert kinds.volume_labels.tolist() == [6]
+
+
+@pytest.mark.parametrize("system", [0, 2, 3, 5, 16, 19, 30])
+def test_links_of_any_system(system):
+    builder = valid().add("link", b"0").set("link", central={"external": 0o120777 << 16, "made_by": system << 8 | 20})
+    assert facts_of(builder).kinds.symlinks.tolist() == [3]
 
 
 def test_names():

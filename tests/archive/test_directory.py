@@ -150,7 +150,6 @@ def test_offsets_that_were_adjusted_to_prepended_bytes_are_believed():
         end_record(1, 46, 0),  # no directory stands there
         end_record(3, DIRECTORY_SIZE, DIRECTORY_OFFSET),  # nor right before this one
         end_record(0, 5, 0),
-        end_record(0, 0, 0) + b"text",  # says no comment, has one
         end_record(1, 1 << 31, 0),
         b"PK\6\7" + bytes(16),
     ],
@@ -160,6 +159,14 @@ def test_the_bytes_of_an_end_record_in_a_comment_deceive_nobody(comment):
         data = forge(MEMBERS, comment=comment, zip64=zip64)
         assert names(data) == [member.name for member in MEMBERS]
         assert read_end(MemorySource(data)).comment == comment
+
+
+@pytest.mark.parametrize("behind", [b"", b"text", bytes(100)])
+def test_a_second_end_record_behind_the_first_is_refused(behind):
+    # bsdtar and zipfile take the last one, whether or not its comment ends with the file.
+    for second in (end_record(0, 0, 0), forge([Member(b"other")])):
+        with pytest.raises(FormatError, match="two end of central directory records fit"):
+            read_end(MemorySource(forge(MEMBERS, comment=second + behind)))
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,27 @@ def test_a_value_whose_input_ends_before_its_output(codec, extra):
     assert inflated(method, compress(value), len(value)) == value
 
 
-def test_empty_slices_and_bytes_after_the_stream_are_passed_over(codec):
+def test_empty_slices_are_passed_over(codec):
     method, compress = codec
     packed = compress(b"value")
-    slices = [b"", packed[:2], b"", packed[2:], b"", b"after the end"]
-    assert b"".join(iter_inflated(method, slices, 5)) == b"value"
-    assert b"".join(iter_inflated(method, [packed + b"after the end"], 5)) == b"value"
+    assert b"".join(iter_inflated(method, [b"", packed[:2], b"", packed[2:], b""], 5)) == b"value"
+
+
+@pytest.mark.parametrize("behind", [b"\0", b"after the end"])
+@pytest.mark.parametrize("size", [5, 2 << 20])
+def test_bytes_behind_a_deflate_stream_are_refused(behind, size):
+    value = bytes(size)
+    packer = zlib.compressobj(wbits=-15)
+    packed = packer.compress(value) + packer.flush()
+    for slices in ([packed + behind], [packed, behind], [packed, b"", behind], [packed[:3], packed[3:] + behind]):
+        with pytest.raises(FormatError, match="bytes behind the end"):
+            list(iter_inflated(DEFLATED, slices, size))
+
+
+def test_bytes_behind_a_deflate64_stream_are_passed_over():
+    # Its decoders do not say where the stream ended.
+    packed = deflate64(b"value")
+    assert b"".join(iter_inflated(DEFLATE64, [packed, b"after the end"], 5)) == b"value"
 
 
 @pytest.mark.parametrize("difference", [-1, 1, -8_000, 1 << 63])

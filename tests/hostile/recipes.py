@@ -325,6 +325,11 @@ def unicode_path_in_directory() -> ArchiveBuilder:
     return builder
 
 
+def in_local_header_only(builder: ArchiveBuilder) -> ArchiveBuilder:
+    builder.entries[-1].central = {}
+    return builder
+
+
 def twice_in_directory() -> ArchiveBuilder:
     return in_directory_only(
         valid(), "0/c/0", b"abcd", valid().build().index(valid()["0/c/0"].local_header(zip64=True))
@@ -425,7 +430,12 @@ RECIPES = [
     ),
     Recipe("deflated, inflates to more", lambda: lying_deflate(8), "zip/inflate", "rfc9/stored"),
     Recipe("deflated, inflates to less", lambda: lying_deflate(2000), "zip/inflate", "rfc9/stored"),
-    Recipe("deflated, goes on behind its end", deflate_with_tail, "whole", "rfc9/stored"),
+    Recipe(
+        "deflated, goes on behind its end",
+        deflate_with_tail,
+        "zip/inflate",
+        "rfc9/stored",
+    ),
     Recipe(
         "the two headers differ in size",
         lambda: valid().set("0/c/0", local={"uncompressed": 3}),
@@ -497,7 +507,7 @@ RECIPES = [
         "an extra field that runs out of its block",
         lambda: valid().set("0/c/0", central={"extra": b"\x01\0\xff\xff"}),
         "whole",
-        "",
+        "zip/extra-block",
     ),
     Recipe("offset -1", lambda: in_zip64_field((1 << 64) - 1, offset=SENTINEL), "zip/bounds", "zip/bounds"),
     Recipe("offset 2**63", lambda: in_zip64_field(1 << 63, offset=SENTINEL), "zip/bounds", "zip/bounds"),
@@ -564,7 +574,7 @@ RECIPES = [
         "a directory in a value",
         directory_in_a_value,
         "zip/local-header",
-        "rfc9/zip64 zip/local-header zip/unreferenced-bytes",
+        "rfc9/zip64 zip/bytes-after-directory zip/local-header zip/unreferenced-bytes",
     ),
     Recipe(
         "two directories",
@@ -584,7 +594,9 @@ RECIPES = [
         recover="part",
         holds=VALID | {"0/c/0": b"EVIL"},
     ),
-    Recipe("an end record in the comment", end_record_in_comment, "whole", "rfc9/comment rfc9/comment-nul"),
+    Recipe(
+        "an end record in the comment", end_record_in_comment, "whole", "rfc9/comment rfc9/comment-nul zip/end-record"
+    ),
     Recipe(
         "two archives in a row",
         lambda: valid().build() + valid(**{"0/c/0": b"EVIL"}).build(),
@@ -749,7 +761,24 @@ RECIPES = [
         lost=("\udcff",),
         names={b"caf\x82": "\udcff"},
     ),
-    Recipe("Unicode path: beside an ASCII name", lambda: unicode_path("evil", of=b"plain", raw=b"plain"), "whole", ""),
+    Recipe(
+        "Unicode path: beside an ASCII name",
+        lambda: unicode_path("evil", of=b"plain", raw=b"plain"),
+        "zip/unicode-path",
+        "zip/unicode-path",
+    ),
+    Recipe(
+        "Unicode path: the same ASCII name",
+        lambda: unicode_path("plain", of=b"plain", raw=b"plain"),
+        "whole",
+        "",
+    ),
+    Recipe(
+        "Unicode path: beside an ASCII name, in the local header only",
+        lambda: in_local_header_only(unicode_path("evil", of=b"plain", raw=b"plain")),
+        "zip/local-header",
+        "zip/unicode-path",
+    ),
     Recipe(
         "Unicode path: in the directory only",
         unicode_path_in_directory,
@@ -790,7 +819,7 @@ RECIPES = [
         "a descriptor that the directory alone announces",
         lambda: valid().set("0/c/0", central={"flags": DESCRIPTOR}),
         "whole",
-        "",
+        "zip/local-header",
     ),
     Recipe(
         "a descriptor that the local header alone announces",
@@ -819,7 +848,12 @@ RECIPES = [
         "zip/encrypted",
         "zip/encrypted zip/local-header",
     ),
-    Recipe("an encrypted directory", lambda: valid().set("0/c/0", flags=0x2001), "zip/encrypted", "zip/encrypted"),
+    Recipe(
+        "an encrypted directory",
+        lambda: valid().set("0/c/0", flags=0x2001),
+        "zip/encrypted",
+        "zip/encrypted zip/flags",
+    ),
     Recipe(
         "AES by its method",
         lambda: valid().set("0/c/0", method=99, flags=ENCRYPTED),

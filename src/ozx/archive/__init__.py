@@ -26,6 +26,10 @@ From the bytes upwards:
     Entries out of an archive, entries into an archive.
 ``audit``, ``local_headers``, ``extra_fields``, ``descriptors``, ``layout``, ``name_audit``, ``file_kinds``
     Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
+``ambiguities``
+    Facts that programs understand in different ways, though no record contradicts another.
+``central_extras``
+    The extra fields of the central directory, and names that they give instead of the names there.
 ``scattered_reading``
     Short pieces of a file, a million of them, in few reads.
 ``recovery``, ``recovery_values``, ``recovery_directory``, ``recovery_entries``, ``recovery_evidence``

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.archive.ambiguities import Ambiguities, find_ambiguities
 from ozx.archive.byte_source import ByteSource
+from ozx.archive.central_extras import count_central_extras
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
-from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields
+from ozx.archive.extra_fields import ExtraCensus
 from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
 from ozx.archive.layout import Layout, find_layout
 from ozx.archive.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.name_audit import NameFacts, audit_names
 from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
 from ozx.archive.records import (
-    CENTRAL_HEADER,
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
     LOCAL_HEADER,
     MASK_16,
-    MASK_32,
     STORED,
 )
 
@@ -88,6 +88,8 @@ class ArchiveFacts:
         Bytes that all compressed entries declare together.
     embedded
         Stored entries that are archives by their content.
+    ambiguities
+        What readers understand in different ways.
     """
 
     file_size: int
@@ -109,6 +111,7 @@ class ArchiveFacts:
     on_other_disk: _Indices
     commented: _Indices
     embedded: _Indices
+    ambiguities: Ambiguities
 
     @property
     def is_bomb(self) -> bool:
@@ -141,7 +144,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     order = np.argsort(columns.header_offsets, kind="stable")
     inside = order[~np.isin(order, out_of_bounds)] if len(out_of_bounds) else order
     local = read_local_headers(source, columns, inside)
-    central_extras = _central_extras(columns, end)
+    central_extras = count_central_extras(columns, end.prepended)
     names = audit_names(columns)
     stored = columns.methods == STORED
     sizes = columns.uncompressed_sizes
@@ -149,6 +152,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
     is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
     disks = central_field(columns, "<u2", 34)
+    layout = find_layout(source, end, columns, local, inside, order)
     return ArchiveFacts(
         file_size=source.size(),
         end=end,
@@ -158,7 +162,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
         names=names,
         kinds=find_kinds(columns, names.directories),
-        layout=find_layout(source, end, columns, local, inside, order),
+        layout=layout,
         out_of_bounds=out_of_bounds,
         encrypted=np.flatnonzero(is_encrypted),
         unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
@@ -170,21 +174,8 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         on_other_disk=np.flatnonzero((disks != 0) & (disks != MASK_16)),
         commented=np.flatnonzero(central_field(columns, "<u2", 32)),
         embedded=_embedded(source, columns, local),
+        ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),
     )
-
-
-def _central_extras(columns: Columns, end: EndOfDirectory) -> ExtraCensus:
-    census = ExtraCensus.of(len(columns))
-    lengths = central_field(columns, "<u2", 30)
-    entries = np.flatnonzero(lengths)
-    starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
-    asked = np.stack([central_field(columns, "<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
-    # Offsets in the file leave out what stands before the archive.
-    offsets = columns.header_offsets[entries] - np.uint64(end.prepended)
-    values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
-    widened = Widened(asked, values, np.zeros(len(entries), bool))
-    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
-    return census
 
 
 def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:

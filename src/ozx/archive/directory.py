@@ -30,10 +30,21 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = ["END_SEARCH_LENGTH", "EndOfDirectory", "ends_archive", "iter_headers", "read_directory", "read_end"]
+__all__ = [
+    "END_SEARCH_LENGTH",
+    "ZIP64_END_LENGTH",
+    "EndOfDirectory",
+    "ends_archive",
+    "iter_headers",
+    "read_directory",
+    "read_end",
+]
 
 # The longest comment, the classic end record, the ZIP64 locator and the ZIP64 end record: one read finds them all.
 END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_RECORD.size
+
+#: Of a ZIP64 end record without an extensible data sector (4.3.14.2), which no writer uses.
+ZIP64_END_LENGTH = ZIP64_END_RECORD.size
 
 _BLOCK = 1 << 16
 _LONGEST_BLOCK = 1 << 20
@@ -60,6 +71,8 @@ class EndOfDirectory:
         Bytes before the archive proper, which every offset inside it leaves out.
     trailing
         Bytes after the archive comment.
+    zip64_length
+        Bytes that the ZIP64 end record has by what it says (4.3.14.1); None where there is none.
     """
 
     entries: int
@@ -70,6 +83,7 @@ class EndOfDirectory:
     locator_offset: int | None
     prepended: int
     trailing: int
+    zip64_length: int | None
 
     @property
     def has_zip64_end(self) -> bool:
@@ -108,6 +122,7 @@ def read_end(source: ByteSource) -> EndOfDirectory:
         locator_offset=None if zip64 is None else zip64.declared_offset,
         prepended=directory_offset - merged.directory_offset,
         trailing=len(tail) - comment_end,
+        zip64_length=None if zip64 is None else 12 + zip64.record.size_of_rest,
     )
 
 
@@ -183,10 +198,11 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     A comment may hold the bytes of another end record. The record whose comment ends with the file and whose
     directory is where it says wins; two such records would mean two archives to two readers.
     """
-    exact, loose = [], []
+    exact, loose, signed = [], [], []
     position = tail.rfind(END_SIGNATURE)
     while position >= 0:
         if position + END_RECORD.size <= len(tail):
+            signed.append(position)
             end = position + END_RECORD.size + EndRecord.from_bytes(tail, position).comment_length
             if end == len(tail):
                 exact.append(position)
@@ -194,16 +210,20 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
                 loose.append(position)
         position = tail.rfind(END_SIGNATURE, 0, position)
     proven = [found for found in exact if _has_directory(source, tail, tail_offset, found)]
-    if len(proven) > 1:
+    chosen = next((found[0] for found in (proven, exact, loose) if found), None)
+    # Other readers take the last signature, whether or not its comment ends with the file.
+    rivals = [found for found in signed if found > chosen] if chosen is not None else []
+    rivals = proven[1:] or [found for found in rivals if _has_directory(source, tail, tail_offset, found)]
+    if chosen is not None and rivals:
+        first, second = sorted((tail_offset + chosen, tail_offset + rivals[0]))
         raise FormatError(
-            f"two end of central directory records fit, at {tail_offset + proven[1]:,} and {tail_offset + proven[0]:,}"
+            f"two end of central directory records fit, at {first:,} and {second:,}"
             "; readers would see different archives",
             path=source.name,
             rule="zip/end-record",
         )
-    for found in (proven, exact, loose):
-        if found:
-            return found[0]
+    if chosen is not None:
+        return chosen
     head = source.read_at(0, 4)
     if head == LOCAL_SIGNATURE:
         raise FormatError(

@@ -7,35 +7,44 @@ the directory from its beginning, needs neither the arrays nor numpy, whose impo
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.names import decode_name
+from ozx.archive.names import contradicting_path, decode_name
 from ozx.archive.records import (
+    CENTRAL_SIGNATURE,
+    EXTRA_UNICODE_PATH,
     FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
     FLAG_UTF8,
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
+    MASK_32,
+    SPLIT_SIGNATURE,
     STORED,
     CentralHeader,
     LocalHeader,
+    iter_extra_fields,
     method_name,
     resolve_zip64,
 )
 from ozx.errors import FormatError, UnsupportedError
 
 __all__ = [
+    "LONGEST_DESCRIPTOR",
     "ReadAhead",
     "check_crc32",
+    "check_empty",
     "check_not_encrypted",
     "check_stored_size",
     "data_offset_behind",
     "entry_name",
     "find_data",
     "header_contradiction",
+    "hides_value",
     "iter_value",
     "read_local_header",
 ]
@@ -43,6 +52,11 @@ __all__ = [
 _BLOCK = 1 << 20
 # A local file header nearly always fits here, so that one read brings it whole.
 _HEADER_GUESS = 512
+
+# 4.3.9: a data descriptor without its signature, and that of ZIP64.
+_DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
+_UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
+LONGEST_DESCRIPTOR = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size
 
 
 class ReadAhead:
@@ -133,7 +147,20 @@ def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | Non
         return f"the local header says {method_name(local.method)}, the central directory {method_name(header.method)}"
     if (local.flags ^ header.flags) & FLAG_ENCRYPTED:
         return "its two headers disagree on encryption"
-    return _number_contradiction(header, local)
+    return _path_contradiction(header, local) or _number_contradiction(header, local)
+
+
+def _path_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
+    """Return what a Unicode Path field of either header says otherwise than the name (APPNOTE 4.6.9)."""
+    for place, extra in (("local header", local.extra), ("central directory", header.extra)):
+        if _UNICODE_PATH not in extra:
+            continue
+        for field in iter_extra_fields(extra):
+            if field.identifier == EXTRA_UNICODE_PATH:
+                path = contradicting_path(header.name, header.flags, field.data)
+                if path is not None:
+                    return f"a Unicode Path field of the {place} names it {path.decode('utf-8', 'replace')!r}"
+    return None
 
 
 def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
@@ -233,7 +260,54 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
             path=source.name,
             rule="zip/bounds",
         )
-    return data_offset_behind(source, header, read_local_header(source, header), limit)
+    local = read_local_header(source, header)
+    offset = data_offset_behind(source, header, local, limit)
+    if hides_value(header, local):
+        check_empty(source, header, source.read_at(offset, min(LONGEST_DESCRIPTOR, limit - offset)))
+    return offset
+
+
+def hides_value(header: CentralHeader, local: LocalHeader) -> bool:
+    """Tell whether only a data descriptor can tell if the entry is empty, as its directory header says.
+
+    The CRC-32 of no bytes is 0, so that a header of zeros agrees with itself, and with a local header whose fields are
+    zero because they follow in the descriptor (APPNOTE 4.4.4, bit 3).
+    """
+    return header.compressed_size == 0 and bool(local.flags & FLAG_DATA_DESCRIPTOR)
+
+
+def check_empty(source: ByteSource, header: CentralHeader, behind: bytes) -> None:
+    """Make sure that what follows the local header of an entry that is empty by its directory header agrees.
+
+    Parameters
+    ----------
+    source
+        The archive, whose name stands in messages.
+    header
+        The entry's header in the central directory.
+    behind
+        What follows its local header, as long as the longest descriptor, or shorter where the room ends.
+
+    Raises
+    ------
+    FormatError
+        There is a value or a descriptor of one (``zip/local-header``).
+    """
+    # 4.3.9: CRC-32 and two sizes, of four or of eight bytes, behind a signature or not.
+    for signature in (SPLIT_SIGNATURE, b""):
+        for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
+            fields = form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
+            if behind.startswith(signature + fields):
+                return
+    # Without room for one, or with the next record in its place, it is missing: nothing contradicts the directory.
+    if len(behind) < _DESCRIPTOR.size or behind.startswith((LOCAL_SIGNATURE, CENTRAL_SIGNATURE)):
+        return
+    raise FormatError(
+        f"entry {entry_name(header)!r}: it is empty by the central directory, but no data descriptor of an empty entry "
+        f"follows its local header at {header.header_offset:,}",
+        path=source.name,
+        rule="zip/local-header",
+    )
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:

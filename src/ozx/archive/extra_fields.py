@@ -1,4 +1,4 @@
-"""The extra fields of many headers at once: which there are, and whether ZIP64 fields fit their headers."""
+"""The extra fields of many headers at once: which fields occur, and whether each fits its block and its header."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.archive.records import EXTRA_ZIP64
+from ozx.archive.records import EXTRA_AES, EXTRA_TIMES, EXTRA_UNICODE_PATH, EXTRA_ZIP64
 
 __all__ = ["ExtraCensus", "Widened", "count_extra_fields", "gather"]
+
+# Fields that bsdtar 3.6 takes for damage, and with them the whole archive, where they are shorter than this.
+_LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 
 @dataclass(slots=True)
@@ -27,17 +30,24 @@ class ExtraCensus:
         Header id to the number of entries that have such a field.
     first
         Header id to the index of one entry that has it.
+    is_broken
+        Whether entry i has a field that is longer than its block has room for, or too short for what it is, or a block
+        that is too short for any field and not of zeros.
+    unicode_paths
+        The entries that have a Unicode Path field, and its data.
     """
 
     has_zip64: NDArray[np.bool_]
     contradicts: NDArray[np.bool_]
+    is_broken: NDArray[np.bool_]
+    unicode_paths: list[tuple[int, bytes]] = field(default_factory=list)
     counts: dict[int, int] = field(default_factory=dict)
     first: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
         """Return that of so many entries without any extra field."""
-        return cls(np.zeros(entries, bool), np.zeros(entries, bool))
+        return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,9 @@ def count_extra_fields(
         Is added to.
     """
     rows = np.arange(len(starts))
+    # bsdtar 3.6 refuses a block of up to three bytes that are not zero; behind a field it passes them over.
+    for row in np.flatnonzero((ends > starts) & (ends - starts < 4)).tolist():
+        census.is_broken[entries[row]] |= any(data[starts[row] : ends[row]])
     while len(rows):
         fits = starts + 4 <= ends
         starts, ends, rows = starts[fits], ends[fits], rows[fits]
@@ -122,6 +135,10 @@ def count_extra_fields(
             return
         identifiers, lengths = gather(data, "<u2", starts), gather(data, "<u2", starts + 2).astype(np.int64)
         fits = starts + 4 + lengths <= ends
+        is_broken = ~fits
+        for identifier, least in _LEAST_LENGTHS.items():
+            is_broken |= (identifiers == identifier) & (lengths < least)
+        census.is_broken[entries[rows[is_broken]]] = True
         starts, ends, rows, identifiers, lengths = (
             column[fits] for column in (starts + 4, ends, rows, identifiers, lengths)
         )
@@ -134,6 +151,9 @@ def count_extra_fields(
             census.has_zip64[entries[rows[wide]]] = True
             agree = widened.agree(data, starts[wide], lengths[wide], rows[wide])
             census.contradicts[entries[rows[wide[~agree]]]] = True
+        for row in np.flatnonzero(identifiers == EXTRA_UNICODE_PATH).tolist():
+            begin = int(starts[row])
+            census.unicode_paths.append((int(entries[rows[row]]), bytes(data[begin : begin + int(lengths[row])])))
         starts = starts + lengths
 
 

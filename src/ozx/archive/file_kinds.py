@@ -25,22 +25,47 @@ class FileKinds:
     symlinks, special
         Indices of symbolic links, and of devices, pipes and sockets, as Unix calls them.
     directories
-        Indices of entries whose name ends in a slash, or which Unix calls directories.
+        Indices of entries whose name ends in a slash.
+    folder_values
+        Indices of entries that attributes call folders, though their names do not end in a slash.
+    volume_labels
+        Indices of entries that attributes call volume labels.
     """
 
     symlinks: _Indices
     special: _Indices
     directories: _Indices
+    folder_values: _Indices
+    volume_labels: _Indices
+
+
+# 4.4.2.2: the systems whose attributes are those of DOS: FAT, HPFS, NTFS in APPNOTE's numbering and in that of
+# Info-ZIP, VFAT.
+_DOS_SYSTEMS = (0, 6, 10, 11, 14)
+_DOS_VOLUME_LABEL, _DOS_DIRECTORY = 0x08, 0x10
+# unzip looks for labels in entries of Atari, too.
+_LABEL_SYSTEMS = (*_DOS_SYSTEMS, 5)
+_UNIX_SYSTEMS = (3, 19)  # 19 is macOS
 
 
 def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
     """Return which entries are no plain files; `named_directories` are those whose name ends in a slash."""
-    # 4.4.2 and 4.4.15: the upper byte names the system whose attributes these are; 3 is Unix, 19 macOS.
-    is_unix = np.isin(central_field(columns, "<u2", 4) >> 8, (3, 19))
-    kind = (central_field(columns, "<u4", 38) >> 28) * is_unix
-    symlinks = np.flatnonzero(kind == 0o12)
-    directories = np.union1d(np.flatnonzero(kind == 0o04), named_directories)
-    return FileKinds(symlinks, np.flatnonzero(~np.isin(kind, (0, 0o04, 0o10, 0o12))), directories)
+    # 4.4.2 and 4.4.15: the upper byte names the system whose attributes these are.
+    system, attributes = central_field(columns, "<u2", 4) >> 8, central_field(columns, "<u4", 38)
+    # unzip makes links of entries from VMS, Atari and BeOS, too, and 7-Zip of entries from DOS.
+    symlinks = np.flatnonzero(attributes >> 28 == 0o12)
+    kind = (attributes >> 28) * np.isin(system, _UNIX_SYSTEMS)
+    is_folder = kind == 0o04
+    is_folder |= ((attributes & _DOS_DIRECTORY) != 0) & np.isin(system, _DOS_SYSTEMS)
+    is_folder[named_directories] = False
+    is_label = ((attributes & _DOS_VOLUME_LABEL) != 0) & np.isin(system, _LABEL_SYSTEMS)
+    return FileKinds(
+        symlinks,
+        np.flatnonzero(~np.isin(kind, (0, 0o04, 0o10, 0o12))),
+        named_directories,
+        np.flatnonzero(is_folder),
+        np.flatnonzero(is_label),
+    )
 
 
 def central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:

@@ -20,6 +20,7 @@ from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
 __all__ = ["deflate64_decoder", "iter_inflated"]
 
 _OUTPUT_BLOCK = 1 << 20
+_GOES_ON = "there are bytes behind the end of the stream"
 # Neither Deflate64 decoder takes a bound for its output: the input's slices bound it. 18 bits can stand for 65,538
 # bytes, so that a slice of 1 KiB gives 29 MiB at the worst.
 _DEFLATE64_SLICE = 1 << 10
@@ -70,7 +71,7 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
     Raises
     ------
     FormatError
-        The data is damaged, or inflates to more or less than declared (``zip/inflate``).
+        The data is damaged, inflates to more or less than declared, or goes on behind its end (``zip/inflate``).
     UnsupportedError
         Another method (``zip/method``).
 
@@ -118,6 +119,8 @@ def _iter_deflated(slices: Iterable[bytes]) -> Iterator[bytes]:
         while pending and not decoder.eof:
             yield decoder.decompress(pending, _OUTPUT_BLOCK)
             pending = decoder.unconsumed_tail
+        if decoder.eof and (pending or decoder.unused_data):
+            raise ValueError(_GOES_ON)
     while not decoder.eof and (block := decoder.decompress(b"", _OUTPUT_BLOCK)):
         yield block
     if not decoder.eof:

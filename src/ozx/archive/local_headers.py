@@ -73,6 +73,8 @@ class LocalHeaders:
         Bytes of each header, name and extra field included; -1 where there is none that can be read.
     begins_as_archive
         Whether the bytes of the entry begin with the signature of a local file header.
+    flags
+        The flags of each header; 0 where there is none that can be read.
     has_descriptor
         Whether the header announces a data descriptor.
     extras
@@ -83,6 +85,7 @@ class LocalHeaders:
 
     lengths: NDArray[np.int32]
     begins_as_archive: NDArray[np.bool_]
+    flags: NDArray[np.uint16]
     has_descriptor: NDArray[np.bool_]
     extras: ExtraCensus
     faults: list[HeaderFault] = field(default_factory=list)
@@ -104,6 +107,7 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
     headers = LocalHeaders(
         lengths=np.full(count, -1, np.int32),
         begins_as_archive=np.zeros(count, bool),
+        flags=np.zeros(count, np.uint16),
         has_descriptor=np.zeros(count, bool),
         extras=ExtraCensus.of(count),
     )
@@ -129,6 +133,7 @@ def _take(pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers:
     positions, entries = pieces.positions[rows], entries[rows]
     headers.lengths[entries] = lengths
     headers.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
+    headers.flags[entries] = local["flags"]
     headers.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
     asked = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
     extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
@@ -199,6 +204,7 @@ def _take_one(source: ByteSource, columns: Columns, index: int, headers: LocalHe
         return
     headers.lengths[index] = local.length
     headers.begins_as_archive[index] = source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
+    headers.flags[index] = local.flags
     headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     row, start = np.array([index]), LOCAL_HEADER.size + len(local.name)
     asked = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])

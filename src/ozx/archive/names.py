@@ -9,7 +9,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, iter_extra_fields
 from ozx.errors import FormatError
 
-__all__ = ["are_plain_names", "decode_name", "encode_name", "name_fault"]
+__all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "name_fault"]
 
 # Backslash, colon (of a drive letter), an empty component, and all that '.' and '..' begin with.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
@@ -17,6 +17,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _TOO_LONG = "it is longer than 65,535 bytes"
 _NO_UTF8 = "it is not valid UTF-8"
 _LONGEST_SHOWN = 100
+# 4.6.9: a byte for the version and four for the CRC-32 stand before the path.
+_PATH_BEGINS = 5
 
 
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
@@ -45,6 +47,32 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("cp437")
+
+
+def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
+    r"""Return the path that a Unicode Path field gives to a name which needs none, or None where they agree.
+
+    A name in ASCII or declared to be UTF-8 says itself what it is. unzip, 7-Zip and bsdtar take the field's path
+    instead; zipfile and Java take the name.
+
+    Parameters
+    ----------
+    raw, flags
+        The name as it stands in the header, and the header's flags.
+    data
+        The field's data (APPNOTE 4.6.9): version, CRC-32 of the name it belongs to, path.
+
+    Examples
+    --------
+    >>> field = b"\1" + crc32(b"0/c/0").to_bytes(4, "little")
+    >>> contradicting_path(b"0/c/0", 0, field + b"0/c/1"), contradicting_path(b"0/c/0", 0, field + b"0/c/0")
+    (b'0/c/1', None)
+    """
+    if len(data) < _PATH_BEGINS or not (raw.isascii() or flags & FLAG_UTF8):
+        return None
+    # The version is not asked for: bsdtar takes the path of any.
+    belongs = int.from_bytes(data[1:_PATH_BEGINS], "little") == crc32(raw)
+    return data[_PATH_BEGINS:] if belongs and data[_PATH_BEGINS:] != raw else None
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.central_extras import find_unicode_paths, iter_other_paths
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
@@ -223,18 +224,21 @@ class ArchiveReader:
         Raises
         ------
         FormatError
-            Names are unsafe or not unique, entries overlap, or a stored size is no size
-            (``zip/name``, ``zip/duplicate-name``, ``zip/overlap``, ``zip/stored-size``, ``zip/bomb``).
+            Names are unsafe, not unique or contradicted by a Unicode Path field, entries overlap, or a stored size is
+            no size (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``, ``zip/stored-size``,
+            ``zip/bomb``).
         UnsupportedError
             An entry is encrypted or uses an unknown method (``zip/encrypted``, ``zip/method``).
         """
         self._check_methods()
         self._check_names(allow_duplicates=allow_duplicates)
+        self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
         """Raise what `check` raises, but for names: for whoever gives the values other ones."""
         self._check_methods()
+        self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
 
     def _check_methods(self) -> None:
@@ -280,6 +284,16 @@ class ArchiveReader:
                 f"several entries are called {repeated[0]!r}; readers differ in which they see",
                 path=path,
                 rule="zip/duplicate-name",
+            )
+
+    def _check_paths(self) -> None:
+        """Refuse what unzip, 7-Zip and bsdtar read under another name than zipfile and Java (APPNOTE 4.6.9)."""
+        for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
+            name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
+            raise FormatError(
+                f"entry {name!r} has a Unicode Path field that names it {path!r}; readers differ in which they take",
+                path=self.source.name,
+                rule="zip/unicode-path",
             )
 
     def _end_of_room(self, index: int) -> int:

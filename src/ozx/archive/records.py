@@ -17,13 +17,18 @@ __all__ = [
     "CENTRAL_SIGNATURE",
     "DEFLATE64",
     "DEFLATED",
+    "DIGITAL_SIGNATURE",
     "END_RECORD",
     "END_SIGNATURE",
+    "EXTRA_AES",
     "EXTRA_PADDING",
+    "EXTRA_TIMES",
     "EXTRA_UNICODE_PATH",
     "EXTRA_ZIP64",
+    "FLAGS_OF_DEFLATE",
     "FLAG_DATA_DESCRIPTOR",
     "FLAG_ENCRYPTED",
+    "FLAG_PATCH",
     "FLAG_STRONG_ENCRYPTION",
     "FLAG_UTF8",
     "LOCAL_HEADER",
@@ -50,6 +55,8 @@ __all__ = [
 LOCAL_SIGNATURE = b"PK\x03\x04"
 CENTRAL_SIGNATURE = b"PK\x01\x02"
 END_SIGNATURE = b"PK\x05\x06"
+# 4.3.13: a digital signature of the central directory begins with this, two bytes with its length follow.
+DIGITAL_SIGNATURE = b"PK\x05\x05"
 ZIP64_END_SIGNATURE = b"PK\x06\x06"
 ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
 # 8.5.3: what the first part of a split archive begins with. A data descriptor (4.3.9) may begin with the same.
@@ -90,12 +97,16 @@ METHOD_NAMES = {
 
 # 4.4.4
 FLAG_ENCRYPTED = 1 << 0
+FLAGS_OF_DEFLATE = 1 << 1 | 1 << 2
 FLAG_DATA_DESCRIPTOR = 1 << 3
+FLAG_PATCH = 1 << 5
 FLAG_STRONG_ENCRYPTION = 1 << 6
 FLAG_UTF8 = 1 << 11
 
 EXTRA_ZIP64 = 0x0001  # 4.5.3
 EXTRA_UNICODE_PATH = 0x7075  # 4.6.9
+EXTRA_TIMES = 0x5455  # 4.6.1
+EXTRA_AES = 0x9901  # 4.6.1
 # The field of Android's zipalign: two bytes of alignment, then zeros. The one padding readers have met before.
 EXTRA_PADDING = 0xD935
 

@@ -15,10 +15,13 @@ from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_reading import (
+    LONGEST_DESCRIPTOR,
     check_crc32,
+    check_empty,
     check_not_encrypted,
     check_stored_size,
     data_offset_behind,
+    hides_value,
     iter_value,
     read_local_header,
 )
@@ -157,7 +160,8 @@ def iter_steps(
     is_stored = header.method == STORED
     first, last = (start, stop) if is_stored else (0, header.compressed_size)
     is_whole = first == 0 and last == header.compressed_size
-    if last <= first and is_stored:
+    # An empty value is proven by its room, or by its local header, which may contradict the directory.
+    if last <= first and is_stored and (header.compressed_size or max(data_offset, predicted) >= 0):
         data = b""
     elif data_offset >= 0:
         data = yield data_offset + first, last - first
@@ -190,6 +194,9 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
             data += yield begin + len(data), needed - len(data)
     local = read_local_header(_Window(begin, data, source.name), header)
     data_offset = data_offset_behind(source, header, local, limit)
+    if hides_value(header, local) and limit > data_offset:
+        behind = yield data_offset, min(LONGEST_DESCRIPTOR, limit - data_offset)
+        check_empty(source, header, behind)
     here = data[data_offset + first - begin : data_offset + last - begin]
     if len(here) < last - first:
         here += yield data_offset + first + len(here), last - first - len(here)

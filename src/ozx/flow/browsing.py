@@ -161,9 +161,11 @@ class ArchiveView:
             return None
 
     def _iter_columns(self) -> Iterator[CentralHeader]:
+        from ozx.archive.central_extras import find_unicode_paths  # noqa: PLC0415 (numpy)
         from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
 
         columns = read_columns(self.source, self.end)
+        named_twice = {index for index, _ in find_unicode_paths(columns)}
         rows = zip(
             (columns.starts + CENTRAL_HEADER.size).tolist(),
             columns.name_lengths.tolist(),
@@ -177,7 +179,8 @@ class ArchiveView:
         )
         for index, (start, length, flags, method, checksum, compressed, uncompressed, offset) in enumerate(rows):
             name = columns.buffer[start : start + length]
-            extra = b"" if name.isascii() else columns.header(index).extra  # it may name the entry in Unicode
+            # It may name the entry in Unicode.
+            extra = columns.header(index).extra if index in named_twice or not name.isascii() else b""
             yield CentralHeader(0, flags, method, checksum, compressed, uncompressed, 0, offset, name, extra, 0)
 
 

@@ -103,7 +103,8 @@ def _write_batch(
             data = buffer[data_at : data_at + size]
         else:
             data = _foreign_value(reader, index, buffer[: block_end - block_start], at)
-        if len(data) != size or crc32(data) != checksum:
+        # That nothing was found is no proof that a value is empty.
+        if not size or len(data) != size or crc32(data) != checksum:
             data = memoryview(reader.read(index))  # says what is wrong, or finds it further on
         name = raw if raw.isascii() else os.fsencode(columns.name(index))
         descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)

@@ -107,8 +107,8 @@ def mend_names(columns: Columns, path: str) -> MendedNames:
             raise _refused(path, columns.name(int(rows[0])), f"it is {what}", rule)
     names, has_backslash, has_dot = _without_slips(columns)
     mended = MendedNames(names, np.arange(len(columns)))
-    work = _Work(columns, path, mended, set(kinds.directories.tolist()))
-    suspects = np.union1d(_find_suspects(names), kinds.directories)
+    work = _Work(columns, path, mended, set(kinds.folder_values.tolist()))
+    suspects = np.union1d(_find_suspects(names), kinds.folder_values)
     for row in suspects.tolist():
         work.take(row)
     for slips, tally in ((has_backslash, mended.backslashed), (has_dot, mended.dotted)):

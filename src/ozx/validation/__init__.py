@@ -8,7 +8,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it.
 ``rule``
     What a row of it is.
-``zip_table``, ``rfc9_table``, ``zarr_table``, ``extension_table``, ``name_table``, ``convention_table``, ``data_table``
+``zip_table``, ``ambiguity_table``, ``rfc9_table``, ``zarr_table``, ``extension_table``, ``name_table``,
+``convention_table``, ``data_table``
     Its rows; those about OME-Zarr stand in ``ome``.
 ``node_document``, ``node_facts``
     One node while its documents are looked at, and what is kept of it for the rules about the hierarchy.
@@ -36,6 +37,8 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     Values from documents in messages.
 ``zip_rules``
     The ZIP file: APPNOTE, and what every reader has to be safe from.
+``ambiguity_rules``
+    What programs understand in different ways though APPNOTE is followed.
 ``rfc9_rules``
     OME-Zarr in a ZIP file: the hierarchy, its nodes, sharding.
 ``container_rules``

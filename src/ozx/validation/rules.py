@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.ambiguity_table import AMBIGUITY_RULES
 from ozx.validation.convention_table import CONVENTION_RULES
 from ozx.validation.data_table import DATA_RULES
 from ozx.validation.extension_table import EXTENSION_RULES
@@ -37,7 +38,7 @@ __all__ = [
 RULES: dict[str, Rule] = {
     rule.id: rule
     for table in (
-        *(ZIP_RULES, RFC9_RULES, ZARR_RULES, EXTENSION_RULES, NAME_RULES),
+        *(ZIP_RULES, AMBIGUITY_RULES, RFC9_RULES, ZARR_RULES, EXTENSION_RULES, NAME_RULES),
         *(CONVENTION_RULES, IMAGE_RULES, LABEL_RULES, PLATE_RULES, DATA_RULES),
     )
     for rule in table

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ozx.archive.names import name_fault
 from ozx.archive.reader import BOMB_TOTAL
 from ozx.archive.records import EXTRA_PADDING, EXTRA_ZIP64, method_name
+from ozx.validation.ambiguity_rules import check_ambiguities
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.rules import each, make_finding
 
@@ -42,6 +43,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     yield from _check_names(facts)
     yield from _check_sizes(facts)
     yield from _check_kinds(facts)
+    yield from check_ambiguities(facts)
     yield from _check_limits(facts)
     if strict:
         yield from _check_extras(facts)
@@ -99,8 +101,9 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
         yield make_finding("zip/trailing-bytes", message, offset=offset)
     if len(facts.out_of_bounds) or (facts.local.lengths < 0).any():
         return  # what looks like a gap may belong to an entry whose header cannot be read
-    # The bytes before the archive are no gap in it.
+    # The bytes before the archive, and those behind its directory, are no gaps in it.
     gaps = layout.gap_offsets > 0 if end.prepended or is_prefix else layout.gap_offsets >= 0
+    gaps &= layout.gap_offsets != end.directory_offset + end.directory_size
     offsets, lengths = layout.gap_offsets[gaps], layout.gap_lengths[gaps]
     if len(offsets):
         message = f"{int(lengths.sum()):,} bytes in {len(offsets):,} places belong to no entry"

@@ -42,8 +42,9 @@ ZIP_RULES = (
         id="zip/end-record",
         severity="error",
         title="The end records contradict each other",
-        clause="4.3.14 to 4.3.16 and 4.4.1.4: one end record; with ZIP64 a second one, which the locator points to "
-        "and which agrees with every field of the first that is no placeholder.",
+        clause="4.3.14 to 4.3.16 and 4.4.1.4: one end record; with ZIP64 a second one of 56 bytes, which the locator "
+        "points to and which agrees with every field of the first that is no placeholder. The archive comment does not "
+        "hold the signature of another one.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Two readers would find two different central directories, that is two different sets of entries; or "
@@ -117,8 +118,9 @@ ZIP_RULES = (
         id="zip/local-header",
         severity="error",
         title="A local header or data descriptor is missing or contradicts the directory",
-        clause="4.3.2 and 4.3.9: each entry has a local header, with a corresponding header in the central directory, "
-        "and, where bit 3 announces it, a data descriptor with its CRC-32 and sizes.",
+        clause="4.3.2, 4.3.9 and 4.4.4: each entry has a local header, with a corresponding header in the central "
+        "directory that has the same flags, and, where bit 3 announces it, a data descriptor with its CRC-32 and "
+        "sizes. A warning where the two headers disagree on bit 3 alone.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Readers that trust the one see another name, size or method than readers that trust the other.",
@@ -184,7 +186,7 @@ ZIP_RULES = (
         severity="error",
         title="There are bytes before the archive",
         clause="4.1.9 allows self-extracting files, which begin with a program; an image is none. A ZIP file that "
-        "begins with its first entry is known by its first bytes.",
+        "begins with its first entry is known by its first bytes. A warning where the archive has no entries.",
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Many readers find no entry, because all offsets are wrong by the length of these bytes.",
@@ -205,7 +207,7 @@ ZIP_RULES = (
         severity="error",
         title="An entry is a symbolic link",
         clause="4.4.15: the external attributes can make an entry a symbolic link; a store key has a value, and no "
-        "type.",
+        "type. Programs believe it of entries from many systems, not from Unix alone.",
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Zarr readers see the path it points to as its value; unpacking programs make a link.",
@@ -234,12 +236,13 @@ ZIP_RULES = (
     ),
     Rule(
         id="zip/name-encoding",
-        severity="warning",
+        severity="error",
         title="Names are not declared to be UTF-8",
         clause="4.4.4, bit 11, and appendix D: without it a name is in code page 437. Zarr keys are Unicode.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="Programs show and find the entry under different names.",
+        meaning="Programs show and find the entry under different names: zipfile takes the bytes for code page 437, "
+        "bsdtar and 7-Zip for UTF-8 where they can be.",
         mend=_REPACK,
     ),
     Rule(
@@ -312,10 +315,12 @@ ZIP_RULES = (
         id="zip/inflate",
         severity="error",
         title="Compressed bytes cannot be inflated",
-        clause="4.4.5 and 4.4.9: inflating gives exactly as many bytes as the header declares.",
+        clause="4.4.5, 4.4.8 and 4.4.9: inflating takes exactly as many bytes as the header declares, and gives "
+        "exactly as many.",
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
-        meaning="The value is damaged or cut off.",
+        meaning="The value is damaged or cut off, or other bytes follow it inside its declared size: bsdtar gives "
+        "zeros for such a value.",
         mend=_COPY_AGAIN,
     ),
     Rule(

@@ -6,7 +6,7 @@ Tests go through all of them, and ``ozx rules --cases`` writes them for other pr
     Archives put together from their records, right or wrong as asked for.
 ``case``
     One file or directory, and all that is to be found in it.
-``zip_cases``, ``rfc9_cases``, ``data_cases``, ``other_cases``
+``zip_cases``, ``ambiguity_cases``, ``rfc9_cases``, ``data_cases``, ``other_cases``
     The cases of the rules about archives, and about the values in them.
 ``documents``
     The cases of the rules about metadata documents, which are plain JSON files: ``hierarchy/*/*.json``.

@@ -112,13 +112,19 @@ class BuiltEntry:
 
     def central_header(self, offset: int) -> bytes:
         """APPNOTE 4.3.12, true values."""
-        fields = self._fields() | {"made_by": 3 << 8 | 45, "external": 0o100644 << 16, "disk": 0, "comment": b""}
+        fields = self._fields() | {
+            "made_by": 3 << 8 | 45,
+            "external": 0o100644 << 16,
+            "disk": 0,
+            "comment": b"",
+            "version": 45,
+        }
         fields |= {"offset": offset} | self.central
         header = struct.pack(
             "<4s6H3I5H2I",
             fields.get("signature", b"PK\x01\x02"),
             fields["made_by"],
-            45,
+            fields["version"],
             fields["flags"],
             fields["method"],
             0,
@@ -258,11 +264,12 @@ class ArchiveBuilder:
         wide = {"disk": 0, "directory_disk": 0, "here": entries, "entries": entries, "size": size, "offset": offset}
         end = wide | {"here": min(entries, 0xFFFF), "entries": min(entries, 0xFFFF)} | self.end
         wide |= self.wide_end
+        rest = wide.pop("rest", 44)
         locator = {"disk": 0, "offset": offset + size + len(self.tail_gap), "disks": 1} | self.locator
         comment_length = end.pop("comment_length", len(self.comment))
         result = b""
         if self.zip64_end:
-            result += struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", 44, 45, 45, *wide.values())
+            result += struct.pack("<4sQ2H2I4Q", b"PK\x06\x06", rest, 45, 45, *wide.values())
             result += struct.pack("<4sIQI", b"PK\x06\x07", *locator.values())
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
+from ozx.validation.cases.archive_builder import COMMENT, DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
 from ozx.validation.cases.case import Case
 
 __all__ = ["ZIP_CASES"]
@@ -97,6 +97,25 @@ ZIP_CASES = (
         "zip/prepended-bytes",
     ),
     Case(
+        "zip/end-record",
+        "a ZIP64 end record of another size than it says",
+        lambda: _valid().with_(wide_end={"rest": 60}),
+        "zip/end-record",
+    ),
+    Case(
+        "zip/end-record",
+        "two archives, the second in the comment of the first",
+        lambda: _valid().with_(comment=_valid().classic().with_(comment=b"").build()),
+        "zip/end-record",
+    ),
+    Case(
+        "zip/end-record",
+        "the signature of an end record in the comment",
+        lambda: _valid().with_(comment=COMMENT + b" PK\5\6"),
+        "zip/end-record rfc9/comment",
+    ),
+    Case("zip/end-record", "letters of that signature in the comment", lambda: _valid().with_(comment=COMMENT + b" ")),
+    Case(
         "zip/directory",
         "one entry too many is promised",
         lambda: _valid().with_(end={"entries": 4, "here": 4}, wide_end={"entries": 4, "here": 4}),
@@ -161,6 +180,26 @@ ZIP_CASES = (
         lambda: _valid().stream("0/c/0").set("0/c/0", after=b""),
         "zip/local-header",
     ),
+    Case(
+        "zip/local-header",
+        "a directory that calls a value empty",
+        lambda: _valid().stream("0/c/0").set("0/c/0", central={"crc32": 0, "compressed": 0, "uncompressed": 0}),
+        "zip/local-header zip/unreferenced-bytes",
+    ),
+    Case("zip/local-header", "an empty value, sizes after it", lambda: _valid().add("notes").stream("notes")),
+    Case("zip/local-header", "other flags", lambda: _valid().set("0/c/0", local={"flags": 2}), "zip/local-header"),
+    Case(
+        "zip/local-header",
+        "other flags of how it was deflated",
+        lambda: _valid().deflate("0/c/0").set("0/c/0", local={"flags": 2}),
+        "rfc9/stored",
+    ),
+    Case(
+        "zip/local-header",
+        "a data descriptor that the directory alone announces",
+        lambda: _valid().set("0/c/0", central={"flags": DESCRIPTOR}),
+        "zip/local-header=warning",
+    ),
     Case("zip/name", "a way out", lambda: _valid().add("../x"), "zip/name"),
     Case("zip/name", "a drive", lambda: _valid().add("C:/x"), "zip/name"),
     Case("zip/name", "a backslash", lambda: _valid().add("a\\b"), "zip/name"),
@@ -193,7 +232,18 @@ ZIP_CASES = (
     ),
     Case("zip/bomb", "64 MiB", lambda: _both(_valid().deflate("0/c/0"), "0/c/0", uncompressed=_BOMB), "rfc9/stored"),
     Case("zip/prepended-bytes", "a script", lambda: _valid().with_(prefix=b"#!/bin/sh\n"), "zip/prepended-bytes"),
-    Case("zip/prepended-bytes", "an entry that was deleted", _left_over, "zip/unreferenced-bytes"),
+    Case(
+        "zip/prepended-bytes",
+        "before no entries",
+        lambda: ArchiveBuilder().classic().with_(prefix=b"leading"),
+        "zip/prepended-bytes=warning rfc9/root rfc9/zip64",
+    ),
+    Case(
+        "zip/prepended-bytes",
+        "an entry that was deleted",
+        _left_over,
+        "zip/leading-entries=warning zip/unreferenced-bytes",
+    ),
     Case("zip/trailing-bytes", "a line end", lambda: _valid().with_(suffix=b"\n"), "zip/trailing-bytes"),
     Case("zip/trailing-bytes", "a line end in the comment", lambda: _valid().with_(comment=_valid().comment + b"\n")),
     Case(
@@ -206,6 +256,12 @@ ZIP_CASES = (
         "zip/symlink",
         "the same bits by DOS",
         lambda: _valid().set("0/c/0", central={"external": 0o120777 << 16, "made_by": 20}),
+        "zip/symlink",
+    ),
+    Case(
+        "zip/symlink",
+        "a file by DOS, with a mode of Unix",
+        lambda: _valid().set("0/c/0", central={"external": 0o100777 << 16, "made_by": 20}),
     ),
     Case(
         "zip/special-file",
@@ -244,4 +300,10 @@ ZIP_CASES = (
     Case("zip/crc", "a chunk, which is not read", lambda: _valid().set("0/c/0", data=b"abce")),
     Case("zip/inflate", "damaged", lambda: _deflated_metadata(damaged=True), "zip/inflate rfc9/stored"),
     Case("zip/inflate", "whole", _deflated_metadata, "rfc9/stored"),
+    Case(
+        "zip/inflate",
+        "bytes behind the end of the stream",
+        lambda: _deflated_metadata().set("0/zarr.json", data=_deflated_metadata()["0/zarr.json"].data + b"more"),
+        "zip/inflate rfc9/stored",
+    ),
 )

@@ -1,0 +1,139 @@
+"""The cases of the rules about what readers of ZIP files understand in different ways."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from ozx.validation.cases.archive_builder import TIME_FIELD, ArchiveBuilder
+from ozx.validation.cases.case import Case
+
+__all__ = ["AMBIGUITY_CASES"]
+
+_valid = ArchiveBuilder.valid
+_UNIX_FILE = 0o100644 << 16
+_DOS_FOLDER, _DOS_LABEL = 0x10, 0x08
+_OVERRUNNING = struct.pack("<2H3s", 0x1337, 100, b"abc")
+
+
+def _extra(data: bytes, *places: str) -> ArchiveBuilder:
+    """Give the chunk an extra-field block in these headers."""
+    return _valid().set("0/c/0", **{place: {"extra": data} for place in places or ("local", "central")})
+
+
+def _unicode_path(path: str, *, name: str = "0/c/0", checksum_of: str = "") -> bytes:
+    data = struct.pack("<BI", 1, zlib.crc32((checksum_of or name).encode())) + path.encode()
+    return struct.pack("<2H", 0x7075, len(data)) + data
+
+
+def _named_twice(name: str, path: str) -> ArchiveBuilder:
+    field = _unicode_path(path, name=name)
+    return _valid().add(name, b"EVIL").set(name, local={"extra": field}, central={"extra": field})
+
+
+def _external(attributes: int, system: int) -> ArchiveBuilder:
+    return _valid().set("0/c/0", central={"external": attributes, "made_by": system << 8 | 20})
+
+
+def _flags(flags: int) -> ArchiveBuilder:
+    return _valid().set("0/c/0", flags=flags)
+
+
+def _leading(data: bytes) -> ArchiveBuilder:
+    builder = _valid()
+    builder["zarr.json"].before = data
+    return builder
+
+
+def _deleted() -> bytes:
+    builder = _valid(**{"0/c/0": b"old!"})
+    return builder["0/c/0"].local_header(zip64=True) + b"old!"
+
+
+def _digital_signature() -> bytes:
+    return struct.pack("<4sH", b"PK\5\5", 16) + bytes(16)
+
+
+AMBIGUITY_CASES = (
+    Case("zip/unicode-path", "the name of another entry", lambda: _named_twice("notes", "0/c/0"), "zip/unicode-path"),
+    Case("zip/unicode-path", "of a name in UTF-8", lambda: _named_twice("é", "ü"), "zip/unicode-path"),
+    Case("zip/unicode-path", "no name", lambda: _named_twice("notes", ""), "zip/unicode-path"),
+    Case(
+        "zip/unicode-path",
+        "in the local header",
+        lambda: _extra(_unicode_path("0/c/9"), "local"),
+        "zip/unicode-path",
+    ),
+    Case("zip/unicode-path", "the same name", lambda: _named_twice("notes", "notes")),
+    Case("zip/unicode-path", "the same name in UTF-8", lambda: _named_twice("é", "é")),
+    Case("zip/unicode-path", "that of another name", lambda: _extra(_unicode_path("0/c/9", checksum_of="0/c/1"))),
+    Case("zip/extra-block", "longer than its room", lambda: _extra(_OVERRUNNING, "central"), "zip/extra-block"),
+    Case("zip/extra-block", "in the local header", lambda: _extra(_OVERRUNNING, "local"), "zip/extra-block"),
+    Case("zip/extra-block", "three bytes", lambda: _extra(b"abc"), "zip/extra-block"),
+    Case("zip/extra-block", "a field of no times", lambda: _extra(struct.pack("<2H", 0x5455, 0)), "zip/extra-block"),
+    Case("zip/extra-block", "three zeros", lambda: _extra(bytes(3))),
+    Case("zip/extra-block", "three bytes behind a field", lambda: _extra(TIME_FIELD + b"abc")),
+    Case("zip/attributes", "a folder by DOS", lambda: _external(_DOS_FOLDER, 0), "zip/attributes"),
+    Case("zip/attributes", "a folder by Unix", lambda: _external(0o040755 << 16, 3), "zip/attributes"),
+    Case("zip/attributes", "a volume label by DOS", lambda: _external(_DOS_LABEL, 0), "zip/attributes"),
+    Case("zip/attributes", "the same bits by Unix", lambda: _external(_UNIX_FILE | _DOS_FOLDER | _DOS_LABEL, 3)),
+    Case(
+        "zip/attributes",
+        "a folder by DOS and by name",
+        lambda: _valid().add("0/").set("0/", central={"external": _DOS_FOLDER, "made_by": 20}),
+        "zip/directory-entry",
+    ),
+    Case("zip/flags", "bit 5", lambda: _flags(1 << 5), "zip/flags=error"),
+    Case("zip/flags", "bit 12", lambda: _flags(1 << 12), "zip/flags"),
+    Case("zip/flags", "bits 1 and 2", lambda: _flags(0b110)),
+    Case(
+        "zip/version-needed",
+        "6.4",
+        lambda: _valid().set("0/c/0", central={"version": 64}),
+        "zip/version-needed",
+    ),
+    Case(
+        "zip/version-needed",
+        "4.7",
+        lambda: _valid().set("0/c/0", central={"version": 47}),
+        "zip/version-needed",
+    ),
+    Case("zip/version-needed", "4.6 of Unix", lambda: _valid().set("0/c/0", central={"version": 3 << 8 | 46})),
+    Case(
+        "zip/leading-entries",
+        "another archive",
+        lambda: _leading(_valid(**{"0/c/0": b"EVIL"}).build()),
+        "zip/leading-entries zip/unreferenced-bytes",
+    ),
+    Case(
+        "zip/leading-entries",
+        "a deleted entry and other bytes",
+        lambda: _leading(_deleted() + b"more"),
+        "zip/leading-entries zip/unreferenced-bytes",
+    ),
+    Case(
+        "zip/leading-entries",
+        "a deleted entry",
+        lambda: _leading(_deleted()),
+        "zip/leading-entries=warning zip/unreferenced-bytes",
+    ),
+    Case("zip/leading-entries", "a value that is an entry", lambda: _valid().add("notes", _deleted())),
+    Case(
+        "zip/bytes-after-directory",
+        "a byte",
+        lambda: _valid().with_(tail_gap=b"x"),
+        "zip/bytes-after-directory",
+    ),
+    Case(
+        "zip/bytes-after-directory",
+        "a digital signature",
+        lambda: _valid().with_(tail_gap=_digital_signature()),
+        "zip/bytes-after-directory",
+    ),
+    Case(
+        "zip/bytes-after-directory",
+        "one before the directory",
+        lambda: _valid().set("0/c/0", after=b"x"),
+        "zip/unreferenced-bytes",
+    ),
+)
