@@ -166,3 +166,36 @@ def test_folders_that_no_program_could_remove_are_refused(tmp_path):
         list_directory(root)
     assert caught.value.rule == "zip/name"
     assert "zip/name" in [finding.id for finding in validate(root, level="archive").findings]
+
+
+# Names of nodes may look like litter: what holds a node is none.
+
+NODES = ("cells~", "._x", "#x#", ".#x", ".x.swp", "__MACOSX", ".directory", "Thumbs.db", ".nfs0123456789")
+HOLD_NODES = {
+    "zarr v3": ("zarr.json", "c/0"),
+    "zarr v2": (".zarray", "0.0"),
+    "group of zarr v2": (".zgroup",),
+    "node below": ("plain/0/zarr.json", "plain/0/c/0"),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("kind", HOLD_NODES)
+def test_a_folder_that_holds_a_node_is_no_litter(tmp_path, name, kind):
+    keys = [f"0/{name}/{key}" for key in HOLD_NODES[kind]]
+    listing = list_directory(make(tmp_path, "zarr.json", *keys, f"0/{name}/x~"))
+    assert sorted(listing.iter_keys()) == sorted(["zarr.json", *keys])
+    assert listing.left_out == [f"0/{name}/x~"]
+
+
+def test_litter_in_a_folder_with_the_name_of_litter_is_litter(tmp_path):
+    listing = list_directory(make(tmp_path, "zarr.json", "__MACOSX/cells/._zarr.json", "old~/0/c/0", "0/c/0"))
+    assert list(listing.iter_keys()) == ["zarr.json", "0/c/0"]
+    assert sorted(listing.left_out) == ["__MACOSX", "old~"]
+
+
+@pytest.mark.parametrize("name", [".cells.ome.zarr.4711.ozx-tmp", ".Cells.ome.zarr.4711.ozx-tmp"])
+def test_what_ozx_did_not_finish_is_litter_though_it_holds_nodes(tmp_path, name):
+    listing = list_directory(make(tmp_path, "zarr.json", f"{name}/zarr.json"))
+    assert list(listing.iter_keys()) == ["zarr.json"]
+    assert listing.left_out == [name]

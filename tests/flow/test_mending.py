@@ -167,6 +167,33 @@ def test_litter(tmp_path, name):
     assert mend(tmp_path / "h") == ({"mending/litter"}, VALUES)
 
 
+@pytest.mark.parametrize("name", ["cells~", "._x", "#x#", "__MACOSX", ".nfs00000000000f"])
+def test_nodes_with_names_of_litter_are_kept(tmp_path, name):
+    node = {f"{name}/zarr.json": GROUP, f"{name}/0/zarr.json": array([4], [2]), f"{name}/0/c/0": b"xy"}
+    builder = build()
+    for key, value in (node | {f"{name}/0/.DS_Store": b"litter"}).items():
+        builder.add(key, value)
+    builder.write(tmp_path / "a.zip")
+    write_tree(tmp_path / "h", VALUES | node | {f"{name}/0/.DS_Store": b"litter"})
+    for path in (tmp_path / "a.zip", tmp_path / "h"):
+        with open_mended(path) as source:
+            assert contents(source) == VALUES | node
+            assert source.left_out == (f"{name}/0/.DS_Store",)
+
+
+@pytest.mark.parametrize("is_zipped", [True, False])
+@pytest.mark.parametrize("name", ["cells~", "._x"])
+def test_a_root_with_the_name_of_litter_is_found(tmp_path, name, is_zipped):
+    path = tmp_path / "a.zip"
+    if is_zipped:
+        below(f"{name}/".encode())(build()).write(path)
+    else:
+        path = tmp_path / "h"
+        write_tree(path / name, VALUES)
+    with open_mended(path) as source:
+        assert contents(source) == VALUES
+
+
 def test_every_id_is_that_of_a_rule_or_of_mending():
     ids = {identifier for _, broken in CASES.values() for identifier in broken} | {"mending/litter"}
     ids.add("mending/consolidated")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ozx.errors import FormatError, UsageError
 from ozx.flow.browsing import similar_nodes
-from ozx.flow.listing import is_litter
+from ozx.flow.listing import is_left_out
 from ozx.hierarchy.ancestry import top_nodes
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
@@ -113,7 +113,7 @@ def _look(path: str, prefix: str, found: FoundRoot) -> list[str]:
     folders: list[str] = []
     with os.scandir(os.path.join(path, prefix)) as entries:
         for entry in entries:
-            if not is_litter(entry.name):
+            if not is_left_out(entry):
                 (folders if entry.is_dir() else files).append(entry.name)
     if any(name in files for name in _ROOT_NAMES):
         found.folders.append(prefix.removesuffix("/"))

@@ -9,26 +9,40 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ozx.archive.names import name_fault
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, UsageError, raise_error
 from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
 
-__all__ = ["DEEPEST", "Folder", "Listing", "check_is_directory", "is_litter", "list_directory"]
+__all__ = [
+    "DEEPEST",
+    "Folder",
+    "Listing",
+    "check_is_directory",
+    "is_left_out",
+    "is_litter",
+    "is_litter_key",
+    "list_directory",
+]
 
 # Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
+# A folder that holds a node is none of this, whatever its name: cells~, ._x and #x# are legal names of nodes.
 _LITTER = re.compile(
     r"\.DS_Store|\._.*|__MACOSX|Thumbs\.db|desktop\.ini|\.directory"  # macOS, Windows, KDE
     r"|.*~|\.#.*|#.*#|\..*\.sw[a-p]|\.~lock\..*#"  # Emacs, vim, LibreOffice
-    r"|\.nfs[0-9a-f]{8,}|\.fuse_hidden[0-9a-f]+|\..*\.ozx-tmp",  # files deleted while open, our own
+    r"|\.nfs[0-9a-f]{8,}|\.fuse_hidden[0-9a-f]+"  # files deleted while open
+    r"|\..*\.ozx-(?:tmp|aside)|\.ozx-removing",  # our own
     re.IGNORECASE,
 )
+# Half a hierarchy, which holds nodes as well.
+_OWN_ENDING = ".ozx-tmp"
 # A cheap proof that a name is no litter: all of litter begins or ends like this, in either case.
 _LITTER_STARTS, _LITTER_ENDS = (".", "_", "T", "t", "D", "d", "#"), "~"
 
+_NODE_METADATA = frozenset((METADATA, ".zarray", ".zgroup"))
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
 #: How many folders may be one in another. Python before 3.13 removes no tree, and lists none, of a thousand.
@@ -139,7 +153,7 @@ def check_is_directory(root: str) -> None:
 
 
 def is_litter(name: str) -> bool:
-    """Tell whether a file or folder is left out for its name: what desktops and editors leave behind is no value.
+    """Tell whether a name is one that desktops and editors leave behind; a folder with a node may have it, too.
 
     Examples
     --------
@@ -147,6 +161,45 @@ def is_litter(name: str) -> bool:
     [True, True, True, False, False]
     """
     return _LITTER.fullmatch(name) is not None
+
+
+def is_left_out(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file or folder is litter: by its name, and no node is in it.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be listed.
+    """
+    if not is_litter(entry.name):
+        return False
+    return entry.name.endswith(_OWN_ENDING) or not (entry.is_dir() and _holds_node(entry.path))
+
+
+def is_litter_key(key: str, nodes: Collection[str]) -> bool:
+    """Tell whether an entry of an archive is litter, or in a folder that is.
+
+    Parameters
+    ----------
+    key
+        Its name.
+    nodes
+        The paths of all nodes, and of the folders that they are in.
+
+    Examples
+    --------
+    >>> [is_litter_key(key, {"cells~", "cells~/0"}) for key in ("cells~/0/c/1", "cells~/0/c/1~", "notes~/1")]
+    [False, True, True]
+    """
+    parts = key.split("/")
+    for place, part in enumerate(parts, 1):
+        if is_litter(part) and (part.endswith(_OWN_ENDING) or "/".join(parts[:place]) not in nodes):
+            return True
+    return False
+
+
+def _holds_node(path: str) -> bool:
+    return any(not _NODE_METADATA.isdisjoint(names) for _, _, names in os.walk(path, onerror=raise_error))
 
 
 def list_directory(root: str) -> Listing:
@@ -179,7 +232,7 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
     with os.scandir(f"{listing.root}/{prefix}") as entries:
         for entry in entries:
             name = entry.name
-            if (name.startswith(_LITTER_STARTS) or name.endswith(_LITTER_ENDS)) and is_litter(name):
+            if (name.startswith(_LITTER_STARTS) or name.endswith(_LITTER_ENDS)) and is_left_out(entry):
                 listing.left_out.append(prefix + name)
             elif entry.is_file(follow_symlinks=False):
                 files.append(name)

@@ -6,6 +6,7 @@ Most names need nothing; that is proven for thousands at once. Only the others a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,12 @@ from ozx.archive.name_table import NameTable
 from ozx.archive.names import name_fault
 from ozx.archive.records import FLAG_UTF8
 from ozx.errors import FormatError
-from ozx.flow.listing import is_litter
+from ozx.flow.listing import is_litter, is_litter_key
 from ozx.hierarchy.keys import is_legacy_metadata_key
 
 __all__ = ["MendedNames", "mend_names"]
 
+_NODE_METADATA = (b"/zarr.json", b"/.zarray", b"/.zgroup")
 _SLASH, _BACKSLASH, _DOT = b"/\\."
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 _ENDINGS = np.frombuffer("".join(_ARCHIVE_ENDINGS).encode("ascii"), np.uint8).reshape(len(_ARCHIVE_ENDINGS), -1)
@@ -177,7 +179,7 @@ class _Work:
             mended.folders.add(name)
             self.dropped.append(row)
             return
-        if any(map(is_litter, parts)):
+        if any(map(is_litter, parts)) and is_litter_key(clean, self._nodes):
             mended.litter.append(name)
             self.dropped.append(row)
             return
@@ -200,6 +202,17 @@ class _Work:
         encoded = clean.encode("utf-8")
         if encoded != mended.names.raw_name(row):
             self.renamed[row] = encoded
+
+    @cached_property
+    def _nodes(self) -> set[str]:
+        """The paths of all nodes in the archive and of the folders that they are in."""
+        found: set[str] = set()
+        for row, raw in enumerate(self._mended.names.iter_raw_names()):
+            if raw.endswith(_NODE_METADATA):
+                parts = self._columns.name(row).replace("\\", "/").split("/")
+                *folders, _ = [part for part in parts if part not in ("", ".")]
+                found.update("/".join(folders[:count]) for count in range(1, len(folders) + 1))
+        return found
 
     def _check(self, name: str, parts: list[str], clean: str, *, is_folder: bool) -> None:
         fault = None if is_folder and not clean else name_fault(clean)
