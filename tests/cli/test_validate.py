@@ -18,6 +18,7 @@ SCHEMA = schema_of("validate")
 IMAGE = FIXTURES / "image.ome.zarr"
 LEGACY = FIXTURES / "legacy.ome.zarr"
 check = command("validate")
+NOT_READ = "structure; pixels not read, --level data reads them"
 
 
 @pytest.fixture
@@ -34,7 +35,30 @@ def wrong(tmp_path):
 
 def test_a_valid_file_is_one_line(tmp_path, capsys):
     path = pack_tree(FIXTURES / "sharded.ome.zarr", tmp_path / "a.ozx")
-    assert check(capsys, path) == (0, f"{path}: valid\n", "")
+    assert check(capsys, path) == (0, f"{path}: valid: {NOT_READ}\n", "")
+    assert check(capsys, path, "--level", "data") == (0, f"{path}: valid: everything was read\n", "")
+    only_zip = "structure of the ZIP file; metadata not checked, pixels not read, --level data does both"
+    assert check(capsys, path, "--level", "archive") == (0, f"{path}: valid: {only_zip}\n", "")
+
+
+def test_what_was_looked_at_stands_in_json(tmp_path, capsys):
+    path = ArchiveBuilder.valid().set("0/c/0", data=b"abce").write(tmp_path / "damaged.ozx")
+    for level, valid, pixels in (("archive", True, "none"), ("hierarchy", True, "none"), ("data", False, "all")):
+        _, out, _ = check(capsys, path, "--level", level, "--json")
+        (file,) = json.loads(out)["files"]
+        assert (file["valid"], file["level"], file["looked_at"]["pixels"]) == (valid, level, pixels)
+        assert file["looked_at"]["metadata"] == ("none" if level == "archive" else "all")
+
+
+def test_pixels_that_could_not_be_looked_at_do_not_count_as_read(tmp_path, capsys):
+    for name, made in (
+        ("cut.ozx", ArchiveBuilder.valid().build()[:-1]),
+        ("x.ozx", ArchiveBuilder.valid().add("../x").build()),
+    ):
+        path = tmp_path / name
+        path.write_bytes(made)
+        _, out, _ = check(capsys, path, "--level", "data", "--json")
+        assert json.loads(out)["files"][0]["looked_at"]["pixels"] == "some"
 
 
 def test_findings_are_readable(wrong, capsys):
@@ -100,11 +124,11 @@ def test_a_directory_and_a_file(capsys, tmp_path):
     old = pack_tree(LEGACY, tmp_path / "old.ozx")
     code, out, err = check(capsys, IMAGE, LEGACY, old)
     assert code == 1
-    assert f"{IMAGE}: valid: 1 note" in out
-    assert f"{LEGACY}: valid: 1 note" in out
+    assert f"{IMAGE}: valid: {NOT_READ} (1 note)" in out
+    assert f"{LEGACY}: valid: {NOT_READ} (1 note)" in out
     assert f"{old}: not valid: 1 error" in out
     assert "ozx repack" in out
-    assert "3 checked: 2 valid, 1 not valid" in err
+    assert f"3 checked: 2 valid, 1 not valid; {NOT_READ}" in err
 
 
 def test_chunks_are_decoded_when_asked_for(capsys, tmp_path):

@@ -10,7 +10,7 @@ from ozx.cli.output import one_line
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.validation.findings import SEVERITIES, Finding, Report, Severity
 
-__all__ = ["report_lines"]
+__all__ = ["extent_of", "report_lines"]
 
 # What a screen has room for; the JSON answer lists more.
 _MOST_OF_A_KIND = 5
@@ -21,9 +21,12 @@ _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 def report_lines(report: Report) -> Iterator[str]:
     """Yield the lines that show a report on a terminal."""
-    verdict = "valid" if report.valid else "not valid"
     counts = _counts(report.findings)
-    yield f"{one_line(report.path)}: {verdict}{': ' if counts else ''}{counts}"
+    if report.valid:
+        verdict = f"valid: {extent_of(report)}" + (f" ({counts})" if counts else "")
+    else:
+        verdict = f"not valid: {counts}"
+    yield f"{one_line(report.path)}: {verdict}"
     shown: Counter[str] = Counter()
     hints: set[tuple[str, str]] = set()
     for title, findings in _by_node(finding for finding in report.findings if not _uncounted(finding)):
@@ -37,6 +40,23 @@ def report_lines(report: Report) -> Iterator[str]:
     for rule, count in shown.items():
         if count > _MOST_OF_A_KIND:
             yield f"  {rule}: {count - _MOST_OF_A_KIND:,} more of the same; --json lists more of them"
+
+
+def extent_of(report: Report) -> str:
+    """Return what was looked at, and how to have the rest looked at.
+
+    Examples
+    --------
+    >>> extent_of(Report.of("cells.ozx", "hierarchy", []))
+    'structure; pixels not read, --level data reads them'
+    """
+    if report.looked_at["metadata"] == "none":
+        return "structure of the ZIP file; metadata not checked, pixels not read, --level data does both"
+    return {
+        "none": "structure; pixels not read, --level data reads them",
+        "some": "everything was read; not all chunks could be decoded",
+        "all": "everything was read",
+    }[report.looked_at["pixels"]]
 
 
 def _count_up(shown: Counter[str], finding: Finding) -> bool:

@@ -8,7 +8,7 @@ import click
 
 from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.output import print_json, printable, progress_bar, report_error, say
-from ozx.cli.report import report_lines
+from ozx.cli.report import extent_of, report_lines
 from ozx.errors import UsageError
 from ozx.validation.findings import LEVELS, Level, Report
 from ozx.validation.many import validate_many
@@ -113,6 +113,8 @@ def _sum_up(reports: list[Report], asked: int) -> None:
     if asked > 1:
         valid = sum(report.valid for report in reports)
         unread = f", {asked - len(reports):,} not read" if asked > len(reports) else ""
-        say(f"{asked:,} checked: {valid:,} valid, {len(reports) - valid:,} not valid{unread}")
+        extents = {extent_of(report) for report in reports if report.valid}
+        extent = f"; {extents.pop()}" if len(extents) == 1 else ""
+        say(f"{asked:,} checked: {valid:,} valid, {len(reports) - valid:,} not valid{unread}{extent}")
     if any(report.findings for report in reports):
         say("what a finding means: ozx rules ID")

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["LEVELS", "SEVERITIES", "Container", "Finding", "Level", "Report", "Severity", "Where"]
+__all__ = ["LEVELS", "SEVERITIES", "Container", "Extent", "Finding", "Level", "Report", "Severity", "Where"]
 
 Severity = Literal["error", "warning", "note"]
 Level = Literal["archive", "hierarchy", "data"]
 Container = Literal["zip", "directory"]
+
+#: How much was looked at.
+Extent = Literal["all", "some", "none"]
 
 #: How far a check goes; each takes in those before it. The container, every metadata document, every chunk.
 LEVELS: tuple[Level, ...] = ("archive", "hierarchy", "data")
@@ -128,6 +131,22 @@ class Report:
         """Whether there is no error among the findings."""
         return self.count("error") == 0
 
+    @property
+    def looked_at(self) -> dict[str, Extent]:
+        """Return how much was looked at of the structure (ZIP file, RFC-9), the metadata documents and the pixels.
+
+        A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
+
+        Examples
+        --------
+        >>> Report.of("cells.ozx", "hierarchy", []).looked_at
+        {'structure': 'all', 'metadata': 'all', 'pixels': 'none'}
+        """
+        pixels: Extent = "all" if self.level == "data" else "none"
+        if self.level == "data" and any(finding.id == "zarr/not-decoded" for finding in self.findings):
+            pixels = "some"
+        return {"structure": "all", "metadata": "none" if self.level == "archive" else "all", "pixels": pixels}
+
     def count(self, severity: Severity) -> int:
         """Return the number of findings of one severity.
 
@@ -145,5 +164,6 @@ class Report:
             "level": self.level,
             "container": self.container,
             "valid": self.valid,
+            "looked_at": dict(self.looked_at),
             "findings": [finding.to_dict() for finding in self.findings],
         }

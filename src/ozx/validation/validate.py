@@ -146,6 +146,8 @@ def check_archive(
     except (FormatError, UnsupportedError) as error:
         # Without a directory there are no entries to speak of.
         yield finding_from_error(error)
+        if level == "data":
+            yield make_finding("zarr/not-decoded", "no chunk was looked at: the archive cannot be opened")
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)
