@@ -41,7 +41,7 @@ def test_an_existing_directory_is_exchanged_in_one_step(tmp_path):
     make_old(tmp_path / "d")
     with pytest.raises(UsageError, match="exists already"):
         fill(tmp_path / "d")
-    fill(tmp_path / "d", force=True)
+    fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["new"]
     assert names(tmp_path) == ["d"]
 
@@ -49,7 +49,7 @@ def test_an_existing_directory_is_exchanged_in_one_step(tmp_path):
 @pytest.mark.usefixtures("no_renameat2")
 def test_an_existing_directory_is_exchanged_in_two_steps(tmp_path):
     make_old(tmp_path / "d")
-    fill(tmp_path / "d", force=True)
+    fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["new"]
     assert names(tmp_path) == ["d"]
 
@@ -59,7 +59,7 @@ def test_a_directory_called_old_that_is_not_ours_is_not_touched(tmp_path):
     make_old(tmp_path / "d")
     (tmp_path / "d.old").mkdir()
     with pytest.raises(UsageError, match=r"d\.old is in the way"):
-        fill(tmp_path / "d", force=True)
+        fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["old"]
     assert names(tmp_path) == ["d", "d.old"]
 
@@ -104,7 +104,7 @@ def test_after_an_error_in_an_exchange_the_old_directory_is_there(tmp_path, monk
 
     monkeypatch.setattr(os, "rename", fail)
     with pytest.raises(OSError, match="the disk is gone"):
-        fill(tmp_path / "d", force=True)
+        fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["old"]
     assert names(tmp_path) == ["d"]
 
@@ -119,13 +119,13 @@ def make_new(folder):
 def test_a_file_is_not_replaced_by_a_directory(tmp_path):
     (tmp_path / "d").write_bytes(b"file")
     with pytest.raises(UsageError, match="found a file"):
-        fill(tmp_path / "d", force=True)
+        fill(tmp_path / "d", replace_folder=True)
     assert (tmp_path / "d").read_bytes() == b"file"
 
 
 def test_after_an_error_the_old_directory_stays(tmp_path):
     make_old(tmp_path / "d")
-    with pytest.raises(KeyboardInterrupt), replacing_directory(str(tmp_path / "d"), force=True):
+    with pytest.raises(KeyboardInterrupt), replacing_directory(str(tmp_path / "d"), replace_folder=True):
         raise KeyboardInterrupt
     assert names(tmp_path / "d") == ["old"]
     assert names(tmp_path) == ["d"]
@@ -145,7 +145,7 @@ def test_an_interrupt_comes_after_a_step_of_an_exchange_too(tmp_path, monkeypatc
 
     monkeypatch.setattr(os, "rename", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        fill(tmp_path / "d", force=True)
+        fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == [left]
     assert names(tmp_path) == ["d"]
 
@@ -161,11 +161,11 @@ def test_an_old_directory_that_cannot_be_removed_is_in_the_way_of_the_next_excha
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", remove_others)
-        fill(tmp_path / "d", force=True)
+        fill(tmp_path / "d", replace_folder=True)
         with pytest.raises(UsageError, match="exists already"):
             fill(tmp_path / "d")
         with pytest.raises(UsageError, match=r"d\.old is in the way"):
-            fill(tmp_path / "d", force=True)
+            fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["new"]
-    fill(tmp_path / "d", force=True)
+    fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path) == ["d"]

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from atomic_writing import names, write
 from sweeping import forget_swept_folders
 
+from ozx.atomic import temporary
 from ozx.atomic.new_file import replacing_file
 
 KILLED = """
@@ -33,3 +35,51 @@ def test_leftovers_of_a_killed_process_are_swept_and_those_of_live_ones_are_not(
         assert swept == []
         assert os.path.exists(alive.path)
     assert names(tmp_path) == [".notes.txt.ozx-tmp", "alive", "b"]
+
+
+@pytest.mark.parametrize("end", ["folder", "file", "nothing"])
+def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end):
+    # What a run left that replaced a link to a folder, and was killed before it was done.
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"kept")
+    left = tmp_path / ".d.4711.ozx-tmp"
+    left.symlink_to(end)
+    assert write(tmp_path / "a", b"a").swept == [str(left)]
+    assert names(tmp_path) == ["a", "file", "folder"]
+
+
+def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_bytes(b"kept")
+    left = tmp_path / ".d.4711.ozx-tmp"
+    left.mkdir()
+    (left / "link").symlink_to("../folder")
+    assert write(tmp_path / "a", b"a").swept == [str(left)]
+    assert names(tmp_path) == ["a", "folder"]
+    assert names(tmp_path / "folder") == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+def test_a_pipe_is_no_leftover(tmp_path):
+    os.mkfifo(tmp_path / ".d.4711.ozx-tmp")
+    assert write(tmp_path / "a", b"a").swept == []
+    assert names(tmp_path) == [".d.4711.ozx-tmp", "a"]
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\u7d30" * 85, "two\nlines"])
+def test_what_is_left_of_any_name_is_swept(tmp_path, name):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / name), str(tmp_path / name[:-1])], check=False
+    )
+    assert killed.returncode == -9
+    assert len(write(tmp_path / "b", b"b").swept) == 2
+    assert names(tmp_path) == ["b"]
+
+
+def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
+    (tmp_path / "victim").write_bytes(b"old")
+    (tmp_path / f".a.{os.getpid()}.ozx-tmp").symlink_to("victim")
+    temporary._swept.add(str(tmp_path))
+    write(tmp_path / "a", b"new")
+    assert (tmp_path / "victim").read_bytes() == b"old"
+    assert (tmp_path / "a").read_bytes() == b"new"

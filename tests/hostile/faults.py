@@ -35,6 +35,7 @@ CALLS = {
     "fstat": errno.EIO,
     "chmod": errno.EIO,
     "fchmod": errno.EIO,
+    "fchown": errno.EIO,
     "scandir": errno.EIO,
     "listdir": errno.EIO,
     "mkdir": errno.EDQUOT,

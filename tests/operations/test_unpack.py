@@ -56,7 +56,12 @@ def test_an_existing_directory_stays_unless_forced(tmp_path):
     (out / "old").write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"):
         unpack(path, out)
+    with pytest.raises(UsageError, match="found old"):
+        unpack(path, out, force=True)
     assert tree(out) == {"old": b"old"}
+    unpack(path, out, replace_folder=True)
+    assert tree(out) == {"new": b"1"}
+    (out / "zarr.json").write_bytes(b"{}")
     unpack(path, out, force=True)
     assert tree(out) == {"new": b"1"}
 
@@ -65,7 +70,7 @@ def test_a_directory_that_holds_the_archive_is_not_replaced(tmp_path):
     (tmp_path / "out").mkdir()
     path = zipped(tmp_path / "out" / "a.zip", {"new": b"1"})
     with pytest.raises(UsageError, match=r"holds .* itself"):
-        unpack(path, tmp_path / "out", force=True)
+        unpack(path, tmp_path / "out", force=True, replace_folder=True)
     assert path.exists()
 
 

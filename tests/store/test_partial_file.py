@@ -116,3 +116,59 @@ def test_a_forked_child_that_lives_on_does_not_keep_the_lock(target):
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.parametrize("end", ["victim", "empty", "nothing", "/dev/null"])
+def test_a_link_with_the_partial_name_is_never_followed(target, tmp_path, end):
+    (tmp_path / "victim").write_bytes(b"years of work")
+    (tmp_path / "empty").write_bytes(b"")
+    os.symlink(end, f"{target}.partial")
+    with pytest.raises(UsageError, match="found a link") as caught:
+        PartialFile(target)
+    assert caught.value.hint == f"Remove {target}.partial."
+    assert os.readlink(f"{target}.partial") == end
+    assert (tmp_path / "victim").read_bytes() == b"years of work"
+    assert (tmp_path / "empty").read_bytes() == b""
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+def test_a_link_that_comes_at_the_last_moment_is_not_followed(target, tmp_path, monkeypatch):
+    (tmp_path / "empty").write_bytes(b"")
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
+    os.symlink("empty", f"{target}.partial")
+    with pytest.raises(OSError, match="symbolic links"):
+        PartialFile(target)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+def test_a_pipe_with_the_partial_name_is_not_opened(target):
+    os.mkfifo(f"{target}.partial")
+    with pytest.raises(UsageError, match="found something else"):
+        PartialFile(target)
+
+
+@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no such permissions here")
+def test_what_replaces_a_private_file_is_private_until_it_is_that_file(target):
+    with open(target, "wb") as file:
+        os.fchmod(file.fileno(), 0o640)
+    partial = PartialFile(target)
+    assert os.stat(partial.path).st_mode & 0o777 == 0o600
+    partial.publish(force=True, sync=False)
+    assert os.stat(target).st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\u7d30" * 85, "\u7d30" * 84 + "ab"])
+def test_a_name_that_is_too_long_for_its_ending_is_shortened(tmp_path, name):
+    target = str(tmp_path / name)
+    other = PartialFile(target[:-1] + "z")
+    for left_behind in (False, True):
+        partial = PartialFile(target)
+        assert (partial.left_behind is not None) is left_behind
+        os.write(partial.descriptor, b"x")
+        partial.close()
+    PartialFile(target).publish(force=True, sync=False)
+    other.publish(force=True, sync=False)
+    assert os.path.exists(target)
+    assert os.path.exists(target[:-1] + "z")

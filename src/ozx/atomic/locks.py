@@ -50,8 +50,8 @@ def unlock_file(descriptor: int) -> None:
 
 
 def still_has_name(descriptor: int, path: str) -> bool:
-    """Tell whether `path` is still the name of the open file."""
+    """Tell whether `path` is still the name of the open file, and no link to it."""
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False

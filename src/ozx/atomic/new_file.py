@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ozx.atomic.locks import has_locks
+from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
 from ozx.atomic.syncing import check_written, close_written, sync_folder
 from ozx.atomic.targets import check_target, naming_errors
@@ -37,8 +38,10 @@ class NewFile:
 
 
 @contextmanager
-def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iterator[NewFile]:
+def replacing_file(path: str, *, force: bool = False, sync: bool = True, mode: int | None = None) -> Iterator[NewFile]:
     """Give a new file that takes the name `path` when the block ends well, and vanishes when it does not.
+
+    A file that is replaced hands on its permissions; until then only its owner may read the new one.
 
     Parameters
     ----------
@@ -48,11 +51,13 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
         Whether an existing file may be replaced.
     sync
         Whether to wait until file and folder are on the disk.
+    mode
+        The mode of the file; by default that of the file it replaces, or what the system gives new files.
 
     Raises
     ------
     UsageError
-        `path` exists and `force` is not given, or it is a directory.
+        `path` exists and `force` is not given, or it is no regular file.
     ResourceError
         The folder of `path` does not exist.
 
@@ -67,13 +72,18 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True) -> Iter
     ...     before, os.listdir(folder)
     (False, ['cells.txt'])
     """
-    check_target(path, force=force)
+    old = check_target(path, force=force)
+    is_private = old is not None or mode is not None
     folder = os.path.dirname(os.path.abspath(path))
     swept = sweep(folder)
-    descriptor, temporary = create_file(path)
+    descriptor, temporary = create_file(path, PRIVATE_FILE if is_private else 0o666)
     try:
         with naming_errors(path, temporary):
             yield NewFile(descriptor, temporary, swept)
+            if old is not None:
+                keep_permissions(descriptor, path, old)
+            if mode is not None and can_set_permissions():
+                os.fchmod(descriptor, mode)
             if sync:
                 os.fsync(descriptor)
             else:

@@ -14,8 +14,8 @@ import shutil
 import sys
 
 from ozx.atomic.locks import has_locks
-from ozx.atomic.targets import already_there, check_target
-from ozx.atomic.temporary import hidden_name
+from ozx.atomic.targets import already_there, check_regular, check_target
+from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
 
 __all__ = ["finish_swap", "rename_directory", "rename_file"]
@@ -26,12 +26,12 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def rename_file(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished file its name, in one step.
+    """Give a finished file its name, in one step. A link is replaced itself; what it leads to stays.
 
     Raises
     ------
     UsageError
-        `path` exists and `force` is not given.
+        `path` exists and `force` is not given, or it is no regular file.
     """
     if force:
         _replace(temporary, path)
@@ -62,8 +62,14 @@ def _replace(temporary: str, path: str) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
+            try:
+                check_regular(temporary, path)  # it may have come after the last look at it
+            except BaseException:
+                _renameat2(temporary, path, _EXCHANGE)
+                raise
             _let_go(temporary)
             return
+    check_regular(path)
     os.replace(temporary, path)
 
 
@@ -106,15 +112,12 @@ def _marker(path: str) -> str:
 
 def _swap(temporary: str, path: str) -> None:
     """Exchange two directories in two steps, with a marker that lets the next call finish them after a kill."""
-    old = path + ".old"
+    old = name_beside(path, ".old")
     if os.path.lexists(old):
         raise UsageError(f"{old} is in the way: {path} has to take that name for a moment", hint=f"Move {old} away.")
     marker = _marker(path)
     try:
-        with open(marker, "w", encoding="utf-8") as file:
-            file.write("ozx was replacing a directory; its next run finishes the job\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _write_marker(marker, path)
         os.rename(path, old)
         os.rename(temporary, path)
     finally:
@@ -128,15 +131,46 @@ def finish_swap(path: str) -> list[str]:
 
     Returns the name the old one had meanwhile; nothing where there was no such exchange, or the old one cannot go.
     """
-    marker, old = _marker(path), path + ".old"
-    if not os.path.exists(marker):
+    marker, old = _marker(path), name_beside(path, ".old")
+    if not os.path.lexists(marker):
         return []
-    if os.path.isdir(old):
-        if not os.path.lexists(path):
-            os.rename(old, path)
+    finished = [old]
+    if not os.path.lexists(path) and os.path.isdir(old):
+        os.rename(old, path)
+    elif _is_marked(marker, old):
+        if os.path.islink(old):
+            os.unlink(old)
         else:
             shutil.rmtree(old, ignore_errors=True)
-            if os.path.lexists(old):  # in the way of the next exchange, which says so
-                return []
+        if os.path.lexists(old):  # in the way of the next exchange, which says so
+            return []
+    else:
+        finished = []
     os.unlink(marker)
-    return [old]
+    return finished
+
+
+def _write_marker(marker: str, path: str) -> None:
+    """Note which directory is about to give up its name: another one of that name is not ours."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)  # O_EXCL follows no link
+    inode = os.lstat(path).st_ino
+    descriptor = os.open(marker, flags, 0o666)
+    try:
+        os.write(descriptor, f"ozx was replacing the directory {inode}; its next run finishes the job\n".encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_marked(marker: str, path: str) -> bool:
+    """Tell whether a marker is about the directory that is at `path` now."""
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        inode = os.lstat(path).st_ino
+        descriptor = os.open(marker, flags)
+    except OSError:
+        return False
+    try:
+        return f" {inode};" in os.read(descriptor, 200).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)

@@ -1,37 +1,160 @@
-"""Final names: which may be written to, and errors of the system that say them."""
+"""Final names: which may be written to, and errors of the system that say them.
+
+A new file takes the place of a regular file or of nothing: never of a device, a named pipe or a socket. A new folder
+takes the place of an empty one, of a Zarr hierarchy, or of nothing.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ozx.errors import ResourceError, UsageError
 
-__all__ = ["already_there", "check_target", "naming_errors"]
+__all__ = ["already_there", "check_folder", "check_regular", "check_target", "naming_errors"]
 
 # Only writing fails so; what else has no name may be about the file that is read.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}
+# A folder with one of these in it is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
+_ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+# So many names of what would be lost are told.
+_NAMED = 3
 
 
-def check_target(path: str, *, force: bool) -> None:
-    """Refuse a name at which no file may be written; `force` allows that of a file that exists.
+def check_target(path: str, *, force: bool) -> os.stat_result | None:
+    """Refuse a name at which no file may be written; `force` allows that of a regular file that exists.
+
+    A link is judged by the file it leads to; `ozx.atomic.renaming.rename_file` replaces the link itself.
+
+    Returns
+    -------
+    os.stat_result or None
+        The status of the file that is replaced, None where there is none.
 
     Raises
     ------
     UsageError
-        `path` is a directory, or exists and `force` is not given.
+        `path` is no regular file, its name is too long, or it exists and `force` is not given.
     ResourceError
         Its folder does not exist.
     """
-    if os.path.isdir(path):
-        raise UsageError(f"expected a file name to write to; {path} is a directory", hint="Choose another name.")
-    if os.path.lexists(path) and not force:
+    status = check_regular(path)
+    if not force and (status is not None or os.path.islink(path)):
         raise already_there(path)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise ResourceError(f"the folder {folder} does not exist", hint="Make it first, or choose another name.")
+    return status
+
+
+def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
+    """Return the status of the regular file at `path`, through links; None where there is no file.
+
+    Errors call it `name`.
+
+    Raises
+    ------
+    UsageError
+        It is something else, or its name is too long.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _refused_name(path, error) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise UsageError(
+            f"expected a file name to write to; {name or path} is a directory", hint="Choose another name."
+        )
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(
+            f"expected a regular file, or none, to write to; {name or path} is {_kind(status)}",
+            hint="Choose another name.",
+        )
+    return status
+
+
+def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
+    """Refuse a name at which no folder may be written.
+
+    Parameters
+    ----------
+    path
+        The final name.
+    force
+        Allows that of a folder that is empty or has Zarr metadata at its root.
+    replace_folder
+        Allows that of any folder.
+
+    Returns
+    -------
+    os.stat_result or None
+        The status of the folder that is replaced, None where there is none.
+
+    Raises
+    ------
+    UsageError
+        `path` exists and may not be replaced, is no folder, or its name is too long.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        if not os.path.islink(path):
+            return None
+        raise UsageError(f"expected a directory to replace at {path}; found a link to nothing") from None
+    except OSError as error:
+        raise _refused_name(path, error) from None
+    if not (force or replace_folder):
+        raise already_there(path)
+    if not stat.S_ISDIR(status.st_mode):
+        raise UsageError(
+            f"expected a directory to replace at {path}; found {_kind(status)}", hint="Choose another name."
+        )
+    if not replace_folder:
+        _check_contents(path)
+    return status
+
+
+def _check_contents(path: str) -> None:
+    """Refuse a folder with files in it that is no Zarr hierarchy."""
+    if any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA):
+        return
+    names = sorted(os.listdir(path))
+    if not names:
+        return
+    found = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+    raise UsageError(
+        f"expected an empty directory or a Zarr hierarchy to replace at {path}; found {found}",
+        hint="Choose another name. --replace-folder (replace_folder=True) replaces a directory with all that is in it.",
+    )
+
+
+def _kind(status: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "a file")
+
+
+def _refused_name(path: str, error: OSError) -> OSError | UsageError:
+    """Return the error for a name that the system does not look up."""
+    if error.errno == errno.ENAMETOOLONG:
+        length = len(os.fsencode(os.path.basename(path)))
+        return UsageError(
+            f"expected a shorter name to write to; the system refuses {path}, whose last part has {length:,} bytes",
+            hint="Most file systems take names of up to 255 bytes. Name a shorter output.",
+        )
+    if error.errno == errno.ELOOP:
+        return UsageError(f"expected a file name to write to; {path} is a link that leads to itself")
+    return error
 
 
 def already_there(path: str) -> UsageError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 
@@ -13,11 +15,13 @@ from ozx.atomic.locks import has_locks, lock_file, lock_leftover, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
-__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "sweep"]
+__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "name_beside", "sweep"]
 
-_LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp")
-# Of a name: with what is put around it, it stays below the 255 bytes that file systems allow.
-_LONGEST_STEM = 200
+_LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp", re.DOTALL)
+# Of a name, in bytes: with what is put around it, it stays below the 143 that encrypted file systems allow.
+_LONGEST_STEM = 100
+# What file systems allow where they do not say it, and what stays free of it for a number: NAME.partial.12.
+_LONGEST_NAME, _SPARE = 255, 8
 # Without locks, a directory that nobody has touched for so many seconds is taken for left.
 _OLD = 24 * 3600
 
@@ -33,7 +37,44 @@ def hidden_name(path: str, ending: str) -> str:
     '/data/.cells.ozx.ozx-swap'
     """
     folder, name = os.path.split(os.path.abspath(path))
-    return os.path.join(folder, f".{name[:_LONGEST_STEM]}.{ending}")
+    return os.path.join(folder, f".{_shortened(name, _LONGEST_STEM)}.{ending}")
+
+
+def name_beside(path: str, ending: str) -> str:
+    """Return `path` with something at its end; where that is too long for a file system, its name is shortened.
+
+    Examples
+    --------
+    >>> name_beside("cells.ozx", ".partial")
+    'cells.ozx.partial'
+    """
+    folder, name = os.path.split(path)
+    needed = len(ending) + _SPARE
+    if _length(name) + needed <= _LONGEST_STEM:  # of most; the system is not asked
+        return path + ending
+    return os.path.join(folder, _shortened(name, _longest_name(folder) - needed) + ending)
+
+
+def _longest_name(folder: str) -> int:
+    try:
+        return os.pathconf(folder or ".", "PC_NAME_MAX")
+    except (AttributeError, ValueError, OSError):  # Windows; no such folder, which is told later
+        return _LONGEST_NAME
+
+
+def _length(name: str) -> int:
+    """Return the length of a name as file systems count it: in bytes, on Windows in units of UTF-16."""
+    return len(name.encode("utf-16-le", "surrogatepass")) // 2 if os.name == "nt" else len(os.fsencode(name))
+
+
+def _shortened(name: str, longest: int) -> str:
+    """Return a name that is not longer than that, and no other one's: the rest of it becomes a hash."""
+    if _length(name) <= longest:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    # Whole characters only: some file systems refuse anything but UTF-8.
+    stem = name.encode("utf-8", "surrogateescape")[: max(longest - 9, 1)].decode("utf-8", "ignore")
+    return f"{stem}~{digest}"
 
 
 def _names(path: str) -> Iterator[str]:
@@ -47,7 +88,7 @@ def free_name(path: str) -> str:
     return next(name for name in _names(path) if not os.path.lexists(name))
 
 
-def create_file(path: str) -> tuple[int, str]:
+def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
     """Make the temporary file of `path`; returns it open for reading and writing and locked, and its name.
 
     Raises
@@ -60,13 +101,13 @@ def create_file(path: str) -> tuple[int, str]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
-            descriptor = os.open(temporary, flags, 0o666)
+            descriptor = os.open(temporary, flags, mode)
             if _is_locked(descriptor, temporary):
                 return descriptor, temporary
     raise ResourceError(f"no temporary name is free beside {path}")
 
 
-def create_directory(path: str) -> tuple[str, int | None]:
+def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
     """Make the temporary directory of `path`; returns its name and the descriptor of its lock, None on Windows.
 
     Raises
@@ -76,7 +117,7 @@ def create_directory(path: str) -> tuple[str, int | None]:
     """
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
-            os.mkdir(temporary)
+            os.mkdir(temporary, mode)
             if not has_locks():
                 return temporary, None
             try:
@@ -103,7 +144,8 @@ def _is_locked(descriptor: int, temporary: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    # A link is what an exchange with a folder's link leaves: the folder is not ours.
+    shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
 def sweep(folder: str) -> list[str]:
@@ -125,6 +167,12 @@ def sweep(folder: str) -> list[str]:
 
 def _remove_if_dead(path: str) -> bool:
     try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):  # it has no lock, and whoever left it is done with it
+            os.unlink(path)
+            return True
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # not ours: a device does something when it is opened
+            return False
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return False

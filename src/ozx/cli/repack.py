@@ -40,7 +40,12 @@ _WORDS = {
 )
 @click.option("--thumbnail", is_flag=True, help="Put a small picture into OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back from the disk and compare every value.")
-@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace OUT, a file or a directory that is empty or a Zarr hierarchy; it stays until the new one is whole.",
+)
+@click.option("--replace-folder", is_flag=True, help="Replace OUT, a directory, whatever is in it.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), help="Threads at work; as many as processors, up to 4."
@@ -59,6 +64,7 @@ def command(
     thumbnail: bool,
     verify: bool,
     force: bool,
+    replace_folder: bool,
     no_sync: bool,
     jobs: int | None,
     as_json: bool,
@@ -89,6 +95,7 @@ def command(
             thumbnail=thumbnail,
             verify=verify,
             force=force,
+            replace_folder=replace_folder,
             sync=not no_sync,
             jobs=jobs,
             progress=progress,

@@ -13,13 +13,24 @@ __all__ = ["command"]
 @click.command("unpack")
 @click.argument("file", type=click.Path())
 @click.argument("out", required=False, type=click.Path())
-@click.option("--force", is_flag=True, help="Replace OUT if it exists; the old one stays until the new one is whole.")
+@click.option(
+    "--force", is_flag=True, help="Replace OUT if it is empty or a Zarr hierarchy; it stays until the new one is whole."
+)
+@click.option("--replace-folder", is_flag=True, help="Replace OUT whatever is in it.")
 @click.option("--allow-bombs", is_flag=True, help="Unpack also what looks like a decompression bomb.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
-    *, file: str, out: str | None, force: bool, allow_bombs: bool, no_sync: bool, as_json: bool, quiet: bool
+    *,
+    file: str,
+    out: str | None,
+    force: bool,
+    replace_folder: bool,
+    allow_bombs: bool,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Turn an .ozx file back into a directory.
 
@@ -35,7 +46,15 @@ def command(
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
     """
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = unpack(file, out, force=force, allow_bombs=allow_bombs, sync=not no_sync, progress=progress)
+        result = unpack(
+            file,
+            out,
+            force=force,
+            replace_folder=replace_folder,
+            allow_bombs=allow_bombs,
+            sync=not no_sync,
+            progress=progress,
+        )
     for note in result.notes:
         say(f"note: {note}", quiet=quiet)
     if as_json:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_regular
 from ozx.desktop.registry import Registry
 from ozx.errors import ResourceError
 
@@ -210,7 +211,14 @@ def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
 
 
 def read_or_none(path: str) -> bytes | None:
-    """Return the bytes of a file; None where there is none."""
+    """Return the bytes of a file; None where there is none.
+
+    Raises
+    ------
+    UsageError
+        It is a directory or a device, or a named pipe, which would be waited for.
+    """
+    check_regular(path)
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -224,14 +232,11 @@ def _put(path: str, content: bytes | None, *, is_executable: bool) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         return
-    mode = os.stat(path).st_mode & 0o7777 if os.path.exists(path) else None
-    with replacing_file(path, force=True) as new:
-        with open(new.descriptor, "wb", closefd=False) as file:
-            file.write(content)
-        if mode is None and is_executable:
-            mode = 0o755
-        if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(new.descriptor, mode | (0o111 if is_executable else 0))
+    mode = None
+    if is_executable:
+        mode = os.stat(path).st_mode & 0o7777 | 0o111 if os.path.exists(path) else 0o755
+    with replacing_file(path, force=True, mode=mode) as new, open(new.descriptor, "wb", closefd=False) as file:
+        file.write(content)
 
 
 def _put_value(registry: Registry, key: str, name: str, value: str | None) -> None:

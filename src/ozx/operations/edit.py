@@ -9,6 +9,7 @@ from typing import Any
 
 from ozx.archive.byte_source import FileSource
 from ozx.atomic.targets import naming_errors
+from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.browsing import ArchiveView, similar_nodes
 from ozx.flow.location import parse_local
@@ -141,7 +142,7 @@ def edit(
     if is_written:
         # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
         target = os.path.realpath(file)
-        with naming_errors(file, f"{target}.partial"):
+        with naming_errors(file, name_beside(target, ".partial")):
             _write(target, edition, sync=sync)
     return EditResult(file, is_written, edition.differences, edition.changes, notes)
 

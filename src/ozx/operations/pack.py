@@ -308,6 +308,8 @@ def _pack_content(result: PackResult, content: Content, options: _Options, progr
                 hint="Give --force (force=True) to replace it.",
             )
     check_target(target, force=options.force)
+    if options.checksum:
+        check_target(f"{target}.sha256", force=True)
     version = _check_hierarchy(root, content)
     return _write(result, content, version, options, progress)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import already_there, check_target
+from ozx.atomic.targets import check_folder, check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
@@ -111,6 +111,7 @@ def repack(
     thumbnail: bool = False,
     verify: bool = False,
     force: bool = False,
+    replace_folder: bool = False,
     sync: bool = True,
     jobs: int | None = None,
     executor: Executor | None = None,
@@ -145,7 +146,10 @@ def repack(
     verify
         Read the file back and compare every value before it gets its name.
     force
-        Whether an existing `out` may be replaced; the old one stays until the new one is complete.
+        Whether an existing `out` may be replaced, a file or a directory that is empty or has Zarr metadata at its root;
+        the old one stays until the new one is complete, which keeps its mode and, where allowed, its owner.
+    replace_folder
+        Whether `out` may be any existing directory, which is replaced with all that is in it.
     sync
         Whether to wait until the result is on the disk.
     jobs
@@ -167,7 +171,7 @@ def repack(
     UnsupportedError
         Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
     UsageError
-        `out` exists, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
+        `out` exists and may not be replaced, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
     ResourceError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -183,7 +187,7 @@ def repack(
     target = target.rstrip("/" + os.sep) or target
     check_place(os.fspath(source), target)
     if is_directory:
-        _check_directory(target, force=force)
+        check_folder(target, force=force, replace_folder=replace_folder)
     else:
         check_target(target, force=force)
     if verify and is_directory:
@@ -197,7 +201,7 @@ def repack(
             size = None if progress is NO_PROGRESS else conversion.size()
             progress.start(os.path.basename(target), size)
             if is_directory:
-                with replacing_directory(target, force=force, sync=sync) as folder:
+                with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as folder:
                     entries, count = write_directory(conversion, folder.path, workers, progress)
                     mended.check_unchanged()
                 swept = folder.swept
@@ -236,11 +240,6 @@ def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:
     except (FormatError, UnsupportedError) as error:
         return [f"no thumbnail: {error.message}"]
     return []
-
-
-def _check_directory(target: str, *, force: bool) -> None:
-    if os.path.lexists(target) and not force:
-        raise already_there(target)
 
 
 def _verify(

@@ -152,9 +152,10 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
 def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
     if is_private:
         make_cache_folder(target)
-    # What the cache loses in a power cut is made again.
-    with replacing_file(target, force=force, sync=not is_private) as new:
-        if is_private:  # the pictures of a file that only its owner may read
-            os.chmod(new.path, 0o600)
-        with open(new.descriptor, "wb", closefd=False) as file:
-            file.write(data)
+    # What the cache loses in a power cut is made again; its pictures may be of a file that only its owner may read.
+    mode = 0o600 if is_private else None
+    with (
+        replacing_file(target, force=force, sync=not is_private, mode=mode) as new,
+        open(new.descriptor, "wb", closefd=False) as file,
+    ):
+        file.write(data)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
 from ozx.atomic.new_directory import replacing_directory
-from ozx.atomic.targets import already_there
+from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow import fast_unpacking
 from ozx.flow.archive_source import iter_entries
@@ -55,6 +55,7 @@ def unpack(
     out: StrPath | None = None,
     *,
     force: bool = False,
+    replace_folder: bool = False,
     allow_bombs: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -70,7 +71,10 @@ def unpack(
         The directory to make; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
         ``labels/cells`` of it ``cells.ome.zarr``.
     force
-        Whether an existing directory may be replaced; the old one stays until the new one is complete.
+        Whether an existing directory may be replaced that is empty, or has Zarr metadata at its root; the old one stays
+        until the new one is complete. The new root keeps its mode and, where allowed, its owner.
+    replace_folder
+        Whether any existing directory may be replaced, with all that is in it.
     allow_bombs
         Unpack also what looks like a decompression bomb.
     sync
@@ -90,7 +94,7 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `path` is a directory, `out` exists or is a URL; or there is no such node.
+        `path` is a directory, `out` exists and may not be replaced, or is a URL; or there is no such node.
     ResourceError
         Reading or writing failed. After any error `out` is as it was before.
 
@@ -114,10 +118,9 @@ def unpack(
     source = FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
-    if os.path.lexists(target) and not force:
-        raise already_there(target)
     if os.path.isdir(target) and _is_inside(archive, target):
         raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
+    check_folder(target, force=force, replace_folder=replace_folder)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     # A name that ends in a slash only makes a folder known to unzip.
@@ -126,7 +129,7 @@ def unpack(
     size = int(columns.uncompressed_sizes[indices].sum())
     progress.start(os.path.basename(target), size)
     try:
-        with replacing_directory(target, force=force, sync=sync) as new:
+        with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
             _write_values(reader, indices, prefix, new.path, progress)
             if node:
                 lift_folder(new.path, node)

@@ -8,11 +8,9 @@ second time, without gaps.
 from __future__ import annotations
 
 import os
-import stat
 import warnings
 from dataclasses import dataclass
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import LONGEST_PADDING, SHORTEST_PADDING, ArchiveWriter, local_header
@@ -194,6 +192,3 @@ def _keep_base(archive: Unfinished, writer: ArchiveWriter) -> None:
     if archive.base is None:
         return
     move_entries(archive.base, archive.base_indices, writer)
-    source = archive.base.source
-    if hasattr(os, "fchmod") and isinstance(source, FileSource):  # what was private stays private
-        os.fchmod(writer.descriptor, stat.S_IMODE(os.fstat(source.descriptor()).st_mode))

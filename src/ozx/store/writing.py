@@ -15,6 +15,7 @@ from zarr.abc.store import ByteRequest
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.names import name_fault
+from ozx.atomic.targets import check_target
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 from ozx.flow.browsing import is_any_metadata_key
 from ozx.flow.byte_ranges import requested_span
@@ -83,11 +84,12 @@ class WriteSession:
         self._no_writes = threading.Condition(self._lock)
 
     def __del__(self) -> None:
-        if getattr(self, "_growing", None) is None or self._is_closed or self._process != os.getpid():
+        growing: GrowingFile | None = getattr(self, "_growing", None)
+        if growing is None or self._is_closed or self._process != os.getpid():
             return
         warnings.warn(
             f"{self.path}: the store was never closed, so that the file was not finished; what was written stays as "
-            f"{self.path}.partial. Use the store in a with block, or call close().",
+            f"{growing.partial.path}. Use the store in a with block, or call close().",
             PartialFileWarning,
             stacklevel=1,
         )
@@ -302,6 +304,7 @@ class WriteSession:
             if exists and self.options.exclusive:
                 raise UsageError(f"{self.path} exists already", hint='Choose another name, or mode="w" to replace it.')
             if exists and self.options.append:
+                check_target(self.path, force=True)
                 self._read_base(ArchiveSession(FileSource(self.path)))
             self._is_prepared = True
 

@@ -1,0 +1,109 @@
+"""Permissions of what is replaced: the new file or folder gets them before it gets the name.
+
+The owner and the group are kept where the system allows it, the mode always, and on Linux the access control list.
+Other extended attributes (tags, checksums, labels of SELinux) describe the old content, or come from the folder: they
+are not copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "can_set_permissions", "keep_permissions"]
+
+#: The modes of what is being written while the permissions it is to have may be narrower than the usual ones.
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+
+_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
+# A file system, or a user, without this permission; EINVAL: an owner that this user namespace does not know.
+_NOT_POSSIBLE = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODATA)
+
+
+def can_set_permissions() -> bool:
+    """Tell whether this system has owners and modes (Windows has not)."""
+    return hasattr(os, "fchown")
+
+
+def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
+    """Give an open file or folder the permissions of the one at `path`, which it is about to replace.
+
+    Parameters
+    ----------
+    descriptor
+        The new one.
+    path
+        The old one; of one that is gone meanwhile the list is lost.
+    old
+        Its status when the work began.
+
+    Raises
+    ------
+    OSError
+        The file system fails. That it does not allow something, or knows no such thing, is no error.
+    """
+    if not can_set_permissions():
+        return
+    new = os.fstat(descriptor)
+    mode = stat.S_IMODE(old.st_mode)
+    if new.st_uid != old.st_uid and not _change_owner(descriptor, old.st_uid, -1):
+        mode &= 0o777  # setuid would be another user's
+    if new.st_gid != old.st_gid and not _change_owner(descriptor, -1, old.st_gid):
+        mode = _without_group(mode)
+    if not _copy_lists(descriptor, path, is_folder=stat.S_ISDIR(old.st_mode)):
+        mode = _without_group(mode)
+    try:
+        os.fchmod(descriptor, mode)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise
+
+
+def _without_group(mode: int) -> int:
+    """Return a mode that allows a group no more than everybody: it is another group than the old one's."""
+    return mode & 0o707 | (mode & 0o007) << 3
+
+
+def _change_owner(descriptor: int, user: int, group: int) -> bool:
+    try:
+        os.fchown(descriptor, user, group)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise
+        return False
+    return True
+
+
+def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
+    """Copy the access control lists, or remove those that the new one got from its folder.
+
+    False where the old one has a list and the new one cannot: the group's bits of its mode are the list's mask then,
+    and allow more than the group has.
+    """
+    if not hasattr(os, "getxattr"):  # Linux alone has these calls
+        return True
+    is_kept = True
+    for name in _LISTS if is_folder else _LISTS[:1]:
+        try:
+            value = os.getxattr(path, name)
+        except OSError as error:
+            if error.errno not in (*_NOT_POSSIBLE, errno.ENOENT):
+                raise
+            _remove_list(descriptor, name)
+            continue
+        try:
+            os.setxattr(descriptor, name, value)
+        except OSError as error:
+            if error.errno not in _NOT_POSSIBLE:
+                raise
+            is_kept = False
+    return is_kept
+
+
+def _remove_list(descriptor: int, name: str) -> None:
+    try:
+        os.removexattr(descriptor, name)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise

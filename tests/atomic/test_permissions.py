@@ -1,0 +1,152 @@
+"""What is replaced hands on its mode, owner, group and access control list; what is new has what the system gives."""
+
+import os
+import stat
+import struct
+import tempfile
+from pathlib import Path
+
+import pytest
+from atomic_writing import fill, write
+from children import run_in_child
+
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+ACCESS = "system.posix_acl_access"
+USER = 12_345
+
+
+@pytest.fixture(autouse=True)
+def _usual_mask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("wanted", [0o600, 0o640, 0o666, 0o444, 0o755, 0o604])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_replaced_file_keeps_its_mode(tmp_path, wanted, sync):
+    write(tmp_path / "a", b"old", sync=sync)
+    assert mode(tmp_path / "a") == 0o644
+    (tmp_path / "a").chmod(wanted)
+    with replacing_file(str(tmp_path / "a"), force=True, sync=sync) as new:
+        assert stat.S_IMODE(os.fstat(new.descriptor).st_mode) == 0o600
+    assert mode(tmp_path / "a") == wanted
+
+
+@pytest.mark.parametrize("wanted", [0o700, 0o750, 0o777, 0o2775])
+def test_the_root_of_a_replaced_folder_keeps_its_mode(tmp_path, wanted):
+    fill(tmp_path / "d")
+    assert mode(tmp_path / "d") == 0o755
+    (tmp_path / "d").chmod(wanted)
+    with replacing_directory(str(tmp_path / "d"), replace_folder=True) as new:
+        assert stat.S_IMODE(os.stat(new.path).st_mode) & 0o777 == 0o700
+    assert mode(tmp_path / "d") == wanted
+
+
+def test_a_link_that_is_replaced_hands_on_the_mode_of_its_file(tmp_path):
+    write(tmp_path / "file", b"old")
+    (tmp_path / "file").chmod(0o600)
+    (tmp_path / "link").symlink_to("file")
+    write(tmp_path / "link", b"new", force=True)
+    assert mode(tmp_path / "link") == 0o600
+
+
+def test_a_file_that_goes_meanwhile_hands_on_its_mode(tmp_path):
+    write(tmp_path / "a", b"old")
+    (tmp_path / "a").chmod(0o640)
+    with replacing_file(str(tmp_path / "a"), force=True):
+        (tmp_path / "a").unlink()
+    assert mode(tmp_path / "a") == 0o640
+
+
+def test_a_mode_that_is_asked_for_is_that_of_the_file(tmp_path):
+    for data in (b"old", b"new"):
+        write(tmp_path / "a", data, force=True, mode=0o640)
+        assert mode(tmp_path / "a") == 0o640
+        (tmp_path / "a").chmod(0o644)
+
+
+@as_root
+def test_root_keeps_owner_and_group(tmp_path):
+    for make, path in ((lambda: write(tmp_path / "a", b"x", force=True), "a"), (lambda: fill(tmp_path / "d"), "d")):
+        make()
+        os.chown(tmp_path / path, USER, USER + 1)
+        (tmp_path / path).chmod(0o4750 if path == "a" else 0o750)
+    write(tmp_path / "a", b"new", force=True)
+    fill(tmp_path / "d", replace_folder=True)
+    for path, wanted in (("a", 0o4750), ("d", 0o750)):
+        status = (tmp_path / path).stat()
+        assert (status.st_uid, status.st_gid, mode(tmp_path / path)) == (USER, USER + 1, wanted)
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("groups", "group", "wanted"),
+    [([USER + 1], USER + 1, 0o660), ([], USER, 0o600)],
+    ids=["a member of the group", "no member"],
+)
+def test_a_user_who_may_not_keep_owner_or_group_gives_another_group_nothing(groups, group, wanted):
+    def work():
+        os.setgroups(groups)
+        os.setegid(USER)
+        os.seteuid(USER)
+        with replacing_file(str(path), force=True):
+            pass
+
+    with tempfile.TemporaryDirectory() as name:  # those of pytest are for their owner only
+        os.chmod(name, 0o777)
+        path = Path(name, "a")
+        write(path, b"old")
+        os.chown(path, 0, USER + 1)
+        path.chmod(0o4660)
+        assert run_in_child(work) == 0
+        status = path.stat()
+        assert (status.st_uid, status.st_gid, mode(path)) == (USER, group, wanted)
+
+
+def control_list(mask):
+    """Return what system.posix_acl_access holds: another user may write, the group may only read."""
+    entries = [(1, 6, -1), (2, 6, USER), (4, 4, -1), (16, mask, -1), (32, 0, -1)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+
+
+def set_list(path, name=ACCESS):
+    try:
+        os.setxattr(path, name, control_list(6))
+    except (AttributeError, OSError):
+        pytest.skip("no access control lists here")
+
+
+def test_an_access_control_list_is_kept(tmp_path):
+    write(tmp_path / "a", b"old")
+    set_list(tmp_path / "a")
+    write(tmp_path / "a", b"new", force=True)
+    assert os.getxattr(tmp_path / "a", ACCESS) == control_list(6)
+    assert mode(tmp_path / "a") == 0o660
+
+
+def test_the_list_of_the_folder_opens_nothing_that_was_closed(tmp_path):
+    write(tmp_path / "a", b"old")
+    (tmp_path / "a").chmod(0o660)
+    set_list(tmp_path, "system.posix_acl_default")
+    write(tmp_path / "a", b"new", force=True)
+    assert ACCESS not in os.listxattr(tmp_path / "a")
+    assert mode(tmp_path / "a") == 0o660
+
+
+def test_what_describes_the_old_content_is_not_copied(tmp_path):
+    write(tmp_path / "a", b"old")
+    try:
+        os.setxattr(tmp_path / "a", "user.checksum", b"of the old content")
+    except (AttributeError, OSError):
+        pytest.skip("no extended attributes here")
+    write(tmp_path / "a", b"new", force=True)
+    assert os.listxattr(tmp_path / "a") == []

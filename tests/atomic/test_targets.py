@@ -1,0 +1,235 @@
+"""Which names may be written to: those of regular files, of hierarchies, and of nothing."""
+
+import os
+import socket
+import stat
+
+import pytest
+from atomic_writing import fill, names, write
+
+from ozx.atomic import renaming
+from ozx.atomic.new_directory import replacing_directory
+from ozx.atomic.new_file import replacing_file
+from ozx.errors import UsageError
+
+
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def make_device(path):
+    if os.geteuid() != 0:
+        pytest.skip("only root makes devices")
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))  # as /dev/null
+    except PermissionError:
+        pytest.skip("no devices here")
+
+
+def make_link_to_device(path):
+    path.symlink_to("/dev/null")
+
+
+def make_link_to_pipe(path):
+    os.mkfifo(path.with_name("pipe"))
+    path.symlink_to("pipe")
+
+
+def make_link_to_itself(path):
+    path.symlink_to(path.name)
+
+
+SPECIAL = [make_pipe, make_socket, make_device, make_link_to_device, make_link_to_pipe, make_link_to_itself]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.parametrize("make", SPECIAL)
+@pytest.mark.parametrize("force", [True, False])
+@pytest.mark.parametrize("use", [write, fill])
+def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
+    make(tmp_path / "a")
+    before, others = os.lstat(tmp_path / "a"), names(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        use(tmp_path / "a", b"new", force=force) if use is write else use(tmp_path / "a", force=force)
+    if use is write:
+        assert "--force" not in (caught.value.hint or "")
+    assert os.path.samestat(os.lstat(tmp_path / "a"), before)
+    assert names(tmp_path) == others
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.parametrize("has_exchange", [True, False])
+@pytest.mark.parametrize("make", [make_pipe, lambda path: path.mkdir()])
+def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_exchange, monkeypatch):
+    if not has_exchange:
+        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+    (tmp_path / "new").write_bytes(b"new")
+    make(tmp_path / "a")
+    before = os.lstat(tmp_path / "a")
+    with pytest.raises(UsageError, match=r"/a is "):
+        renaming.rename_file(str(tmp_path / "new"), str(tmp_path / "a"), force=True)
+    assert os.path.samestat(os.lstat(tmp_path / "a"), before)
+    assert (tmp_path / "new").read_bytes() == b"new"
+
+
+def test_a_link_is_replaced_and_the_file_it_leads_to_stays(tmp_path):
+    write(tmp_path / "file", b"old")
+    for name, end in (("link", "file"), ("dangling", "nothing")):
+        (tmp_path / name).symlink_to(end)
+        with pytest.raises(UsageError, match="exists already"):
+            write(tmp_path / name, b"new")
+        write(tmp_path / name, b"new", force=True)
+        assert not (tmp_path / name).is_symlink()
+        assert (tmp_path / name).read_bytes() == b"new"
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert names(tmp_path) == ["dangling", "file", "link"]
+
+
+class TestFolders:
+    @pytest.mark.parametrize("name", ["zarr.json", ".zgroup", ".zarray", ".zattrs"])
+    def test_a_hierarchy_is_replaced(self, tmp_path, name):
+        (tmp_path / "d" / "0").mkdir(parents=True)
+        (tmp_path / "d" / name).write_bytes(b"{}")
+        with pytest.raises(UsageError, match="exists already"):
+            fill(tmp_path / "d")
+        fill(tmp_path / "d", force=True)
+        assert names(tmp_path / "d") == ["new"]
+
+    def test_an_empty_folder_is_replaced(self, tmp_path):
+        (tmp_path / "d").mkdir()
+        fill(tmp_path / "d", force=True)
+        assert names(tmp_path / "d") == ["new"]
+
+    @pytest.mark.parametrize("name", ["thesis.tex", ".hidden", "zarr.json.txt", "ZARR", "cells.ome.zarr"])
+    def test_another_folder_is_not(self, tmp_path, name):
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d" / name).write_bytes(b"years of work")
+        with pytest.raises(UsageError, match=f"found {name}") as caught:
+            fill(tmp_path / "d", force=True)
+        assert "--replace-folder" in caught.value.hint
+        assert names(tmp_path / "d") == [name]
+        assert names(tmp_path) == ["d"]
+
+    def test_a_folder_called_as_metadata_is_no_metadata(self, tmp_path):
+        (tmp_path / "d" / "zarr.json").mkdir(parents=True)
+        with pytest.raises(UsageError, match=r"found zarr\.json"):
+            fill(tmp_path / "d", force=True)
+
+    def test_what_is_in_the_way_is_named_and_counted(self, tmp_path):
+        (tmp_path / "d").mkdir()
+        for number in range(9):
+            (tmp_path / "d" / f"{number}.tif").write_bytes(b"")
+        with pytest.raises(UsageError, match=r"found 0\.tif, 1\.tif, 2\.tif and 6 more"):
+            fill(tmp_path / "d", force=True)
+
+    def test_any_folder_is_replaced_where_that_is_asked_for(self, tmp_path):
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d" / "old").write_bytes(b"")
+        fill(tmp_path / "d", replace_folder=True)
+        assert names(tmp_path / "d") == ["new"]
+
+    def test_a_file_that_comes_into_the_folder_meanwhile_keeps_it(self, tmp_path):
+        (tmp_path / "d").mkdir()
+        with (
+            pytest.raises(UsageError, match=r"found thesis\.tex"),
+            replacing_directory(str(tmp_path / "d"), force=True),
+        ):
+            (tmp_path / "d" / "thesis.tex").write_bytes(b"years of work")
+        assert names(tmp_path / "d") == ["thesis.tex"]
+        assert names(tmp_path) == ["d"]
+
+    def test_a_link_to_a_folder_is_replaced_and_nothing_is_left_of_it(self, tmp_path, monkeypatch):
+        for has_exchange in (True, False):
+            if not has_exchange:
+                monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+            folder = tmp_path / str(has_exchange)
+            (folder / "there").mkdir(parents=True)
+            (folder / "there" / "zarr.json").write_bytes(b"{}")
+            (folder / "d").symlink_to("there")
+            fill(folder / "d", force=True)
+            assert names(folder) == ["d", "there"]
+            assert not (folder / "d").is_symlink()
+            assert names(folder / "there") == ["zarr.json"]
+
+
+class TestLongNames:
+    @pytest.mark.parametrize("letter", ["n", "ü", "細", "🔬"])
+    @pytest.mark.parametrize("length", [256, 255, 247, 200, 143])
+    def test_a_name_is_written_that_the_file_system_takes(self, tmp_path, letter, length):
+        size = len(letter.encode())
+        name = letter * (length // size) + "x" * (length % size)
+        if length > 255:
+            with pytest.raises(UsageError, match="256 bytes"):
+                write(tmp_path / name, b"new", force=True)
+            with pytest.raises(UsageError, match="256 bytes"):
+                fill(tmp_path / name)
+            return
+        write(tmp_path / name, b"old")
+        write(tmp_path / name, b"new", force=True)
+        assert names(tmp_path) == [name]
+        os.unlink(tmp_path / name)
+        fill(tmp_path / name)
+        fill(tmp_path / name, replace_folder=True)
+        assert names(tmp_path) == [name]
+
+    def test_directories_with_long_names_are_exchanged_in_two_steps(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        for name in ("細" * 85, "細" * 84 + "abc", "n" * 255):
+            fill(tmp_path / name)
+            fill(tmp_path / name, replace_folder=True)
+        assert len(names(tmp_path)) == 3
+
+    def test_two_long_names_with_one_beginning_are_written_at_once(self, tmp_path):
+        first, second = "細" * 80 + "1", "細" * 80 + "2"
+        with replacing_file(str(tmp_path / first)) as one, replacing_file(str(tmp_path / second)) as two:
+            os.write(one.descriptor, b"1")
+            os.write(two.descriptor, b"2")
+        assert [(tmp_path / name).read_bytes() for name in (first, second)] == [b"1", b"2"]
+
+    def test_the_marker_of_one_long_name_is_not_that_of_another(self, tmp_path):
+        first, second = (tmp_path / ("n" * 210 + end) for end in "12")
+        assert renaming._marker(str(first)) != renaming._marker(str(second))
+
+    def test_a_name_that_is_no_unicode(self, tmp_path):
+        path = os.fsencode(tmp_path) + b"/" + b"\xff" * 250
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        except OSError:
+            pytest.skip("the file system takes Unicode only")
+        with replacing_file(os.fsdecode(path), force=True) as new:
+            os.write(new.descriptor, b"new")
+        with open(path, "rb") as file:
+            assert file.read() == b"new"
+
+
+class TestMarkers:
+    """What says that an exchange of two directories was cut off."""
+
+    def test_a_link_in_its_place_is_not_followed(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        fill(tmp_path / "d")
+        (tmp_path / "victim").write_bytes(b"old")
+        marker = renaming._marker(str(tmp_path / "d"))
+        with replacing_directory(str(tmp_path / "d"), replace_folder=True):
+            os.symlink("victim", marker)
+            with pytest.raises(FileExistsError):
+                renaming._swap(str(tmp_path / "nothing"), str(tmp_path / "d"))
+            if os.path.lexists(marker):
+                os.unlink(marker)
+        assert (tmp_path / "victim").read_bytes() == b"old"
+
+    def test_a_directory_called_old_that_came_later_is_not_removed(self, tmp_path):
+        # Killed in between, mended by hand, and a backup made of that name.
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d" / "zarr.json").write_bytes(b"{}")
+        renaming._write_marker(renaming._marker(str(tmp_path / "d")), str(tmp_path / "d"))
+        (tmp_path / "d.old").mkdir()
+        (tmp_path / "d.old" / "thesis.tex").write_bytes(b"years of work")
+        fill(tmp_path / "d", force=True)
+        assert names(tmp_path / "d.old") == ["thesis.tex"]
+        assert names(tmp_path) == ["d", "d.old"]

@@ -1,0 +1,175 @@
+"""Every verb that writes: what it refuses to replace, and what is kept of the file it replaces."""
+
+import os
+import shutil
+import socket
+import stat
+
+import numpy as np
+import pytest
+import tifffile
+from commands import command
+from hierarchies import FIXTURES
+
+import ozx
+from ozx.desktop.actions import Doer
+from ozx.doors.napari import read_layers, write_layers
+from ozx.errors import UnsupportedError, UsageError
+from ozx.operations import thumbnail as thumbnail_module
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A hierarchy in a file, and a TIFF file."""
+    folder = tmp_path_factory.mktemp("sources")
+    ozx.pack(IMAGE, folder / "image.ozx", sync=False)
+    tifffile.imwrite(folder / "image.tif", np.arange(64, dtype="uint8").reshape(8, 8))
+    return folder
+
+
+def add_to_store(path, mode):
+    with ozx.OzxStore(path, mode, sync=False) as store:
+        from zarr.core.buffer import cpu  # noqa: PLC0415
+
+        store.set_sync("zarr.json", cpu.Buffer.from_bytes((IMAGE / "zarr.json").read_bytes()))
+
+
+VERBS = {
+    "pack": lambda _, out: ozx.pack(IMAGE, out, force=True, sync=False),
+    "import": lambda folder, out: ozx.import_tiff(folder / "image.tif", out, force=True, sync=False),
+    "write_image": lambda _, out: ozx.write_image(out, np.zeros((4, 4), "uint8"), force=True, sync=False),
+    "repack": lambda folder, out: ozx.repack(folder / "image.ozx", out, force=True, sync=False),
+    "extract": lambda folder, out: ozx.extract(folder / "image.ozx", out, force=True, sync=False),
+    "export": lambda folder, out: ozx.export(folder / "image.ozx", out, force=True, sync=False),
+    "recover": lambda folder, out: ozx.recover(folder / "image.ozx", out, force=True, sync=False),
+    "thumbnail": lambda folder, out: ozx.thumbnail(folder / "image.ozx", out, force=True),
+    "OzxStore w": lambda _, out: add_to_store(out, "w"),
+    "OzxStore a": lambda _, out: add_to_store(out, "a"),
+    "napari": lambda folder, out: write_layers(str(out), read_layers(str(folder / "image.ozx"))),
+    "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
+    "associate": lambda _, out: Doer(None).write(str(out), b"new"),
+}
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def make_device(path):
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except (PermissionError, AttributeError):
+        pytest.skip("no devices can be made")
+
+
+SPECIAL = {
+    "pipe": os.mkfifo if hasattr(os, "mkfifo") else None,
+    "socket": make_socket,
+    "device": make_device,
+    "link to a pipe": lambda path: (os.mkfifo(f"{path}.pipe"), os.symlink(f"{path}.pipe", path)),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.parametrize("kind", sorted(SPECIAL))
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_no_verb_replaces_what_is_no_file(verb, kind, sources, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the name of a socket has a hundred bytes at most
+    SPECIAL[kind]("out.png" if verb == "thumbnail" else "out.ozx")
+    before = {name: os.lstat(name) for name in os.listdir()}
+    refused = (UsageError, UnsupportedError) if verb in ("edit", "napari") else UsageError
+    # What is edited is read first, and is no archive.
+    with pytest.raises((*refused, ozx.OzxError, OSError) if verb == "edit" else refused):
+        VERBS[verb](sources, "out.png" if verb == "thumbnail" else "out.ozx")
+    assert {name: os.lstat(name).st_ino for name in os.listdir()} == {k: v.st_ino for k, v in before.items()}
+    assert {name: os.lstat(name).st_mode for name in os.listdir()} == {k: v.st_mode for k, v in before.items()}
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_keeps_mode_and_owner(verb, sources, tmp_path):
+    out = tmp_path / ("out.png" if verb == "thumbnail" else "out.ozx")
+    shutil.copyfile(sources / "image.ozx", out)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(out, 12_345, 23_456)
+    out.chmod(0o640)
+    before = out.stat()
+    VERBS[verb](sources, out)
+    after = out.stat()
+    assert (after.st_ino, after.st_mode) != (before.st_ino, 0)
+    assert stat.S_IMODE(after.st_mode) == 0o640
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"associate"}))
+def test_every_verb_writes_names_of_255_bytes(verb, sources, tmp_path):
+    name = "細" * 83 + ("x.png" if verb == "thumbnail" else "xx.ozx")
+    out = tmp_path / name
+    if verb == "edit":
+        shutil.copyfile(sources / "image.ozx", out)
+    VERBS[verb](sources, out)
+    assert [made.name for made in tmp_path.iterdir()] == [name]
+    VERBS[verb](sources, out)
+    assert [made.name for made in tmp_path.iterdir()] == [name]
+
+
+def test_a_checksum_that_cannot_be_written_is_told_before_anything_is(tmp_path):
+    os.mkdir(tmp_path / "a.ozx.sha256")
+    with pytest.raises(UsageError, match=r"a\.ozx\.sha256 is a directory"):
+        ozx.pack(IMAGE, tmp_path / "a.ozx", checksum="sha256")
+    with pytest.raises(UsageError, match="256 bytes"):
+        ozx.pack(IMAGE, tmp_path / ("n" * 245 + ".ozx"), checksum="sha256")
+    assert [made.name for made in tmp_path.iterdir()] == ["a.ozx.sha256"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+def test_a_checksum_does_not_replace_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "a.ozx.sha256")
+    with pytest.raises(UsageError, match="is a named pipe"):
+        ozx.pack(IMAGE, tmp_path / "a.ozx", checksum="sha256")
+    assert [made.name for made in tmp_path.iterdir()] == ["a.ozx.sha256"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+def test_a_picture_in_the_cache_is_private_though_the_one_before_was_not(sources, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for _ in range(2):
+        made = thumbnail_module.thumbnail(sources / "image.ozx", cache=True)
+        assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
+        os.chmod(made.path, 0o644)
+
+
+class TestFolders:
+    @pytest.mark.parametrize("verb", ["unpack", "repack"])
+    def test_a_folder_with_a_thesis_is_replaced_only_where_that_is_asked_for(self, verb, sources, tmp_path, capsys):
+        run = command(verb)
+        out = tmp_path / "out"
+        out.mkdir()
+        (out / "thesis.tex").write_bytes(b"years of work")
+        code, _, told = run(capsys, sources / "image.ozx", out, "--force")
+        assert code == 2
+        assert "thesis.tex" in told
+        assert "--replace-folder" in told
+        assert (out / "thesis.tex").read_bytes() == b"years of work"
+        out.chmod(0o750)
+        assert run(capsys, sources / "image.ozx", out, "--replace-folder")[0] == 0
+        assert not (out / "thesis.tex").exists()
+        assert stat.S_IMODE(out.stat().st_mode) == 0o750
+        assert run(capsys, sources / "image.ozx", out, "--force")[0] == 0
+        assert [made.name for made in tmp_path.iterdir()] == ["out"]
+
+    def test_a_link_to_a_hierarchy_is_replaced_and_nothing_is_left_of_it(self, sources, tmp_path):
+        shutil.copytree(IMAGE, tmp_path / "there")
+        (tmp_path / "link").symlink_to("there")
+        ozx.unpack(sources / "image.ozx", tmp_path / "link", force=True)
+        assert sorted(made.name for made in tmp_path.iterdir()) == ["link", "there"]
+        assert not (tmp_path / "link").is_symlink()
+        assert (tmp_path / "there" / "zarr.json").exists()
+
+    def test_cases_are_not_written_into_a_folder_that_exists(self, tmp_path, capsys):
+        (tmp_path / "cases").mkdir()
+        assert command("rules")(capsys, "--cases", tmp_path / "cases")[0] == 2
