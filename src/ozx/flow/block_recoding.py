@@ -24,8 +24,8 @@ from ozx.hierarchy.documents import Document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.layout import relayout_document
 from ozx.hierarchy.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.recoding import is_exact
 from ozx.hierarchy.relaid_extensions import understands_relayout
-from ozx.hierarchy.understanding import is_registered
 from ozx.hierarchy.v2_layouts import parse_v2_layout
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Recoding:
     new_codecs
         Names of the codecs of new chunks.
     is_checked
-        Whether every block is decoded again and compared: some codecs that Zarr v3 does not register are lossy.
+        Whether every block is decoded again and compared, see `ozx.hierarchy.recoding.is_exact`.
     """
 
     old: Any
@@ -100,7 +100,7 @@ class UndecodableError(Exception):
 
 
 class InexactError(Exception):
-    """What was encoded does not decode to the pixels that it was made of."""
+    """What was encoded does not decode to the values that it was made of; `args` may hold the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:
@@ -173,7 +173,7 @@ def open_recoding(old: Document, new: Document, path: str) -> Recoding:
         new_chunks=tuple(new_metadata.chunks),
         old_keys=keys,
         new_codecs=names,
-        is_checked=not all(is_registered("codecs", codec) for codec in plain["codecs"]),
+        is_checked=not is_exact(plain),
     )
 
 
@@ -191,17 +191,29 @@ def recode_block(recoding: Recoding, block: Block) -> list[tuple[Lengths, bytes]
     chunks = [
         (place, inside)
         for place, inside in _iter_new_chunks(recoding, block)
-        if not _is_filled(values[inside], recoding.new.fill_value)
+        if not _is_filled(np.asarray(values[inside], values.dtype), recoding.new.fill_value)
     ]
     if not chunks:
         return []
-    stored: dict[str, Any] = {}
-    target = open_decoded(recoding.new, stored)
-    target[block.box] = values
-    if recoding.is_checked and not _is_same(np.asarray(target[block.box]), values):
-        raise InexactError
+    stored = _encode(recoding, block, values)
     encode = parse_chunk_keys(recoding.new.chunk_key_encoding.to_dict(), "").encode
     return [(place, _without_time(stored[encode(place)].to_bytes(), recoding.new_codecs)) for place, _ in chunks]
+
+
+def _encode(recoding: Recoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
+    """Return the new chunks of a block by their keys; `InexactError` where they do not decode to `values`."""
+    stored: dict[str, Any] = {}
+    target = open_decoded(recoding.new, stored)
+    try:
+        target[block.box] = values
+        is_kept = not recoding.is_checked or _is_same(np.asarray(target[block.box], values.dtype), values)
+    except (MemoryError, ResourceError):
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        raise InexactError(f"{type(error).__name__}: {error}") from None
+    if not is_kept:
+        raise InexactError
+    return stored
 
 
 def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
@@ -211,7 +223,8 @@ def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
     stored = {recoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
     source = open_decoded(recoding.old, stored)
     try:
-        values = np.asarray(source[block.box])
+        # An array without dimensions gives out text as Python's, of which numpy would make a type as long as it.
+        values = np.asarray(source[block.box], source.dtype)
     except (MemoryError, ResourceError):
         raise
     except Exception:
@@ -255,7 +268,8 @@ def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple
 def _is_filled(values: NDArray[Any], fill: Any) -> bool:
     filled = np.asarray(fill, values.dtype)
     # Most chunks are told by their first pixel.
-    if not _is_same(values[(slice(0, 1),) * values.ndim], filled):
+    first = np.asarray(values[(slice(0, 1),) * values.ndim], values.dtype)
+    if not _is_same(first, filled):
         return False
     return _is_same(values, filled)
 

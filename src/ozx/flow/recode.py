@@ -180,11 +180,14 @@ class _Work:
         except UndecodableError as error:
             place, reason = error.args
             raise self._undecodable(place, reason) from None
-        except InexactError:
+        except InexactError as error:
+            reason = "".join(f" ({reason})" for reason in error.args)
             raise UnsupportedError(
-                f"{self._path or 'the root'}: expected codecs that keep every pixel; the chain "
-                f"{', '.join(self._recoding.new_codecs)} does not give back what it was given",
-                hint="Ask for another codec, which replaces them.",
+                f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
+                f"{', '.join(self._recoding.new_codecs)} does not give back what it was given{reason}",
+                hint="Leave chunks and codec as they are: what is moved is not decoded."
+                if "transpose" in self._recoding.new_codecs
+                else "Ask for another codec, which replaces them.",
             ) from None
 
     def _iter_blocks(self) -> Iterator[tuple[int, Block]]:

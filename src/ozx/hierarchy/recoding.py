@@ -20,6 +20,7 @@ from ozx.hierarchy.shard_choice import ShardArray
 __all__ = [
     "CodecChoice",
     "choose_chunks",
+    "is_exact",
     "needs_recoding",
     "parse_chunk_lengths",
     "parse_codec_choice",
@@ -32,6 +33,11 @@ _Codec = dict[str, Any]
 # What turns an array into bytes in the chains that zarr-python 3.1.6 writes; "exactly one array→bytes codec".
 _REGISTERED_SERIALIZERS = frozenset(("bytes", "vlen-bytes", "vlen-utf8"))
 _SERIALIZERS = _REGISTERED_SERIALIZERS | {SHARDING, "numcodecs.pcodec", "numcodecs.zfpy"}
+
+# Codecs that give back the bytes they were given, whatever these are; "bytes" and "transpose" only where every item
+# has the same size. zarr-python 3.1.6 scrambles arrays of text that it transposes.
+_EXACT_CODECS = frozenset(("blosc", "bytes", "crc32c", "gzip", "transpose", "zstd"))
+_EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
 # Levels from, to, and where none is asked for.
 _LEVELS = {"zstd": (-131_072, 22, 3), "gzip": (0, 9, 6), "blosc": (0, 9, 5)}
@@ -255,6 +261,28 @@ def needs_recoding(document: Document, recoded: Document) -> bool:
     """
     first, second = (relayout_document(each, None, "drop") for each in (document, recoded))
     return (first["chunk_grid"], first["codecs"]) != (second["chunk_grid"], second["codecs"])
+
+
+def is_exact(document: Document) -> bool:
+    """Tell whether an array's codecs give back every bit of what they encode, by what they are.
+
+    That is so for numbers of the core data types, and for bytes, transpose, blosc, gzip, zstd and crc32c. Whatever was
+    encoded by other codecs, or is of another type, has to be decoded and compared.
+
+    Examples
+    --------
+    >>> is_exact({"data_type": "uint16", "codecs": [{"name": "transpose"}, "bytes", "crc32c"]})
+    True
+    >>> is_exact({"data_type": "string", "codecs": ["vlen-utf8"]})
+    False
+    """
+    data_type = parse_named(document.get("data_type"))
+    codecs = _flatten(as_list(document.get("codecs")))
+    return (
+        data_type is not None
+        and _EXACT_TYPE.fullmatch(data_type.name) is not None
+        and all(codec is not None and codec.name in _EXACT_CODECS for codec in map(parse_named, codecs))
+    )
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
