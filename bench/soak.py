@@ -1,9 +1,9 @@
 """Wear ozx out: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
 
-Ten million mutated archives and documents, a thousand kills over everything that writes, and an hour of reading by
-four processes of eight threads. Each part is done in rounds whose random numbers come from the seed and the round's
-number alone; what is done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into
-docs/reliability.md. The exit code is 1 when anything was found.
+Ten million mutated archives and documents, a million archives damaged in one or two places, a thousand kills over
+everything that writes, and an hour of reading by four processes of eight threads. Each part is done in rounds whose
+random numbers come from the seed and the round's number alone; what is done is kept in the state file, and the next run
+goes on there. ``--write`` puts the figures into docs/reliability.md. The exit code is 1 when anything was found.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "h
 DOCUMENT = ROOT / "docs" / "reliability.md"
 ROUND = 1_000
 PROCESSES, THREADS = 4, 8
-#: What the whole soak is: mutations, kills, seconds of reading.
-WHOLE = {"archives": 5_000_000, "documents": 5_000_000, "kills": 1_000, "readers": 3_600}
+#: What the whole soak is: mutations, damaged archives whose values are known, kills, seconds of reading.
+WHOLE = {"archives": 5_000_000, "documents": 5_000_000, "damage": 1_000_000, "kills": 1_000, "readers": 3_600}
 # Files cost a hundred times what bytes in memory do, and validation ten times.
 EVERY_FILE, EVERY_VALIDATION = 200, 20
 RULE = re.compile("[a-z0-9]+/[a-z0-9-]+")
@@ -167,6 +167,26 @@ def documents_round(seed: int, number: int) -> Round:
     return ROUND, counts, findings
 
 
+def damage_round(seed: int, number: int) -> Round:
+    """Damage archives in one or two places: no wrong value is called right, as all values are known."""
+    from damage import bases, check, check_unpacked, mutate
+
+    rng, counts, findings = random.Random(f"{seed}/damage/{number}"), Counter[str](), []
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
+        for place in range(ROUND):
+            base = rng.choice(bases())
+            data, what = mutate(base, rng)
+            try:
+                found, wrong = check(base, data)
+                counts.update(found)
+                if place % EVERY_FILE == 0:
+                    wrong += check_unpacked(data, Path(folder) / str(place))
+            except Exception:  # noqa: BLE001
+                wrong = [traceback.format_exc(limit=-4)]
+            findings += [f"damage, round {number}, {place}: {base.name}, {what}: {text}" for text in wrong]
+    return ROUND, dict(counts), findings
+
+
 def kills_round(seed: int, number: int) -> Round:
     """Kill everything that writes once, at a random moment: the old file or the new one, and nothing else changes."""
     from works import WORKS, make_sources
@@ -282,7 +302,11 @@ def readers_round(seed: int, number: int, seconds: int) -> Round:
     return seconds, {"values": sum(answer["values"] for answer in answers)}, findings
 
 
-ROUNDS: dict[str, Callable[[int, int], Round]] = {"archives": archives_round, "documents": documents_round}
+ROUNDS: dict[str, Callable[[int, int], Round]] = {
+    "archives": archives_round,
+    "documents": documents_round,
+    "damage": damage_round,
+}
 
 
 def run(state: State, name: str, wanted: int) -> None:
@@ -325,6 +349,7 @@ def table(state: State) -> str:
     units = {
         "archives": "mutated archives",
         "documents": "mutated documents",
+        "damage": "archives damaged in one or two places",
         "kills": "kills",
         "readers": "s of reading",
     }

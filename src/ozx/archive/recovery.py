@@ -75,7 +75,9 @@ class _Scanner:
         self._finder = ValueFinder(self._ahead)
         self._progress = progress
         end = _read_end(source)
-        listed = None if end is None else _read_listed(source, end)
+        # Bytes before and behind what the end records describe: it may be an archive in a value.
+        is_inner = end is not None and end.prepended > 0 and end.trailing > 0
+        listed = None if end is None or is_inner else _read_listed(source, end)
         self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
         self._directory = (end.directory_offset, end.end_offset) if end is not None and listed is not None else None
         # Behind what a broken entry claims by evidence; before it, nothing else is believed to be an entry.

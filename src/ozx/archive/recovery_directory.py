@@ -16,7 +16,7 @@ import numpy as np
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names import decode_name, name_fault
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, MASK_16, STORED, LocalHeader
-from ozx.archive.recovery_entries import BrokenEntry, EntryTable, FoundEntry, Scan
+from ozx.archive.recovery_entries import BrokenEntry, FoundEntry, Scan
 from ozx.archive.recovery_evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
 from ozx.archive.recovery_values import Claim, ValueFinder, VerifiedValue, local_header_at
 
@@ -42,13 +42,15 @@ class _Hearing:
         self._scan = scan
         self._listed = scan.listed
         self._finder = ValueFinder(source)
-        self._result = Evidence(scan.found)
+        self._result = Evidence(scan.found, listed=scan.listed.names)
         # The header of the directory that describes entry i, or -1; and whether header j describes any.
         self._row_of = np.full(len(scan.found), -1, np.int64)
         self._is_heard = np.zeros(len(scan.listed), bool)
         self._starts = np.array(scan.listed.starts, np.uint64)
         self._found_starts = np.array(scan.found.starts, np.uint64)  # in their order
         self._boundaries = self._starts
+        self._in_place: set[int] = set()
+        self._is_ordered = True
         self._dropped: set[int] = set()
 
     def hear(self) -> Evidence:
@@ -64,6 +66,7 @@ class _Hearing:
         self._match_by_name()
         self._dispute(pairs)
         self._look_again(dict(pairs))
+        result.is_whole = result.is_whole and not self._is_second_archive()
         self._lose_broken()
         self._drop_unlisted()
         is_accounted = result.is_whole or self._is_tiled()
@@ -75,7 +78,9 @@ class _Hearing:
         result.order = indices[np.argsort(starts[indices], kind="stable")]
         # A whole directory that lists a name twice means the last value; several directories may be several archives.
         others = self._differing_others()
-        result.is_accounted = is_accounted and not others and (result.is_whole or not result.replaced)
+        result.is_accounted = (
+            is_accounted and self._is_ordered and not others and (result.is_whole or not result.replaced)
+        )
         result.replaced |= others
         return result
 
@@ -102,7 +107,14 @@ class _Hearing:
         for row, index in pairs:
             if found.names[index] == listed.names[row] and self._has_same_value(index, row):
                 self._join(index, row, Witnesses.TWO)
+                self._in_place.add(index)
         return pairs
+
+    def _is_second_archive(self) -> bool:
+        """Tell whether entries that the directory does not list stand before the archive that it describes."""
+        prepended = self._scan.end.prepended if self._scan.end is not None else 0
+        before = int(np.searchsorted(self._found_starts, np.uint64(prepended)))
+        return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
 
     def _match_by_name(self) -> None:
         """Match what is elsewhere than the directory says: after bytes that were inserted, or by a damaged offset."""
@@ -137,6 +149,9 @@ class _Hearing:
     def _look_again(self, found_at: dict[int, int]) -> None:
         """Search for the values that only the directory describes; the rest of them is lost."""
         broken = {entry.start: entry for entry in self._scan.broken}
+        by_name = defaultdict[str, list[BrokenEntry]](list)
+        for each in self._scan.broken:
+            by_name[each.name].append(each)
         for row in np.flatnonzero(~self._is_heard).tolist():
             entry, start = self._listed[row], int(self._starts[row])
             if entry.name.endswith("/") and not entry.size:
@@ -148,6 +163,10 @@ class _Hearing:
                 reason = "the directory says that it is empty, but bytes follow its header"
             stored = self._stored_value(entry, broken.get(start))
             self._result.lost.append(LostEntry(entry.name, reason, start, stored))
+            self._drop_inside(start + 1, start + LOCAL_HEADER.size + len(entry.name) + entry.stored_size)
+            for other in by_name.get(entry.name, ()):
+                if other.data_offset is not None and other.stored_size == entry.stored_size:
+                    self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
 
     def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
         """Tell whether a value is where a header of the directory says, and keep it."""
@@ -175,13 +194,19 @@ class _Hearing:
         result.names_by.append(Witnesses.ONE)
         self._row_of = np.append(self._row_of, -1)
         raw = entry.name.encode("utf-8", "surrogateescape")
-        is_named = name == entry.name or self._source.read_at(start + LOCAL_HEADER.size, len(raw)) == raw
+        is_named = name == entry.name if local is not None else self._has_name_at(start, raw)
         self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
         # A local header that does not fit the value, and belongs to another entry, says nothing about this one.
         if local.crc32 == value.crc32 or name not in self._listed_names:
-            result.disputed[index] = name
+            result.entries.names[index] = name
+            result.disputed[index] = entry.name
+
+    def _has_name_at(self, start: int, raw: bytes) -> bool:
+        """Tell whether a local header that is damaged otherwise has this name."""
+        data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
+        return data[LOCAL_HEADER.size :] == raw and _lengths(data)[0] == len(raw)
 
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
@@ -194,7 +219,7 @@ class _Hearing:
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
         raw = entry.name.encode("utf-8", "surrogateescape")
-        if self._source.read_at(start + LOCAL_HEADER.size, len(raw)) != raw and name != entry.name:
+        if name != entry.name and not self._has_name_at(start, raw):
             return False
         data_offset = start + LOCAL_HEADER.size + sum(_lengths(fixed))
         value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
@@ -254,8 +279,9 @@ class _Hearing:
 
     def _drop_inside(self, start: int, stop: int) -> None:
         """Drop what was taken for an entry and is part of a value, or a wrong reading of it."""
-        first, last = np.searchsorted(self._found_starts, np.array((start, stop), np.uint64)).tolist()
-        inside = [index for index in range(first, last) if self._row_of[index] < 0 and index not in self._dropped]
+        edges = [min(place, self._source.size()) for place in (start, stop)]
+        first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
+        inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
         self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
 
@@ -327,27 +353,30 @@ class _Hearing:
             return
         rows = self._row_of.tolist()
         self._dropped.update(index for index, row in enumerate(rows) if row in replaced)
+        self._doubt_order()
         names = {self._listed.names[row] for row in replaced}
         last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
         had = names & last
         self._result.lost = [entry for entry in self._result.lost if entry.name not in had]
-        values = _values_by_name(self._listed)
+        values = self._listed.values_by_name()
         self._result.replaced = {name for name in had if len(values[name]) > 1}
+
+    def _doubt_order(self) -> None:
+        """Doubt what is listed last and stands first: writers append, so that one of the two orders is damaged."""
+        for places in repeated_names(self._listed.names).values():
+            starts = [int(self._starts[row]) for row in places]
+            if starts[-1] < max(starts):
+                self._is_ordered = False
+                for index in np.flatnonzero(self._row_of == places[-1]).tolist():
+                    self._result.names_by[index] = Witnesses.ONE
 
     def _differing_others(self) -> set[str]:
         """Return the names that other directories in the file list with other values, as of a second archive."""
         others = self._scan.others
         if not len(others):
             return set()
-        here = _values_by_name(self._listed)
-        return {name for name, values in _values_by_name(others).items() if not values <= here.get(name, set())}
-
-
-def _values_by_name(table: EntryTable) -> dict[str, set[tuple[int, int]]]:
-    values = defaultdict[str, set[tuple[int, int]]](set)
-    for row, name in enumerate(table.names):
-        values[name].add((table.sizes[row], table.checksums[row]))
-    return values
+        here = self._listed.values_by_name()
+        return {name for name, values in others.values_by_name().items() if not values <= here.get(name, set())}
 
 
 def _claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:

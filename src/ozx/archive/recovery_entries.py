@@ -73,6 +73,13 @@ class EntryTable:
             index in self.searched,
         )
 
+    def values_by_name(self) -> dict[str, set[tuple[int, int]]]:
+        """Return size and CRC-32 of each value by name."""
+        values: dict[str, set[tuple[int, int]]] = {}
+        for row, name in enumerate(self.names):
+            values.setdefault(name, set()).add((self.sizes[row], self.checksums[row]))
+        return values
+
     def append(self, entry: FoundEntry) -> None:
         """Add an entry."""
         if entry.is_searched:

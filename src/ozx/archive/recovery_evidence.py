@@ -86,6 +86,8 @@ class Evidence:
         What was there and is damaged or missing.
     cut_off
         Names of values that the end of the file cuts off; an earlier value of that name is the one to take.
+    listed
+        All names in what is left of the directory.
     replaced
         Names that are listed several times with different values, of which the last one counts.
     left_out
@@ -105,6 +107,7 @@ class Evidence:
     disputed: dict[int, str] = field(default_factory=dict)
     lost: list[LostEntry] = field(default_factory=list)
     cut_off: set[str] = field(default_factory=set)
+    listed: Sequence[str] = ()
     replaced: set[str] = field(default_factory=set)
     left_out: int = 0
     has_holes: bool = False

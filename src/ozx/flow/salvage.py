@@ -29,7 +29,7 @@ from ozx.hierarchy.keys import (
     is_metadata_key,
     node_of,
 )
-from ozx.hierarchy.skeleton import Skeleton, document_key, parent_of, parse_metadata
+from ozx.hierarchy.skeleton import Skeleton, document_key, parent_of, parents_of, parse_metadata
 
 __all__ = ["salvage"]
 
@@ -72,6 +72,7 @@ class _Judge:
         self._around: dict[int, tuple[str | None, str | None]] = {}
         self._unsettled = {index for index in self._order if index in evidence.disputed}
         self._settled: set[int] = set()
+        self._doubts: list[tuple[int, int]] = []
 
     # --- metadata -----------------------------------------------------------------------------------------------------
 
@@ -128,12 +129,16 @@ class _Judge:
         """Decide between the two names of an entry whose headers disagree; where nothing decides, it is lost."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
+        listed = Counter(self._evidence.listed if disputed else ())
         self._look_around()
         for index in disputed:
             names = self._evidence.entries.names[index], self._evidence.disputed[index]
             weights = [self._weight(index, name, wanted) for name in names]
+            if listed[names[0]]:  # the local header is that of another entry, as where two were exchanged
+                weights[0] = 0
             if weights[0] == weights[1] and weights[0]:
                 weights = [int(self._is_in_place(index, name)) for name in names]
+            self._doubt_older(index, names)
             if weights[0] == weights[1]:
                 both = " and ".join(map(repr, names))
                 lost = names[0] if names[1] in self._taken else names[1]
@@ -148,9 +153,16 @@ class _Judge:
             if document is not None:
                 self._result.skeleton.add(name, document)
 
+    def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
+        """Doubt the earlier entries of either name: the value that is lost may have replaced them."""
+        starts = self._evidence.entries.starts
+        for other in self._kept():
+            if starts[other] < starts[index] and self._name(other) in names:
+                self._doubts.append((index, other))
+
     def _weight(self, index: int, name: str, wanted: set[str]) -> int:
         """Return how well a name fits its value: 0 for not at all."""
-        if name_fault(name) is not None or name.endswith("/") or name in self._taken:
+        if name_fault(name) is not None or name.endswith("/") or name in self._taken or name in self._folders:
             return 0
         role = self._result.skeleton.role(name)
         if role.kind == "metadata":
@@ -202,6 +214,11 @@ class _Judge:
     def _taken(self) -> set[str]:
         """The keys that nobody doubts, and those that are known to be lost."""
         return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
+
+    @cached_property
+    def _folders(self) -> set[str]:
+        """The paths that have keys below them, none of which is itself a key."""
+        return {path for name in self._names() for path in parents_of(name)}
 
     def _is_in_place(self, index: int, name: str) -> bool:
         before, after = self._around[index]
@@ -289,30 +306,35 @@ class _Judge:
         """Make the groups that are lost between others; reject a key that alone speaks for a group."""
         skeleton = self._result.skeleton
         missing = [path for path in skeleton.missing_groups() if path]
-        below = Counter(path for name in self._names() for path in _parents(name)) if missing else Counter[str]()
+        below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
         for path in missing:
             if path in lost or (not self._evidence.is_whole and (below[path] > 1 or path in skeleton.mentioned)):
                 self._result.made[document_key(path)] = skeleton.empty_group()
                 skeleton.nodes[path] = "group"
         alone = {path for path in missing if path not in skeleton.nodes and not self._evidence.is_whole}
         for index in self._unconfirmed() if alone else ():
-            if not alone.isdisjoint(_parents(self._name(index))):
+            if not alone.isdisjoint(parents_of(self._name(index))):
                 self._reject(index, "its name is likely damaged: no group leads to it")
 
     def confirm_by_counting(self) -> None:
         """Confirm the only keys possible: of chunks in grids that are full, and of nodes that others lead to."""
         evidence, skeleton = self._evidence, self._result.skeleton
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
-        if not single or not evidence.is_accounted:
-            return
-        roles = {index: skeleton.role(self._name(index)) for index in single}
-        counted = Counter(skeleton.role(name).array for name in self._names())
-        needed = {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes)}
-        for index, role in roles.items():
+        if not evidence.is_accounted or self._result.lost:
+            single = []
+        counted = Counter(skeleton.role(name).array for name in (self._names() if single else ()))
+        needed, proven = {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes)}, set()
+        for index in single:
+            role = skeleton.role(self._name(index))
             grid = skeleton.grids.get(role.array) if role.kind == "chunk" and role.array is not None else None
-            is_full = grid is not None and counted[role.array] == grid.total
-            if is_full or (role.kind == "metadata" and node_of(self._name(index)) in needed):
+            if (grid is not None and counted[role.array] == grid.total) or (
+                role.kind == "metadata" and node_of(self._name(index)) in needed
+            ):
+                proven.add(index)
                 evidence.names_by[index] = Witnesses.TWO
+        for index, older in self._doubts:
+            if index not in proven:
+                evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
         """Return the path of the array whose chunk `name` is, where that array has no metadata."""
@@ -367,14 +389,6 @@ class _Judge:
 def _rank(name: str) -> Rank:
     """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order."""
     return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
-
-
-def _parents(name: str) -> Iterator[str]:
-    """Yield the paths above a key, but for the root's."""
-    path = parent_of(name)
-    while path:
-        yield path
-        path = parent_of(path)
 
 
 def _differ_by_one(first: str, second: str) -> bool:

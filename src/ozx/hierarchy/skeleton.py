@@ -18,7 +18,7 @@ from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_legacy_metadata_key, 
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome import OmeMetadata, parse_ome
 
-__all__ = ["Role", "Skeleton", "document_key", "is_node_document", "parent_of", "parse_metadata"]
+__all__ = ["Role", "Skeleton", "document_key", "is_node_document", "parent_of", "parents_of", "parse_metadata"]
 
 _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
@@ -157,6 +157,20 @@ def document_key(path: str) -> str:
 def parent_of(path: str) -> str:
     """Return the path one level above; the root's is empty."""
     return path.rpartition("/")[0]
+
+
+def parents_of(path: str) -> Iterator[str]:
+    """Yield the paths above one, nearest first, without the root's.
+
+    Examples
+    --------
+    >>> list(parents_of("labels/cells/0"))
+    ['labels/cells', 'labels']
+    """
+    path = parent_of(path)
+    while path:
+        yield path
+        path = parent_of(path)
 
 
 def is_node_document(value: Any) -> bool:

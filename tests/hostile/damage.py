@@ -1,0 +1,454 @@
+"""Small archives of many makes with known values, each damaged in one or two places, and what has to hold of them.
+
+The damage comes from a random generator: the same seed makes the same mutants. Everything is done in memory.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from hierarchies import tree
+from packed import write_archive
+from stores import put
+
+import ozx
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.recovery import iter_found_value, scan_archive
+from ozx.archive.recovery_directory import hear_directory
+from ozx.archive.recovery_evidence import Witnesses
+from ozx.errors import OzxError
+from ozx.flow.salvage import salvage
+from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
+
+__all__ = ["Base", "bases", "check", "check_unpacked", "mutate"]
+
+Values = dict[str, bytes]
+#: Offset, number of bytes that go, and the bytes that come.
+Edit = tuple[int, int, bytes]
+
+# Offset and width of each field (APPNOTE 4.3.7, 4.3.12, 4.3.9, 4.3.14, 4.3.15, 4.3.16).
+LOCAL = ((0, 4), (4, 2), (6, 2), (8, 2), (10, 4), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2))
+CENTRAL = ((0, 4), (4, 2), (6, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2))
+CENTRAL += ((34, 2), (36, 2), (38, 4), (42, 4))
+END = ((0, 4), (4, 2), (6, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2))
+WIDE_END = ((0, 4), (4, 8), (12, 2), (14, 2), (16, 4), (20, 4), (24, 8), (32, 8), (40, 8), (48, 8))
+LOCATOR = ((0, 4), (4, 4), (8, 8), (16, 4))
+FIXED = {b"PK\3\4": 30, b"PK\1\2": 46, b"PK\5\6": 22, b"PK\6\6": 56, b"PK\6\7": 20}
+FIELDS = {b"PK\3\4": LOCAL, b"PK\1\2": CENTRAL, b"PK\5\6": END, b"PK\6\6": WIDE_END, b"PK\6\7": LOCATOR}
+
+
+@dataclass
+class Record:
+    """A header or an end record: its signature, where it stands, and its fields as offset and width in the file."""
+
+    kind: bytes
+    start: int
+    length: int
+    fields: list[tuple[int, int]]
+
+    @property
+    def stop(self) -> int:
+        """Where it ends."""
+        return self.start + self.length
+
+
+@dataclass
+class Base:
+    """An archive before it is damaged."""
+
+    name: str
+    data: bytes
+    values: Values
+    records: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Find the records, by the directory, and data descriptors behind values."""
+        self.records = self.records or list(_records(self.data))
+
+
+def _records(data: bytes) -> list[Record]:
+    reader = ArchiveReader(MemorySource(data))
+    columns, end = reader.columns, reader.end
+    found = []
+    for index in range(len(columns)):
+        start = int(columns.header_offsets[index])
+        found.append(_record(data, start))
+        stop = reader.data_offset(index) + int(columns.compressed_sizes[index])
+        if int.from_bytes(data[start + 6 : start + 8], "little") & 8:
+            skipped = 4 if data.startswith(b"PK\7\x08", stop) else 0
+            width = 8 if data[stop + skipped + 8 : stop + skipped + 12] == bytes(4) else 4
+            fields = [(stop, skipped)] * bool(skipped) + [(stop + skipped, 4)]
+            fields += [(stop + skipped + 4, width), (stop + skipped + 4 + width, width)]
+            found.append(Record(b"PK\7\x08", stop, skipped + 4 + 2 * width, fields))
+    at = end.directory_offset
+    while data[at : at + 4] in FIXED:
+        found.append(_record(data, at))
+        at = found[-1].stop
+    return found
+
+
+def _record(data: bytes, start: int) -> Record:
+    kind = data[start : start + 4]
+    fields, length = [(start + at, width) for at, width in FIELDS[kind]], FIXED[kind]
+    if kind in (b"PK\3\4", b"PK\1\2"):
+        name, extra = struct.unpack_from("<2H", data, start + length - (4 if kind == b"PK\3\4" else 18))
+        comment = 0 if kind == b"PK\3\4" else struct.unpack_from("<H", data, start + 32)[0]
+        fields.append((start + length, name))
+        at = start + length + name
+        while at + 4 <= start + length + name + extra:
+            size = struct.unpack_from("<H", data, at + 2)[0]
+            fields += [(at, 2), (at + 2, 2)]
+            fields += [(at + 4 + place, 8) for place in range(0, size - 7, 8)]
+            at += 4 + size
+        length += name + extra + comment
+    return Record(kind, start, length, fields)
+
+
+# --- archives ---------------------------------------------------------------------------------------------------------
+
+
+def _pixels(seed: int, size: int = 24) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+def image_group(*paths: str) -> bytes:
+    """Return the root of an image whose levels are at these paths."""
+    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
+    axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    datasets = [{"path": path, "coordinateTransformations": scale} for path in paths]
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    return group(None, attributes={"ome": ome})
+
+
+def full(size: int = 24) -> Values:
+    """Two levels of which all chunks are there."""
+    values = {"zarr.json": image_group("0", "1"), "0/zarr.json": array([4, 4], [2, 2]), "1/zarr.json": array([2], [1])}
+    values |= {f"0/c/{n // 2}/{n % 2}": _pixels(n, size) for n in range(4)}
+    return values | {f"1/c/{n}": _pixels(10 + n, size) for n in range(2)}
+
+
+def sparse() -> Values:
+    """An image and labels of which some chunks were never written; some chunks have equal values."""
+    values = {"zarr.json": image_group("0"), "labels/zarr.json": group(None, attributes={"ome": {"version": "0.5"}})}
+    values |= {"0/zarr.json": array([20, 2], [1, 1]), "labels/a/zarr.json": array([9], [1])}
+    values |= {f"0/c/{n}/{n % 2}": _pixels(n) for n in (0, 1, 3, 4, 7, 12)}
+    values |= {f"0/c/{n}/0": bytes(24) for n in (11, 15)}
+    return values | {f"labels/a/c/{n}": _pixels(20 + n) for n in (0, 2, 5)} | {"OME/METADATA.ome.xml": b"<OME/>" * 5}
+
+
+def _builder(values: Values) -> ArchiveBuilder:
+    builder = ArchiveBuilder()
+    for name, value in values.items():
+        builder.add(name, value)
+    return builder
+
+
+def _streamed(values: Values, *, deflated: bool = False, signature: bool = True, classic: bool = True) -> bytes:
+    builder = _builder(values)
+    if classic:
+        builder.classic()
+    for name in values:
+        if deflated:
+            builder.deflate(name)
+        builder.stream(name, signature=signature)
+    return builder.build()
+
+
+def _by_zipfile(values: Values, method: int) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, value in values.items():
+            archive.writestr(name, value)
+    return stream.getvalue()
+
+
+def _rewritten(values: Values) -> bytes:
+    """Write with zipfile, which lists a value that was replaced twice, and delete one."""
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr("zarr.json", values["zarr.json"])
+        archive.writestr("0/c/1/1", _pixels(99))
+        for name, value in values.items():
+            if name != "zarr.json":
+                archive.writestr(name, value)
+            if name == "0/zarr.json":
+                archive.writestr("0/c/deleted", _pixels(98))
+        archive.filelist = [info for info in archive.filelist if info.filename != "0/c/deleted"]
+    return stream.getvalue()
+
+
+def _with_gaps(values: Values) -> bytes:
+    """Leave room between entries, some of it in padding fields, as stores do that write in place."""
+    builder = _builder(values)
+    for number, name in enumerate(values):
+        if number % 3 == 1:
+            builder.set(name, local={"extra": PADDING_FIELD})
+        elif number % 3 == 2:
+            builder[name].before = bytes(7 * number)
+    return builder.build()
+
+
+def _by_store(values: Values, folder: Path) -> bytes:
+    """Write with `OzxStore`, which leaves holes where values were replaced by longer ones."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store = ozx.OzxStore(folder / "store.ozx", "w")
+        for name, value in values.items():
+            if name.startswith("0/c/"):
+                put(store, name, value[: len(value) // 2])
+            put(store, name, value)
+        store.close()
+    return (folder / "store.ozx").read_bytes()
+
+
+def _like_a_descriptor() -> bytes:
+    """A value that contains what looks like its own descriptor and another entry."""
+    value = b"abcd" + b"PK\7\x08" + struct.pack("<3I", zlib.crc32(b"abcd"), 4, 4)
+    return value + _builder({"0/c/1/1": b"evil"})["0/c/1/1"].local_header(zip64=False) + b"evil" + _pixels(77, 9)
+
+
+@cache
+def bases() -> tuple[Base, ...]:
+    """Return the archives, which are made once."""
+    values, holes, odd = full(), sparse(), full() | {"OME/empty": b"", "OME/x": _like_a_descriptor()}
+    inner = _by_zipfile({"zarr.json": group(), "0/c/0/0": b"inner"}, zipfile.ZIP_STORED)
+    nested = values | {"OME/a.zip": inner}
+    with tempfile.TemporaryDirectory(prefix="ozx-damage-") as name:
+        folder = Path(name)
+        packed = [write_archive(folder / "a.ozx", each).read_bytes() for each in (values, holes)]
+        stored = [_by_store(each, folder) for each in (values, holes)]
+    return (
+        Base("packed", packed[0], values),
+        Base("packed, sparse", packed[1], holes),
+        Base("by OzxStore", stored[0], values),
+        Base("by OzxStore, sparse", stored[1], holes),
+        Base("streamed, stored", _streamed(odd), odd),
+        Base("streamed, stored, sparse", _streamed(holes, signature=False), holes),
+        Base("streamed, deflated", _streamed(odd, deflated=True), odd),
+        Base("streamed, ZIP64", _streamed(values, classic=False), values),
+        Base("by zipfile, stored", _by_zipfile(holes, zipfile.ZIP_STORED), holes),
+        Base("by zipfile, deflated", _by_zipfile(odd, zipfile.ZIP_DEFLATED), odd),
+        Base("by zipfile, rewritten", _rewritten(values), values),
+        Base("built, an archive in a value", _builder(nested).build(), nested),
+        Base("built, with free space", _with_gaps(holes), holes),
+        Base(
+            "built, classic, with a prefix", _builder(holes).classic().with_(prefix=b"#!/bin/sh\n" * 3).build(), holes
+        ),
+    )
+
+
+# --- damage -----------------------------------------------------------------------------------------------------------
+
+
+def mutate(base: Base, rng: random.Random) -> tuple[bytes, str]:
+    """Return the archive with one or two damages, and what they are."""
+    chosen = [rng.choice(DAMAGES) for _ in range(rng.choice((1, 2)))]
+    edits = sorted((edit for damage in chosen for edit in damage(base, rng)), reverse=True)
+    data, before = base.data, len(base.data) + 1
+    for start, length, new in edits:
+        if start + length <= before:  # else two damages are at one place: the second one counts
+            data = data[:start] + new + data[start + length :]
+            before = start
+    return data, " and ".join(damage.__name__.strip("_") for damage in chosen)
+
+
+def _field(base: Base, rng: random.Random) -> list[Edit]:
+    """Give a field of a record another number, or a name other characters."""
+    record = rng.choice(base.records)
+    start, width = rng.choice(record.fields)
+    old = base.data[start : start + width]
+    if width > 8 or width not in (2, 4, 8):
+        return [(start, width, _other_name(old, rng))]
+    number, top = int.from_bytes(old, "little"), (1 << 8 * width) - 1
+    others = [other for other in base.records if other.kind == record.kind]
+    place = record.fields.index((start, width))
+    other = rng.choice(others)
+    near = other.fields[place] if place < len(other.fields) and other.fields[place][1] == width else (start, width)
+    choices = (0, top, 1, number + 1, number - 1, number ^ 1 << rng.randrange(8 * width), rng.randrange(top))
+    choices += (int.from_bytes(base.data[near[0] : near[0] + width], "little"), number ^ 8, rng.randrange(64))
+    return [(start, width, (rng.choice(choices) & top).to_bytes(width, "little"))]
+
+
+def _other_name(old: bytes, rng: random.Random) -> bytes:
+    if not old:
+        return old
+    new, at = bytearray(old), rng.randrange(len(old))
+    digits = [place for place, byte in enumerate(old) if chr(byte).isdigit()]
+    if digits and rng.random() < 0.7:
+        new[rng.choice(digits)] = ord(rng.choice("0123456789"))
+    else:
+        new[at] = rng.randrange(256)
+    return bytes(new)
+
+
+def _numbers(base: Base, rng: random.Random) -> list[Edit]:
+    """Set CRC-32 and sizes of a header to zero, as a writer does that was interrupted."""
+    record = rng.choice([record for record in base.records if record.kind in (b"PK\3\4", b"PK\1\2")])
+    start = record.start + (14 if record.kind == b"PK\3\4" else 16)
+    return [(start, 12, bytes(12))]
+
+
+def _two_records(base: Base, rng: random.Random) -> tuple[Record, Record]:
+    kind = rng.choice((b"PK\3\4", b"PK\1\2", b"PK\7\x08"))
+    records = [record for record in base.records if record.kind == kind] or base.records[:2]
+    first = rng.choice(records)
+    alike = [record for record in records if record.length == first.length]
+    return first, rng.choice(alike if rng.random() < 0.7 else records)
+
+
+def _swap(base: Base, rng: random.Random) -> list[Edit]:
+    first, second = _two_records(base, rng)
+    if first is second:
+        return []
+    parts = [base.data[record.start : record.stop] for record in (first, second)]
+    return [(first.start, first.length, parts[1]), (second.start, second.length, parts[0])]
+
+
+def _overwrite(base: Base, rng: random.Random) -> list[Edit]:
+    """Write one record over another one of its kind, or over what stands anywhere."""
+    first, second = _two_records(base, rng)
+    new = base.data[first.start : first.stop]
+    if rng.random() < 0.2:
+        at = rng.randrange(len(base.data))
+        return [(at, min(len(new), len(base.data) - at), new)]
+    return [(second.start, rng.choice((second.length, len(new))), new)]
+
+
+def _double(base: Base, rng: random.Random) -> list[Edit]:
+    first, second = _two_records(base, rng)
+    return [(rng.choice((second.start, second.stop)), 0, base.data[first.start : first.stop])]
+
+
+def _remove_record(base: Base, rng: random.Random) -> list[Edit]:
+    record = rng.choice(base.records)
+    return [(record.start, record.length, b"")]
+
+
+def _cut(base: Base, rng: random.Random) -> list[Edit]:
+    near = rng.choice(base.records)
+    at = rng.choice((near.start, near.stop, rng.randrange(len(base.data)), near.start + rng.randrange(near.length)))
+    return [(0, at, b"")] if rng.random() < 0.15 else [(at, len(base.data) - at, b"")]
+
+
+def _block(base: Base, rng: random.Random) -> list[Edit]:
+    """Fill a block with zeros or with other bytes of the file."""
+    at = rng.choice((rng.randrange(len(base.data)), rng.choice(base.records).start))
+    length = min(rng.choice((4, 12, 30, 46, 100, 512)), len(base.data) - at)
+    other = rng.randrange(len(base.data) - length + 1)
+    return [(at, length, bytes(length) if rng.random() < 0.7 else base.data[other : other + length])]
+
+
+def _flip(base: Base, rng: random.Random) -> list[Edit]:
+    at = rng.randrange(len(base.data))
+    return [(at, 1, bytes([base.data[at] ^ 1 << rng.randrange(8)]))]
+
+
+def _insert(base: Base, rng: random.Random) -> list[Edit]:
+    at = rng.choice((rng.randrange(len(base.data)), rng.choice(base.records).start, rng.choice(base.records).stop))
+    return [(at, 0, rng.choice((bytes(rng.randrange(1, 40)), rng.randbytes(rng.randrange(1, 40)))))]
+
+
+def _delete(base: Base, rng: random.Random) -> list[Edit]:
+    at = rng.randrange(len(base.data))
+    return [(at, min(rng.choice((1, 2, 4, 16, 60)), len(base.data) - at), b"")]
+
+
+DAMAGES: tuple[Callable[[Base, random.Random], list[Edit]], ...] = (
+    *[_field] * 8,
+    _numbers,
+    _numbers,
+    _swap,
+    _swap,
+    _overwrite,
+    _overwrite,
+    _double,
+    _remove_record,
+    _cut,
+    _block,
+    _block,
+    _flip,
+    _flip,
+    _insert,
+    _delete,
+)
+
+
+# --- what has to hold -------------------------------------------------------------------------------------------------
+
+
+def check(base: Base, data: bytes) -> tuple[Counter[str], list[str]]:
+    """Recover and read a mutant; return what became of it, and what is wrong."""
+    outcome, wrong = _check_recovered(base, data)
+    stored, more = _check_store(base, data)
+    return Counter([outcome, stored]), wrong + more
+
+
+def _check_recovered(base: Base, data: bytes) -> tuple[str, list[str]]:
+    source = MemorySource(data)
+    evidence = hear_directory(source, scan_archive(source))
+    found = salvage(source, evidence)
+    if "" not in found.skeleton.nodes:
+        return "recover: refused", []
+    values, wrong = {}, []
+    for index in found.indices:
+        key, entry = found.key(index), found.entry(index)
+        values[key] = b"".join(iter_found_value(source, entry))
+        if values[key] != base.values.get(key) and evidence.names_by[index] == Witnesses.TWO:
+            wrong.append(f"recover: {key!r} is confirmed and wrong: {values[key][:20]!r}")
+    if not found.is_complete:
+        return "recover: in part", wrong
+    if values != base.values:
+        different = [key for key in values.keys() | base.values.keys() if values.get(key) != base.values.get(key)]
+        wrong.append(f"recover: complete, but {sorted(different)[:5]} differ")
+    return "recover: complete", wrong
+
+
+def read_all(data: bytes) -> Values:
+    """Return all values as the store reads them."""
+    reader = ArchiveReader(MemorySource(data))
+    reader.check(allow_duplicates=True)
+    return {name: reader.read(index) for index, name in enumerate(reader.columns.names()) if not name.endswith("/")}
+
+
+def _check_store(base: Base, data: bytes) -> tuple[str, list[str]]:
+    try:
+        values = read_all(data)
+    except OzxError:
+        return "store: refused", []
+    known = base.values
+    wrong = [f"store: {key!r} is {values[key][:20]!r}" for key in values if values[key] != known.get(key)]
+    return "store: read", wrong
+
+
+def check_unpacked(data: bytes, folder: Path) -> list[str]:
+    """Unpack a mutant into a new folder: a refusal where the store refuses, or the same values."""
+    path, out = folder / "mutant.ozx", folder / "out"
+    folder.mkdir()
+    path.write_bytes(data)
+    try:
+        ozx.unpack(path, out, sync=False)
+        unpacked = tree(out)
+    except OzxError:
+        unpacked = None
+    try:
+        values = read_all(data)
+    except OzxError:
+        values = None
+    if unpacked is not None and values is None:
+        return ["unpack reads what the store refuses"]
+    if unpacked is not None and unpacked != values:
+        return [f"unpack and the store differ in {sorted(unpacked.keys() ^ (values or {}).keys())[:5]}"]
+    return []
