@@ -172,4 +172,34 @@ class TestFolders:
 
     def test_cases_are_not_written_into_a_folder_that_exists(self, tmp_path, capsys):
         (tmp_path / "cases").mkdir()
-        assert command("rules")(capsys, "--cases", tmp_path / "cases")[0] == 2
+        code, _, told = command("rules")(capsys, "--cases", tmp_path / "cases")
+        assert code == 2
+        assert "--force" not in told
+
+    @pytest.mark.parametrize("place", ["labels/cells", "image.ozx", "ozx://{}/image.ozx/labels/cells"])
+    def test_a_folder_is_not_replaced_by_what_is_in_it(self, place, sources, tmp_path):
+        out = tmp_path / "out.ome.zarr"
+        shutil.copytree(IMAGE, out)
+        shutil.copyfile(sources / "image.ozx", out / "image.ozx")
+        before = sorted(os.walk(out))
+        source = place.format(out) if place.startswith("ozx") else out / place
+        for options in ({"force": True}, {"replace_folder": True}):
+            with pytest.raises(UsageError, match=r"holds .* itself"):
+                ozx.repack(source, out, sync=False, **options)
+        assert sorted(os.walk(out)) == before
+
+    def test_a_folder_is_replaced_by_what_becomes_of_itself(self, tmp_path):
+        out = tmp_path / "out.ome.zarr"
+        shutil.copytree(IMAGE, out)
+        ozx.repack(out, out, force=True, shards="auto", sync=False)
+        assert ozx.validate(out).valid
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.parametrize(("verb", "source"), [("pack", IMAGE), ("import", "image.tif")])
+def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sources, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    for out in ("/dev/null", tmp_path / "pipe"):
+        code, _, told = command(verb)(capsys, sources / source, out, "--force")
+        assert code == 2
+        assert f"expected a regular file, or none, to write to; {out} is" in told

@@ -172,3 +172,20 @@ def test_a_name_that_is_too_long_for_its_ending_is_shortened(tmp_path, name):
     other.publish(force=True, sync=False)
     assert os.path.exists(target)
     assert os.path.exists(target[:-1] + "z")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="what is open is not moved there")
+def test_what_has_the_partial_name_by_now_is_neither_published_nor_removed(target):
+    partials = [PartialFile(target), PartialFile(target + "2")]
+    for partial in partials:
+        os.unlink(partial.path)
+        with open(partial.path, "wb") as other:
+            other.write(b"another writer's")
+    with pytest.raises(ResourceError, match="moved or removed"):
+        partials[0].publish(force=True, sync=False)
+    partials[1].remove()
+    for partial in partials:
+        partial.close()
+        with open(partial.path, "rb") as other:
+            assert other.read() == b"another writer's"
+    assert not os.path.exists(target)

@@ -24,8 +24,8 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
     """Return the second of two arguments where it is the output of the first, else None.
 
-    It is where its ending says so, or where it does not exist. But one that is not there and ends as the first does, or
-    in ``.zarr``, is a source whose name was mistyped.
+    It is where its ending says so, or where there is no file or directory of that name. But one that is not there and
+    ends as the first does, or in ``.zarr``, is a source whose name was mistyped.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     first, last = arguments
     ending, last_ending = (os.path.splitext(each.rstrip("/").lower())[1] for each in (first, last))
     is_mistyped = last_ending == ".zarr" or (last_ending != "" and last_ending == ending)
-    is_new = not os.path.lexists(last) and not is_mistyped
+    # What is neither a file nor a directory, such as /dev/null, is no source; that it is no output is told later.
+    is_new = not (os.path.isfile(last) or os.path.isdir(last)) and (os.path.lexists(last) or not is_mistyped)
     if not (is_new or names_output(last, endings)):
         return None
     if out_dir is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
+__all__ = ["check_outside", "check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
 _MANY_ENTRIES = 10_000
@@ -64,6 +64,28 @@ def check_place(source: str, target: str) -> None:
         if parent == folder:
             return
         folder = parent
+
+
+def check_outside(source: str, target: str) -> None:
+    """Refuse to replace a folder with its source in it: the source would go with the folder.
+
+    A source that is the folder itself can be replaced.
+
+    Parameters
+    ----------
+    source
+        The file or directory that is read.
+    target
+        The directory that is to be written.
+
+    Raises
+    ------
+    UsageError
+        `source` lies in a directory at `target`.
+    """
+    folder = os.path.realpath(target).rstrip(os.sep) + os.sep
+    if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
+        raise UsageError(f"{target} holds {source} itself and cannot be replaced", hint="Choose another name.")
 
 
 def name_notes(target: str) -> tuple[str, ...]:

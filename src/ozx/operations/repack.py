@@ -17,10 +17,10 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, reso
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
-from ozx.flow.location import StrPath, given_output
+from ozx.flow.location import StrPath, given_output, parse_location
 from ozx.flow.mended_source import MendedSource
 from ozx.flow.mending import open_mended
-from ozx.flow.target import check_place, name_notes, swept_notes
+from ozx.flow.target import check_outside, check_place, name_notes, swept_notes
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
@@ -187,6 +187,9 @@ def repack(
     target = target.rstrip("/" + os.sep) or target
     check_place(os.fspath(source), target)
     if is_directory:
+        location = parse_location(source)
+        if not location.is_remote:
+            check_outside(location.path, target)
         check_folder(target, force=force, replace_folder=replace_folder)
     else:
         check_target(target, force=force)

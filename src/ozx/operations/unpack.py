@@ -19,6 +19,7 @@ from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
 from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.flow.location import Location, StrPath, given_output, parse_local
+from ozx.flow.target import check_outside
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -118,8 +119,7 @@ def unpack(
     source = FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
-    if os.path.isdir(target) and _is_inside(archive, target):
-        raise UsageError(f"{target} holds {archive} itself and cannot be replaced", hint="Choose another name.")
+    check_outside(archive, target)
     check_folder(target, force=force, replace_folder=replace_folder)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
@@ -189,7 +189,3 @@ def _write_values(
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:
     names = reader.columns.names()
     return np.array([index for index in indices.tolist() if names[index].startswith(prefix)], np.int64)
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep)

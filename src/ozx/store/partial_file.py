@@ -124,7 +124,13 @@ class PartialFile:
         ------
         UsageError
             That of something else than a file; or `force` is not given, and there is a file.
+        ResourceError
+            Another program has moved or removed the partial file.
         """
+        if not still_has_name(self.descriptor, self.path):
+            raise ResourceError(
+                f"expected what was written at {self.path}; another program has moved or removed it", path=self.target
+            )
         if self._old is not None:
             keep_permissions(self.descriptor, self.target, self._old)
         if sync:
@@ -141,10 +147,12 @@ class PartialFile:
 
     def remove(self) -> None:
         """Remove the file; one that cannot be removed is moved aside by the next writer."""
+        is_ours = still_has_name(self.descriptor, self.path)
         if not has_locks():
             self.close()
         with contextlib.suppress(OSError):
-            os.unlink(self.path)
+            if is_ours:
+                os.unlink(self.path)
         self.close()
 
     def close(self) -> None:
