@@ -168,8 +168,12 @@ def _is_marked(marker: str, path: str) -> bool:
     try:
         inode = os.lstat(path).st_ino
         descriptor = os.open(marker, flags)
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link is no marker
+            return False
+        raise
     try:
         return f" {inode};" in os.read(descriptor, 200).decode("utf-8", "replace")
     finally:
