@@ -15,6 +15,7 @@ def bench_reshard(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     out = str(folder / "resharded")
     measures = {
         "ozx repack --shards y=4096,x=4096 --no-sync": in_worker("resharding_tasks.ozx_repack", str(source), out),
+        "the same with --chunk-checksums keep": in_worker("resharding_tasks.ozx_repack", str(source), out, "keep"),
         "cp -r of the source": as_process("cp", "-r", str(source), out),
         "ozx repack of the same as OME-Zarr 0.4": in_worker("resharding_tasks.ozx_repack", str(old), out),
         "tensorstore": in_worker("resharding_tasks.tensorstore_reshard", str(source), out),

@@ -12,12 +12,12 @@ from worker import Repeated
 SHARD = (1, 4096, 4096)
 
 
-def ozx_repack(source: str, out: str) -> Callable[[], object]:
-    """Move the chunks into shards."""
+def ozx_repack(source: str, out: str, checksums: str = "add") -> Callable[[], object]:
+    """Move the chunks into shards; `checksums` as for `ozx.repack`."""
     import ozx
 
     repack = ozx.repack
-    return lambda: repack(source, out, shards="y=4096,x=4096", sync=False)
+    return lambda: repack(source, out, shards="y=4096,x=4096", chunk_checksums=checksums, sync=False)
 
 
 def zarr_reshard(source: str, out: str) -> Callable[[], object]:
