@@ -15,7 +15,6 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.central_extras import OtherPath, iter_other_paths
 from ozx.archive.columns import Columns
 from ozx.archive.directory import EndOfDirectory
-from ozx.archive.entry_reading import ReadAhead
 from ozx.archive.extra_fields import ExtraCensus
 from ozx.archive.file_kinds import central_field
 from ozx.archive.layout import Layout
@@ -30,17 +29,13 @@ from ozx.archive.records import (
     FLAG_STRONG_ENCRYPTION,
     FLAG_UTF8,
     FLAGS_OF_DEFLATE,
-    LOCAL_HEADER,
-    LOCAL_SIGNATURE,
-    LocalHeader,
-    resolve_zip64,
 )
-from ozx.errors import FormatError
 
 __all__ = ["MOST_NEEDED", "Ambiguities", "find_ambiguities"]
 
 #: unzip 6.00 reads entries that need version 4.6 (4.4.3.2) of its readers at most.
 MOST_NEEDED = 46
+_VMS, _MOST_NEEDED_OF_VMS = 2, 42
 
 _KNOWN_FLAGS = (
     FLAG_ENCRYPTED | FLAGS_OF_DEFLATE | FLAG_DATA_DESCRIPTOR | FLAG_PATCH | FLAG_STRONG_ENCRYPTION | FLAG_UTF8
@@ -72,10 +67,10 @@ class Ambiguities:
         Entries with flags that APPNOTE gives no meaning, or reserves.
     versions
         Version needed of each entry, without its upper byte.
+    needs_vms
+        Entries that need a version of VMS by that upper byte, beyond what unzip 6.00 knows.
     leading_entries
         Bytes before the first entry of the directory, where the file begins with a local header; else 0.
-    are_leading_entries_whole
-        Whether these bytes are whole entries, one after another.
     end_in_comment
         Offset of the signature of an end record inside the archive comment; None where there is none.
     bytes_after_directory
@@ -92,8 +87,8 @@ class Ambiguities:
     patched: _Indices
     unknown_flags: _Indices
     versions: NDArray[np.uint16]
+    needs_vms: _Indices
     leading_entries: int
-    are_leading_entries_whole: bool
     end_in_comment: int | None
     bytes_after_directory: int
     is_signed: bool
@@ -120,6 +115,7 @@ def find_ambiguities(
     in_comment = end.comment.find(END_SIGNATURE)
     comment_offset = source.size() - end.trailing - len(end.comment)
     after = end.end_offset - end.directory_offset - end.directory_size
+    needed = central_field(columns, "<u2", 6)
     differing = (local.flags ^ columns.flags) * (local.lengths >= 0).astype(np.uint16)
     # 4.4.4: bits 1 and 2 tell how an entry was deflated, which no reader asks for.
     loose = np.where(columns.methods == DEFLATED, _LOOSE_FLAGS | FLAGS_OF_DEFLATE, _LOOSE_FLAGS).astype(np.uint16)
@@ -131,32 +127,13 @@ def find_ambiguities(
         differing_descriptors=np.flatnonzero(differing & FLAG_DATA_DESCRIPTOR),
         patched=np.flatnonzero(columns.flags & FLAG_PATCH),
         unknown_flags=np.flatnonzero(columns.flags & np.uint16(0xFFFF & ~_KNOWN_FLAGS)),
-        versions=central_field(columns, "<u2", 6) & np.uint16(0xFF),
+        versions=needed & np.uint16(0xFF),
+        needs_vms=np.flatnonzero((needed >> 8 == _VMS) & ((needed & np.uint16(0xFF)) > _MOST_NEEDED_OF_VMS)),
         leading_entries=leading,
-        are_leading_entries_whole=leading > 0 and _end_of_entries(source, leading) == leading,
         end_in_comment=None if in_comment < 0 else comment_offset + in_comment,
         bytes_after_directory=after if len(columns) else 0,
         is_signed=_is_signature(source.read_at(end.end_offset - after, min(after, _LONGEST_SIGNATURE)), after),
     )
-
-
-def _end_of_entries(source: ByteSource, stop: int) -> int:
-    """Return where the entries end that stand one after another from the file's first byte on, up to `stop`."""
-    ahead, position = ReadAhead(source), 0
-    while position < stop:
-        data = ahead.read_at(position, min(LOCAL_HEADER.size, stop - position))
-        if len(data) < LOCAL_HEADER.size or not data.startswith(LOCAL_SIGNATURE):
-            return position
-        rest = int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
-        try:
-            header = LocalHeader.from_bytes(ahead.read_at(position, LOCAL_HEADER.size + rest))
-            (size,) = resolve_zip64((header.uncompressed_size, header.compressed_size), header.extra)[1:]
-        except FormatError:
-            return position
-        if header.flags & FLAG_DATA_DESCRIPTOR:
-            return position  # how long it is, is not known
-        position += header.length + size
-    return position
 
 
 def _is_signature(data: bytes, length: int) -> bool:

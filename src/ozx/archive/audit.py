@@ -171,7 +171,8 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         uneven=np.flatnonzero(stored & ~is_encrypted & (columns.compressed_sizes != sizes)),
         bombs=np.flatnonzero(is_bomb),
         inflated_total=sum(sizes[~stored].tolist()),
-        on_other_disk=np.flatnonzero((disks != 0) & (disks != MASK_16)),
+        # 4.5.3: the placeholder has its number in a ZIP64 field.
+        on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
         commented=np.flatnonzero(central_field(columns, "<u2", 32)),
         embedded=_embedded(source, columns, local),
         ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),

@@ -73,6 +73,8 @@ class EndOfDirectory:
         Bytes after the archive comment.
     zip64_length
         Bytes that the ZIP64 end record has by what it says (4.3.14.1); None where there is none.
+    parts
+        How many parts the ZIP64 locator counts (4.4.21); None where there is none.
     """
 
     entries: int
@@ -84,6 +86,7 @@ class EndOfDirectory:
     prepended: int
     trailing: int
     zip64_length: int | None
+    parts: int | None
 
     @property
     def has_zip64_end(self) -> bool:
@@ -123,6 +126,7 @@ def read_end(source: ByteSource) -> EndOfDirectory:
         prepended=directory_offset - merged.directory_offset,
         trailing=len(tail) - comment_end,
         zip64_length=None if zip64 is None else 12 + zip64.record.size_of_rest,
+        parts=None if zip64 is None else zip64.parts,
     )
 
 
@@ -258,11 +262,12 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, where it stands, and where its locator says it does."""
+    """The ZIP64 end record, where it stands, where its locator says it does, and how many parts that counts."""
 
     record: Zip64EndRecord
     offset: int
     declared_offset: int
+    parts: int
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
@@ -281,7 +286,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
             if data.startswith(ZIP64_END_SIGNATURE):
                 record = Zip64EndRecord.from_bytes(data)
                 _check_adjacent(source, record, offset, tail_offset + locator)
-                return _Zip64End(record, offset, declared)
+                return _Zip64End(record, offset, declared, disks)
     raise FormatError(
         f"the ZIP64 locator names an end record at {declared:,}; there is none",
         path=source.name,

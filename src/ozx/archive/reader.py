@@ -48,6 +48,8 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 
 __all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "overlapping_pairs"]
 
+_LAST_OF_ASCII = 0x7F
+
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
 # An entry that declares more than 64 MiB at more than 200 : 1, or entries that inflate to more than 1 TiB in all,
@@ -111,10 +113,22 @@ class ArchiveReader:
         if name.isascii():
             return self.name_index.find(name.encode("ascii"))
         index = self.name_index.find(name.encode("utf-8", "surrogateescape"))
-        if index is not None and self.columns.name(index) == name:
-            return index
-        # Stored in another encoding.
-        return max((i for i, found in enumerate(self.columns.names()) if found == name), default=None)
+        if index is not None and self.columns.name(index) != name:
+            index = None
+        other = self._in_other_encodings.get(name)
+        return other if index is None else index if other is None else max(index, other)
+
+    @cached_property
+    def _in_other_encodings(self) -> dict[str, int]:
+        """The last entry of each name that does not stand in UTF-8."""
+        columns = self.columns
+        found: dict[str, int] = {}
+        for rows, names in columns.iter_name_matrices():
+            for index in rows[(names > _LAST_OF_ASCII).any(1)].tolist():
+                name = columns.name(index)
+                if name.encode("utf-8", "surrogateescape") != columns.raw_name(index):
+                    found[name] = max(index, found.get(name, -1))
+        return found
 
     def data_offset(self, index: int) -> int:
         """Return where the bytes of entry `index` begin: after its own local header, which is checked first.

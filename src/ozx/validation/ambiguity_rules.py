@@ -48,6 +48,10 @@ def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
             "zipfile, unzip or bsdtar refuse the file"
         )
         yield make_finding("zip/end-record", message, offset=end.end_offset)
+    # 4.4.21: "the total number of disks", of which there is at least this one.
+    if end.parts == 0:
+        message = "the ZIP64 locator counts 0 parts; expected 1. unzip and bsdtar refuse the file"
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
     # 4.3.16: the end record is found by its signature, from the file's end on.
     if found.end_in_comment is not None:
         message = (
@@ -67,10 +71,8 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
     found, end = facts.ambiguities, facts.end
     # 4.3.6
     if found.leading_entries:
-        what = "whole entries" if found.are_leading_entries_whole else "an entry and other bytes"
-        message = f"the file begins with {found.leading_entries:,} bytes of {what} that the directory does not list"
-        severity: Severity = "warning" if found.are_leading_entries_whole else "error"
-        yield make_finding("zip/leading-entries", message, offset=0, severity=severity)
+        message = f"the file begins with {found.leading_entries:,} bytes of entries that the directory does not list"
+        yield make_finding("zip/leading-entries", message, offset=0)
     # 4.3.6: without entries the end record is all there is.
     if not len(facts.columns) and end.end_offset:
         message = f"{end.end_offset:,} bytes stand before the end record of an archive without entries"
@@ -137,6 +139,8 @@ def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
         most = int(versions.max())
         message = f"{len(new):,} entries need readers of a version beyond 4.6, up to {most // 10}.{most % 10}"
         yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
+    message = "entry {name!r} needs a reader on VMS; unzip leaves it out"
+    yield from _each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)
 
 
 def _each_entry(

@@ -78,12 +78,12 @@ AMBIGUITY_RULES = (
         id="zip/leading-entries",
         severity="error",
         title="The file begins with entries that the directory does not list",
-        clause="4.3.6: the file begins with the first entry. A warning where what stands before it are whole entries "
-        "and nothing else, as after a deletion; an error otherwise, as where an archive was appended to another.",
+        clause="4.3.6: the file begins with the first entry. Another one may have been deleted there, or the archive "
+        "appended to another one.",
         document=_READERS,
         revision=_READERS_REVISION,
-        meaning="7-Zip reads a file from its beginning, so that it shows the first archive of two, or a part of the "
-        "entries. Of whole entries it complains.",
+        meaning="7-Zip reads a file from its beginning, so that it shows the first archive of two, deleted entries, or "
+        "a part of the entries.",
         mend="If you trust its origin: `ozx repack FILE OUT.ozx` keeps what the last central directory lists.",
     ),
     Rule(

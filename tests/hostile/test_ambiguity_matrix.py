@@ -1,0 +1,137 @@
+"""Store, unpack, cat, recover and validate agree about every archive; so do other readers where it has no errors."""
+
+import os
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+from agreement import check_agreement, check_foreign, errors_of, missing_programs, values_of_cat, values_of_store
+from ambiguity_matrix import VALUES, Change, build, changes, forms, mutants
+from recipes import RECIPES
+
+from ozx.validation.cases.archive_builder import ArchiveBuilder
+from ozx.validation.cases.table import CASES
+
+#: No file system has such names, or bsdtar and unzip change them: `docs/explanation/ambiguities.md`.
+NAMES_OF_NO_FILES = {
+    "name: 65,535 bytes",
+    "name: a thousand folders",
+    "key: control characters",
+    "name: twice but for composition",
+}
+LARGEST = 4 << 20
+SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"
+SINGLE = [name for name, _ in mutants(1)]
+
+
+def archives_of_cases():
+    for case in CASES:
+        if case.rule in ("zip/large-entry", "zip/many-entries"):
+            continue
+        made = case.make()
+        if isinstance(made, ArchiveBuilder):
+            if sum(len(entry.data) + entry.hole for entry in made.entries) > LARGEST:
+                continue
+            made = made.build()
+        if isinstance(made, bytes):
+            yield f"{case.rule}: {case.name}", made
+
+
+def archives_of_recipes():
+    for recipe in RECIPES:
+        if recipe.name not in NAMES_OF_NO_FILES and len(recipe.archive) <= LARGEST:
+            yield recipe.name, recipe.archive
+
+
+def disagreements(archives, truth=None, *, foreign=False):
+    found = {name: check_foreign(data) if foreign else check_agreement(data, truth) for name, data in archives}
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def sample_of(archives, count, seed=1):
+    return random.Random(seed).sample(list(archives), count)
+
+
+def test_the_matrix_is_whole():
+    assert len(SINGLE) == len(set(SINGLE))
+    for form in forms():
+        places = {(change.place, change.field, change.kind) for change in changes(form)}
+        for place in ("directory", "local"):
+            for field in ("uncompressed", "compressed", "crc32", "name", "method"):
+                assert {(place, field, "other"), (place, field, "missing")} <= places
+        assert ("descriptor" in form.parts) == form.streamed
+
+
+@pytest.mark.parametrize("form", forms(), ids=lambda form: form.name)
+def test_a_form_without_changes_is_read_by_all(form, tmp_path):
+    path = tmp_path / "cells.ozx"
+    path.write_bytes(build(form))
+    assert values_of_store(path) == (VALUES, set())
+    assert values_of_cat(path) == VALUES
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+
+
+def test_doors_agree_about_a_few_changes():
+    assert disagreements(sample_of(mutants(1), 8), VALUES) == {}
+
+
+def test_a_directory_of_zeros_is_an_error_everywhere(tmp_path):
+    """The CRC-32 of no bytes is 0: only the data descriptor tells that there is a value."""
+    path = tmp_path / "cells.ozx"
+    for form in forms():
+        if form.streamed:
+            zeros = [Change("directory", field, "zero") for field in ("uncompressed", "compressed", "crc32")]
+            path.write_bytes(build(form, *zeros))
+            assert "zip/local-header" in errors_of(path)
+            assert "0/c/1" not in values_of_cat(path)
+            assert "0/c/1" not in (values_of_store(path)[0] or {})
+            assert check_agreement(path.read_bytes(), VALUES) == []
+
+
+def test_a_missing_agreement_is_noticed(monkeypatch):
+    monkeypatch.setattr("agreement.values_of_cat", lambda path: {"0/c/0": b"other"})
+    monkeypatch.setattr("agreement.values_of_zipfile", lambda data: None)
+    wrong = "\n".join(check_agreement(build(forms()[0]), VALUES))
+    assert "cat b'other'" in wrong
+    assert "cat refuses it" in wrong
+    assert "zipfile refuses the archive" in wrong
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("number", range(len(forms())), ids=lambda number: forms()[number].name)
+def test_doors_agree_about_every_change(number):
+    name = forms()[number].name
+    assert disagreements(((text, data) for text, data in mutants(1) if text.startswith(f"{name}:")), VALUES) == {}
+
+
+@pytest.mark.ci
+def test_doors_agree_about_pairs_of_changes():
+    assert disagreements(sample_of(mutants(2), 150), VALUES) == {}
+
+
+@pytest.mark.ci
+def test_doors_agree_about_the_cases_and_recipes():
+    assert disagreements(archives_of_cases()) == {}
+    assert disagreements(archives_of_recipes()) == {}
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="OZX_SAMPLES is not set")
+def test_doors_agree_about_the_samples():
+    samples = sorted(SAMPLES.glob("*.ozx"))
+    assert disagreements((path.name, path.read_bytes()) for path in samples) == {}
+    two_answers = ("smuggle", "c2_long", "c5_12", "appended", "z64size", "gap_cd", "trail_deflate", "overrun", "dosdir")
+    for path in samples:
+        if path.stem in two_answers:
+            assert errors_of(path), path
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(missing_programs() != [], reason=f"not installed: {missing_programs()}")
+def test_other_programs_read_alike_what_has_no_errors():
+    assert disagreements(mutants(1), foreign=True) == {}
+    assert disagreements(sample_of(mutants(2), 150, seed=2), foreign=True) == {}
+    assert disagreements(archives_of_cases(), foreign=True) == {}
+    assert disagreements(archives_of_recipes(), foreign=True) == {}
