@@ -132,7 +132,10 @@ class RemoteSource:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:  # http://[
+            raise UsageError(f"expected a URL; {error}", path=printable_url(url)) from None
         if parts.scheme.lower() not in SCHEMES or not parts.netloc:
             raise UsageError(
                 f"expected a URL that begins with https://, http://, s3://, gs:// or az://; got {printable_url(url)!r}"

@@ -15,6 +15,7 @@ from ozx.errors import FormatError, ResourceError, UsageError
 __all__ = ["changed", "explain", "explain_options", "missing_extra", "printable_url"]
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
+_USER = re.compile(r"://[^/]*@")
 _SYSTEM = re.compile(r'(?:message|error): "([A-Za-z ,:]+)"')
 
 
@@ -25,8 +26,13 @@ def printable_url(url: str) -> str:
     --------
     >>> printable_url("https://user:secret@example.org:8443/cells.ozx?X-Amz-Signature=secret#0")
     'https://example.org:8443/cells.ozx'
+    >>> printable_url("https://user:secret@[::1/cells.ozx?X-Amz-Signature=secret")
+    'https://[::1/cells.ozx'
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # http://[
+        return _USER.sub("://", url.partition("?")[0].partition("#")[0])
     # The container of abfss://container@account/… stands where others have a user.
     host = parts.netloc if parts.scheme.lower().startswith("abfs") else parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]

@@ -82,7 +82,10 @@ class OzxBackend(BackendEntrypoint):
         if not isinstance(filename_or_obj, str | os.PathLike):
             return False
         text = os.fspath(filename_or_obj).lower()
-        path = urlsplit(text).path if "://" in text else text
+        try:
+            path = urlsplit(text).path if "://" in text else text
+        except ValueError:  # http://[
+            return False
         return text.startswith("ozx://") or path.endswith(".ozx") or ".ozx|zip:" in text
 
     def open_dataset(

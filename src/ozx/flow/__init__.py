@@ -40,8 +40,8 @@
     Entries into an archive, and into a directory: the plain way, which works everywhere.
 ``moving``
     Stored entries from one archive into another, undecoded.
-``zarr_knowledge``, ``byte_ranges``
-    What the installed zarr-python can decode, and what it asks stores for.
+``zarr_knowledge``, ``zarr_errors``, ``byte_ranges``
+    What the installed zarr-python can decode, what its errors mean, and what it asks stores for.
 ``conversion``, ``converting``, ``reframed``
     A hierarchy in another layout or version, and what it is made of.
 ``content``, ``plain_content``, ``converted_content``, ``conversion_sink``
@@ -54,7 +54,7 @@
     Proof that an archive is its source, for now and for later.
 ``source_removal``
     Removal of a source once its archive is complete: only what is still as it was packed.
-``salvage``, ``losses``
+``salvage``, ``salvaged``, ``losses``
     Which values of a damaged archive belong to its hierarchy, and what is missing of its arrays.
 ``fast_packing``, ``fast_unpacking``, ``fast_assembling``, ``two_processes``
     The same bytes as those sinks make, several times faster on POSIX systems; the work shared with a second process.

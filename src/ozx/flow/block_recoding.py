@@ -16,8 +16,9 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import ResourceError, UnsupportedError
+from ozx.errors import OzxError, UnsupportedError
 from ozx.flow.bounded_decoding import decoding_reason
+from ozx.flow.zarr_errors import check_codecs_installed, missing_codec, words_of
 from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.codecs import parse_codecs
 from ozx.hierarchy.documents import Document
@@ -45,6 +46,8 @@ __all__ = [
 
 Lengths = tuple[int, ...]
 
+# zarr-python counts chunks by division of floating-point numbers, which are exact up to here.
+_LONGEST = 1 << 53
 _FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
 _GZIP = ("gzip", "numcodecs.gzip")
 
@@ -207,7 +210,7 @@ def _encode(recoding: Recoding, block: Block, values: NDArray[Any]) -> dict[str,
     try:
         target[block.box] = values
         is_kept = not recoding.is_checked or _is_same(np.asarray(target[block.box], values.dtype), values)
-    except (MemoryError, ResourceError):
+    except (MemoryError, OzxError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         raise InexactError(f"{type(error).__name__}: {error}") from None
@@ -225,12 +228,12 @@ def _decode(recoding: Recoding, block: Block) -> NDArray[Any]:
     try:
         # An array without dimensions gives out text as Python's, of which numpy would make a type as long as it.
         values = np.asarray(source[block.box], source.dtype)
-    except (MemoryError, ResourceError):
+    except (MemoryError, OzxError):
         raise
-    except Exception:
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         for place in block.chunks:
             _try_chunk(source, recoding, place)
-        raise
+        raise UndecodableError(next(iter(block.chunks)), decoding_reason(error)) from None
     for place in block.missing:
         values[_inside(place, recoding.old_chunks, block.box)] = recoding.new.fill_value
     return values
@@ -241,7 +244,7 @@ def _try_chunk(source: zarr.Array[Any], recoding: Recoding, place: Lengths) -> N
     box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, recoding.old_chunks, strict=True))
     try:
         source[box]
-    except (MemoryError, ResourceError):
+    except (MemoryError, OzxError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         raise UndecodableError(place, decoding_reason(error)) from None
@@ -325,12 +328,19 @@ def parse_metadata(document: Document, where: str) -> Any:
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
     from zarr.storage import MemoryStore  # noqa: PLC0415
 
-    version: Literal[2, 3] = document["zarr_format"]
+    lengths = document.get("shape")
+    if isinstance(lengths, list) and any(type(length) is int and length > _LONGEST for length in lengths):
+        raise UnsupportedError(f"{where}: expected at most 2**53 pixels along each dimension; found more")
+    version: Literal[2, 3] = 2 if document.get("zarr_format") == 2 else 3
     data = default_buffer_prototype().buffer.from_bytes(json.dumps(document).encode())
     try:
         # zarr-python warns of what is not registered; whoever keeps it has been told.
         with warnings.catch_warnings(action="ignore"):
             store = MemoryStore({".zarray" if version == 2 else METADATA: data})
-            return zarr.open_array(store, mode="r", zarr_format=version).metadata
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise UnsupportedError(f"{where}: expected an array that zarr-python opens; it says: {error}") from None
+            metadata = zarr.open_array(store, mode="r", zarr_format=version).metadata
+    except Exception as error:  # noqa: BLE001 (zarr-python raises whatever comes of what it does not expect)
+        missing = missing_codec(error, where)
+        told = f"{where}: expected an array that zarr-python opens; it says: {words_of(error)}"
+        raise missing or UnsupportedError(told) from None
+    check_codecs_installed(metadata, where)
+    return metadata

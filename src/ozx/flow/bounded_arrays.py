@@ -28,6 +28,7 @@ from zarr.storage import StorePath, WrapperStore
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.bounded_decoding import BOUNDED, OversizeError, UndecodableChunkError, decompress
 from ozx.flow.bounded_filters import bounded_filters, check_count, largest_stored, most_text
+from ozx.flow.zarr_errors import missing_codec
 
 __all__ = ["bound_array"]
 
@@ -107,7 +108,7 @@ class _BoundedPipeline(BatchedCodecPipeline):
         except MemoryError as error:
             raise _without_room(getter, spec) from error
         except Exception as error:  # codecs raise whatever they like
-            raise _named(error, getter) from error
+            raise missing_codec(error, getter.path) or _named(error, getter) from error
 
     @property
     def _is_sharded(self) -> bool:

@@ -118,7 +118,7 @@ def given_path(path: StrPath) -> str:
     Raises
     ------
     UsageError
-        It is empty.
+        It is empty, or has a NUL character in it.
 
     Examples
     --------
@@ -128,6 +128,8 @@ def given_path(path: StrPath) -> str:
     name = os.fspath(path)
     if not name:
         raise UsageError("expected a path; got an empty one", hint="In a shell, a variable that is not set gives one.")
+    if "\0" in name:  # no system has such a name, and each call of Python's raises another error for it
+        raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
     return name
 
 
@@ -294,7 +296,10 @@ def _local_path(text: str, *, windows: bool) -> str:
     """Return the path that a ``file:`` URL means, and anything else as it is."""
     if not text.lower().startswith("file://"):
         return text
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:  # file://[
+        raise _refused(text, f"expected a URL; {error}") from None
     if parts.netloc not in ("", "localhost"):
         raise _refused(text, f"expected a file of this computer; found one of {parts.netloc}")
     path = unquote(text[len("file://") + len(parts.netloc) :], errors="surrogateescape")

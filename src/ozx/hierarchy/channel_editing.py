@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.differences import Difference
 from ozx.hierarchy.edits import Edits
-from ozx.hierarchy.json_values import as_list, as_object, as_text
+from ozx.hierarchy.json_values import as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import default_color
 
@@ -53,7 +52,7 @@ def edit_channels(
                 f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
                 hint="An empty one between commas keeps what a channel has.",
             )
-    omero = copy.deepcopy(as_object(ome.get("omero"))) or _new_block(axes, array)
+    omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))
     channels, made = _complete(old, count, None if array is None else array.data_type)
     differences = []

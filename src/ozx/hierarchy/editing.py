@@ -10,7 +10,6 @@ pixel stays one. The whole multiscale's own scale stays; the levels' scales and 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -20,7 +19,7 @@ from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.channel_editing import edit_channels
 from ozx.hierarchy.differences import Difference, Edited
 from ozx.hierarchy.edits import Edits
-from ozx.hierarchy.json_values import as_list, as_object, as_text
+from ozx.hierarchy.json_values import as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.transformations import parse_transformations
 
@@ -104,7 +103,7 @@ def edit_image(
     if not ome.multiscales:
         raise FormatError(f"{node or 'the root'}: expected an image; there are no multiscales")
     edits.check_axes([multiscale.axes for multiscale in ome.multiscales])
-    new = copy.deepcopy(document)
+    new = copy_json(document)
     raw = new["attributes"]["ome"]
     notes: list[str] = []
     differences: list[Difference] = []
@@ -154,7 +153,7 @@ def edit_label(
         As `edit_image`.
     """
     ome = check_editable(document, node, version)
-    new = copy.deepcopy(document)
+    new = copy_json(document)
     differences: list[Difference] = []
     for item, multiscale in zip(_objects(new["attributes"]["ome"].get("multiscales")), ome.multiscales, strict=True):
         here = {axis.name for axis in multiscale.axes}
@@ -174,7 +173,7 @@ def edit_plate_name(document: _Document, name: str, node: str, *, version: str |
         It is not of version 0.5.
     """
     check_editable(document, node, version)
-    new = copy.deepcopy(document)
+    new = copy_json(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
@@ -201,7 +200,7 @@ def renew_copy(document: _Document, below: str, new: _Document) -> bool:
     copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
     found = as_object(copies.get(below))
     if found:
-        found["attributes"] = copy.deepcopy(new["attributes"])
+        found["attributes"] = copy_json(new["attributes"])
     parts = below.split("/")
     nested = [("/".join(parts[:depth]), "/".join(parts[depth:])) for depth in range(1, len(parts))]
     # A copy of a group in between may hold copies of its own.

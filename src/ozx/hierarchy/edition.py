@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from ozx.hierarchy.editing import check_editable, edit_image, edit_label, edit_p
 from ozx.hierarchy.edits import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json_changes import JsonStyles, iter_changes
+from ozx.hierarchy.json_values import copy_json
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.notes import Notes
@@ -230,7 +230,7 @@ class _Work:
     def _renew_copy(self, above: str, path: str) -> None:
         if above not in self._nodes or (above not in self._new and not self._has_copies(above)):
             return
-        document = self._new.get(above) or copy.deepcopy(self.open(above))
+        document = self._new.get(above) or copy_json(self.open(above))
         if renew_copy(document, path[len(above) :].lstrip("/"), self._new[path]):
             self._new[above] = document
 

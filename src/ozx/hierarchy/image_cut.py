@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.array_cut import Cut
 from ozx.hierarchy.documents import Document
-from ozx.hierarchy.json_values import as_list, as_object
+from ozx.hierarchy.json_values import as_list, as_object, copy_json
 from ozx.hierarchy.level_cuts import LevelCuts
 from ozx.hierarchy.ome import Multiscale
 from ozx.hierarchy.transformations import parse_transformations
@@ -50,7 +49,7 @@ def cut_image_document(
     UnsupportedError
         A level's transformations are not scales and translations.
     """
-    new: Document = copy.deepcopy(document)
+    new: Document = copy_json(document)
     ome = new["attributes"]["ome"]
     items = [item for item in ome["multiscales"] if isinstance(item, dict)]
     for item, levels in zip(items, cuts, strict=True):

@@ -12,10 +12,41 @@ from typing import Any
 
 from ozx.errors import FormatError
 
-__all__ = ["as_lengths", "as_list", "as_numbers", "as_object", "as_text", "as_texts", "without_special_numbers"]
+__all__ = [
+    "as_lengths",
+    "as_list",
+    "as_numbers",
+    "as_object",
+    "as_text",
+    "as_texts",
+    "copy_json",
+    "without_special_numbers",
+]
 
 # Zarr core 3.1 bounds no length; 64-bit signed integers are what implementations hold one in.
 _LONGEST = (1 << 63) - 1
+
+
+def copy_json(value: Any) -> Any:
+    """Return a copy of a JSON value that shares no object or array with it, however deep it is nested.
+
+    Examples
+    --------
+    >>> document = {"attributes": {"axes": ["y", "x"]}}
+    >>> copy = copy_json(document)
+    >>> copy["attributes"]["axes"].append("z")
+    >>> document
+    {'attributes': {'axes': ['y', 'x']}}
+    """
+    root = [value]
+    waiting: list[dict[str, Any] | list[Any]] = [root]
+    while waiting:
+        holder = waiting.pop()
+        for key, inner in list(holder.items()) if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(inner, dict | list):
+                holder[key] = inner.copy()  # type: ignore[index]
+                waiting.append(holder[key])  # type: ignore[index]
+    return root[0]
 
 
 def as_object(value: Any) -> dict[str, Any]:

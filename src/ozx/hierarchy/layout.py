@@ -21,7 +21,7 @@ from ozx.hierarchy.normalisation import Understands
 from ozx.hierarchy.shards import INDEX_CODECS, IndexFormat, parse_index_format
 from ozx.hierarchy.understanding import check_understood, is_registered
 
-__all__ = ["ArrayLayout", "ShardLevel", "parse_layout", "relayout_document"]
+__all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "relayout_document"]
 
 # Chunks are counted in 64-bit signed integers.
 _MOST_CHUNKS = (1 << 63) - 1
@@ -156,11 +156,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
         raise FormatError(f"{where}: expected a list of codecs, each with a name; found {codecs!r}")
     data_type = parse_named(document.get("data_type"))
     chunks, levels, chain = _unwrap(codecs, stored_shape, where)
-    total = 1
-    for length in _grid(shape, chunks):
-        total *= max(length, 1)
-    if total > _MOST_CHUNKS:
-        raise UnsupportedError(f"{where}: expected fewer than 2**63 chunks; its shape and chunk_shape make more")
+    check_chunk_count(shape, chunks, where)
     names = document.get("dimension_names")
     return ArrayLayout(
         shape=shape,
@@ -171,6 +167,21 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
         item_size=None if data_type is None else item_size(data_type),
         dimension_names=_names(names, len(shape)),
     )
+
+
+def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
+    """Refuse an array of more chunks than there are numbers for.
+
+    Raises
+    ------
+    UnsupportedError
+        More than 2**63.
+    """
+    total = 1
+    for length in _grid(shape, chunks):
+        total *= max(length, 1)
+    if total > _MOST_CHUNKS:
+        raise UnsupportedError(f"{where}: expected fewer than 2**63 chunks; its shape and the chunks' make more")
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumWish = "keep") -> Document:

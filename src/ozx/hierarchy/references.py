@@ -7,13 +7,12 @@ names its image in ``image-label.source.image`` (OME-Zarr 0.5, "image-label").
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.extensions import EXTENSIONS, parse_extensions
-from ozx.hierarchy.json_values import as_object, as_text
+from ozx.hierarchy.json_values import as_object, as_text, copy_json
 from ozx.hierarchy.nodes import join_path
 
 __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_references", "resolve_reference"]
@@ -121,7 +120,7 @@ def drop_source_image(document: Document, path: str, surroundings: Surroundings)
     image = as_text(as_object(label.get("source")).get("image"))
     if image is None or surroundings.has(path, image) or not surroundings.had(path, image):
         return None
-    new: Document = copy.deepcopy(document)
+    new: Document = copy_json(document)
     changed = new["attributes"]["ome"]["image-label"]
     del changed["source"]["image"]
     if not changed["source"]:

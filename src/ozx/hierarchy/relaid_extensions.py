@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from ozx.errors import UnsupportedError
@@ -10,6 +9,7 @@ from ozx.extensions import ExtensionNode, find_handler, has_method
 from ozx.hierarchy.codecs import parse_named
 from ozx.hierarchy.documents import Document
 from ozx.hierarchy.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
+from ozx.hierarchy.json_values import copy_json
 from ozx.hierarchy.understanding import is_registered
 
 __all__ = ["check_group_extensions", "relaid_document", "understands_relayout"]
@@ -47,7 +47,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
     asked = [extension for extension in _extensions_of(new) if has_method(extension.point, extension.name, "relayout")]
     if not asked:
         return new
-    relaid = copy.deepcopy(new)
+    relaid: Document = copy_json(new)
     nodes = ExtensionNode(path, old), ExtensionNode(path, new)
     for extension in asked:
         configuration = _ask(extension, *nodes)
@@ -88,7 +88,7 @@ def _extensions_of(document: Document) -> list[Extension]:
 
 def _ask(extension: Extension, old: ExtensionNode, new: ExtensionNode) -> Any:
     handler = find_handler(extension.point, extension.name)
-    return handler.relayout(copy.deepcopy(extension.configuration), old, new)
+    return handler.relayout(copy_json(extension.configuration), old, new)
 
 
 def _put(document: Document, extension: Extension, configuration: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ozx.errors import FormatError
 from ozx.hierarchy.chunk_keys import ChunkKeys
-from ozx.hierarchy.layout import ArrayLayout
+from ozx.hierarchy.layout import ArrayLayout, check_chunk_count
 from ozx.hierarchy.zarr_v2 import parse_v2_array
 
 __all__ = ["parse_v2_layout"]
@@ -26,6 +26,8 @@ def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
     ------
     FormatError
         Shapes are missing or do not fit each other, or the separator of keys is none.
+    UnsupportedError
+        There are more than 2**63 chunks.
 
     Examples
     --------
@@ -39,9 +41,11 @@ def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
     separator = document.get("dimension_separator", ".")
     if separator not in (".", "/"):
         raise FormatError(f"{node or 'the root'}: expected dimension_separator . or /; found {separator!r}")
+    chunks = tuple(max(1, length) for length in array.chunks)  # an empty array has no chunks at all
+    check_chunk_count(array.shape, chunks, node or "the root")
     return ArrayLayout(
         shape=array.shape,
-        chunks=tuple(max(1, length) for length in array.chunks),  # an empty array has no chunks at all
+        chunks=chunks,
         levels=(),
         codecs=(),
         keys=ChunkKeys("v2", separator),

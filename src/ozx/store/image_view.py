@@ -17,6 +17,7 @@ from zarr.errors import ZarrUserWarning
 
 from ozx.errors import FormatError, OzxError
 from ozx.flow.bounded_arrays import bound_array
+from ozx.flow.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.nodes import Node, join_path
@@ -146,10 +147,23 @@ class GroupNodes(Mapping[str, Node]):
         if path not in self._found:
             with refused_by_zarr(path):
                 try:
-                    self._found[path] = bound_array(self._group[path])
+                    found = bound_array(self._group[path])
                 except KeyError:
-                    self._found[path] = None
+                    found = None
+            if isinstance(found, zarr.Array):
+                _check_chunks(found, path)
+            self._found[path] = found
         return self._found[path]
+
+
+def _check_chunks(array: zarr.Array[Any], path: str) -> None:
+    """Raise where chunks have no pixels: zarr-python opens such an array, and divides by their lengths later."""
+    # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has none anyway.
+    if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
+        raise FormatError(
+            f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, array.chunks))}",
+            hint="ozx validate says what is wrong with it.",
+        )
 
 
 @contextmanager
@@ -173,9 +187,9 @@ def refused_by_zarr(where: str) -> Iterator[None]:
     except OzxError:
         raise
     except _ZARR_ERRORS as error:
-        what = str(error).partition("\n")[0] or type(error).__name__
-        raise FormatError(
-            f"{where}: expected a node that zarr can open, found one it refuses: {what}",
+        missing = missing_codec(error, where)
+        raise missing or FormatError(
+            f"{where}: expected a node that zarr can open, found one it refuses: {words_of(error)}",
             hint="ozx validate says what is wrong with it.",
         ) from error
 

@@ -99,8 +99,10 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
             else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
         )
     from ozx.store.handled import with_handlers  # noqa: PLC0415 (see open_store)
+    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
-    return with_handlers(zarr.open_group(store, mode="r", path=node, zarr_format=3))
+    with refused_by_zarr(node or "the root"):
+        return with_handlers(zarr.open_group(store, mode="r", path=node, zarr_format=3))
 
 
 @contextmanager

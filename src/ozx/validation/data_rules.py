@@ -96,10 +96,11 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
         except FormatError as error:
             # What is wrong with a document, the rules about documents say.
             message = f"its chunks were not looked at: {error.message}"
-            findings.append(make_finding("zarr/not-decoded", message, entry=key))
+            hint = error.hint or "Mend what other findings say of it, and validate again."
+            findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
         except UnsupportedError as error:
             message = f"its chunks were not decoded: {error.message}"
-            findings.append(make_finding("zarr/not-decoded", message, entry=key))
+            findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=error.hint))
     return arrays, findings
 
 

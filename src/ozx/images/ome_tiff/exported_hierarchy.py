@@ -149,7 +149,7 @@ def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], ski
         if place is None or not isinstance(well, zarr.Group):
             continue
         fields = [
-            (numbers[field], by_id.get(item.get("acquisition")))
+            (numbers[field], by_id.get(_identifier(item.get("acquisition"))))
             for item in _fields(well)
             if (field := join_path(path, item.get("path") or "")) in numbers
         ]
@@ -185,8 +185,14 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
         return value if type(value) is int else None
 
     return [
-        (item.get("id"), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime"))) for item in items
+        (_identifier(item.get("id")), (as_text(item.get("name")), time(item, "starttime"), time(item, "endtime")))
+        for item in items
     ]
+
+
+def _identifier(value: Any) -> int | str | None:
+    """Return an acquisition's id, of whatever type it is; None for objects and lists, which nothing can refer to."""
+    return value if isinstance(value, int | str) else None
 
 
 def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:

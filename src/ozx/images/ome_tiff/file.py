@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tifffile import TiffFile, TiffPage, TiffWriter
 
+from ozx.errors import UnsupportedError
 from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
 from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
@@ -27,6 +28,8 @@ _TILE = 512
 _COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
 _NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
 _REDUCED = 1  # TIFF 6.0, "NewSubfileType": a reduced-resolution version of another image
+# Of each tile the file has 16 bytes of place and length, in memory until its end.
+_MOST_TILES = 1 << 26
 _CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
 
 
@@ -39,8 +42,19 @@ class TileTable:
 
     @classmethod
     def of(cls, mosaic: Mosaic) -> TileTable:
-        """Return an empty table."""
+        """Return an empty table.
+
+        Raises
+        ------
+        UnsupportedError
+            The table itself would not fit into memory.
+        """
         shape = (mosaic.plane_count, mosaic.tiles_per_plane)
+        if shape[0] * shape[1] > _MOST_TILES:
+            raise UnsupportedError(
+                f"expected an image of at most {_MOST_TILES:,} tiles in TIFF; it would have {shape[0] * shape[1]:,}",
+                hint="Export some of its levels (--levels), or a part of it (ozx extract --region).",
+            )
         return cls(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
 
 

@@ -1,0 +1,98 @@
+"""What zarr-python says of arrays that it cannot open or decode, and codecs that are not installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ozx.errors import UnsupportedError
+
+__all__ = ["check_codecs_installed", "missing_codec", "words_of"]
+
+# What numcodecs imports where it is there; of all other codecs nobody can know the package.
+_PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
+_NAMED = re.compile(r"[\w.+-]+(?='*\"?$)")
+
+
+def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
+    """Return the error for a codec that is not installed; None where something else is wrong.
+
+    Parameters
+    ----------
+    error
+        What zarr-python or numcodecs raised.
+    where
+        Path of the array, or key of the chunk.
+
+    Examples
+    --------
+    >>> from numcodecs.errors import UnknownCodecError
+    >>> str(missing_codec(UnknownCodecError("zfpy"), "0"))
+    '0: its chunks need the codec zfpy, which is not installed'
+    >>> missing_codec(ValueError("damaged"), "0")
+    """
+    found: BaseException | None = error
+    while found is not None and type(found).__name__ != "UnknownCodecError":
+        found = found.__cause__
+    if found is None:
+        return None
+    named = _NAMED.search(str(found))
+    return _not_installed(named[0] if named else "that it names", where)
+
+
+def check_codecs_installed(metadata: Any, where: str) -> None:
+    """Raise where zarr-python opens an array of whose codecs one is not installed; it would say so at the first chunk.
+
+    Parameters
+    ----------
+    metadata
+        zarr-python's metadata of an array.
+    where
+        Path of the array.
+
+    Raises
+    ------
+    UnsupportedError
+        Such a codec; the hint names its package.
+    """
+    from numcodecs import registry  # noqa: PLC0415 (loads zarr's codecs)
+
+    for name in _wrapped_codecs(getattr(metadata, "codecs", ())):
+        if name not in registry.codec_registry and name not in registry.entries:
+            raise _not_installed(name, where)
+
+
+def _wrapped_codecs(codecs: Any) -> Iterator[str]:
+    """Yield what numcodecs calls the codecs of a chain that zarr-python only wraps, those inside shards, too."""
+    for codec in codecs:
+        wrapped = getattr(codec, "codec_config", None)
+        if isinstance(wrapped, dict) and isinstance(wrapped.get("id"), str):
+            yield wrapped["id"]
+        yield from _wrapped_codecs(getattr(codec, "codecs", ()))
+
+
+def words_of(error: Exception) -> str:
+    """Return in one line what zarr-python says of metadata, as far as it knows what is wrong.
+
+    A `TypeError` or the like comes from Python, of a value that zarr-python did not expect: its words say nothing of
+    the file.
+
+    Examples
+    --------
+    >>> words_of(ValueError("no such data type: int7"))
+    'no such data type: int7'
+    >>> words_of(TypeError("unsupported operand type(s) for |: 'str' and 'dict'"))
+    'a value of the wrong kind (TypeError)'
+    """
+    if isinstance(error, TypeError | AttributeError | LookupError | AssertionError) or not str(error):
+        return f"a value of the wrong kind ({type(error).__name__})"
+    return str(error).partition("\n")[0]
+
+
+def _not_installed(name: str, where: str) -> UnsupportedError:
+    package = _PACKAGES.get(name)
+    return UnsupportedError(
+        f"{where}: its chunks need the codec {name}, which is not installed",
+        hint=f"Install it: pip install {package}." if package else "Install the package that has this codec.",
+    )

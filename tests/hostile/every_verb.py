@@ -1,0 +1,357 @@
+"""Hierarchies whose metadata documents have random faults, given to every verb: an answer or an error, no fault of ozx.
+
+By hand, as many as there is time for (each number is one mutation, the same with the same seed):
+
+    PYTHONPATH=src python tests/hostile/every_verb.py --documents 2000 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from mutated_cases import hierarchies, is_json, mutate_documents
+from packed import zip_values
+
+from ozx.cli.app import run
+from ozx.desktop.viewer.loopback import Request
+from ozx.desktop.viewer.page_server import PageServer
+from ozx.faults import FaultError, as_error
+from ozx.store.opening import opened_hierarchy
+from ozx.validation.cases.archive_builder import array, write_tree
+
+Values = dict[str, bytes]
+
+#: Arguments of each verb; IN is the hierarchy, OUT a name that is free.
+VERBS = {
+    "info": ["info", "IN"],
+    "info --json": ["info", "--json", "IN"],
+    "ls": ["ls", "--json", "IN"],
+    "ls --nodes": ["ls", "--nodes", "IN"],
+    "cat": ["cat", "IN", "zarr.json"],
+    "validate": ["validate", "--level", "data", "--json", "IN"],
+    "validate as text": ["validate", "--no-second-opinion", "IN"],
+    "pack": ["pack", "IN", "OUT.ozx", "--no-sync", "--verify"],
+    "pack --shards": ["pack", "IN", "OUT.ozx", "--no-sync", "--shards", "auto", "--thumbnail", "--json"],
+    "unpack": ["unpack", "IN", "OUT", "--no-sync"],
+    "repack": ["repack", "IN", "OUT.ozx", "--no-sync"],
+    "repack to a folder": ["repack", "IN", "OUT.ome.zarr", "--no-sync", "--keep-numcodecs"],
+    "repack --shards": ["repack", "IN", "OUT.ozx", "--no-sync", "--shards", "auto"],
+    "repack --shards none": ["repack", "IN", "OUT.ozx", "--no-sync", "--shards", "none", "--verify"],
+    "repack --chunks": ["repack", "IN", "OUT.ozx", "--no-sync", "--chunks", "y=2,x=3"],
+    "repack --codec": ["repack", "IN", "OUT.ozx", "--no-sync", "--codec", "zstd:3", "--thumbnail"],
+    "extract": ["extract", "IN", "OUT.ozx", "--no-sync", "--levels", "0:1"],
+    "extract --region": ["extract", "IN", "OUT.ozx", "--no-sync", "--region", "y=0:4,x=2:6"],
+    "extract --max-size": ["extract", "IN", "OUT.ozx", "--no-sync", "--max-size", "1KB"],
+    "export": ["export", "IN", "OUT.ome.tif", "--no-sync", "--json"],
+    "thumbnail": ["thumbnail", "IN", "OUT.png", "--json"],
+    "edit": ["edit", "IN", "--pixel-size", "y=2,x=0.5", "--unit", "nanometer", "--dry-run"],
+    "edit names": ["edit", "IN", "--channel-names", "A,B", "--colors", "FF0000,00FF00", "--name", "N", "--json"],
+    "recover": ["recover", "IN", "OUT.ozx", "--no-sync", "--json"],
+}
+#: What the page of ``ozx view`` asks for.
+REQUESTS = (
+    ("file", {}),
+    ("picture", {}),
+    ("picture", {"plate": "1"}),
+    ("tile", {"level": "0", "row": "0", "column": "0", "channel": "0"}),
+    ("contrast", {"channel": "0"}),
+    ("values", {"y": "1", "x": "1", "channels": "0"}),
+    ("still", {}),
+)
+SLOWEST = 20  # seconds for one verb, on a busy machine
+
+
+@cache
+def images() -> list[Values]:
+    """Return small hierarchies with pixels of each kind that verbs tell apart."""
+    return [_image(), _image(sharded=True), _old_image(), _plate(), _series(), _texts()]
+
+
+def _json(document: object) -> bytes:
+    return json.dumps(document).encode()
+
+
+def _group(**ome: object) -> bytes:
+    attributes = {"ome": {"version": "0.5", **ome}} if ome else {}
+    return _json({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+
+
+def _multiscales(axes: str, *levels: str) -> list[object]:
+    types = {"c": {"type": "channel"}, "t": {"type": "time"}}
+    space = {"type": "space", "unit": "micrometer"}
+    scales = [[2.0**number if axis in "yx" else 1.0 for axis in axes] for number in range(len(levels))]
+    return [
+        {
+            "name": "cells",
+            "axes": [{"name": axis, **types.get(axis, space)} for axis in axes],
+            "datasets": [
+                {"path": path, "coordinateTransformations": [{"type": "scale", "scale": scale}]}
+                for path, scale in zip(levels, scales, strict=True)
+            ],
+        }
+    ]
+
+
+_CHANNELS = [
+    {"label": "A", "color": "FF0000", "active": True, "window": {"min": 0, "max": 255, "start": 1, "end": 99}},
+    {"label": "B", "color": "00FF00", "active": False, "window": {"min": 0, "max": 255, "start": 1, "end": 99}},
+]
+
+
+def _levels(prefix: str, axes: str, shape: list[int], *, sharded: bool = False) -> Values:
+    values = {}
+    for level in range(2):
+        size = [length >> level if length > 2 else length for length in shape]
+        chunks = [min(length, 4) for length in size]
+        document = json.loads(array(size, chunks, sharded=sharded)) | {"dimension_names": list(axes)}
+        values[f"{prefix}{level}/zarr.json"] = _json(document)
+        if not sharded:
+            pixels = np.arange(np.prod(chunks), dtype=np.uint8)
+            values[f"{prefix}{level}/c/{'/'.join(['0'] * len(shape))}"] = pixels.tobytes()
+    return values
+
+
+def _image(*, sharded: bool = False) -> Values:
+    root = _group(multiscales=_multiscales("cyx", "0", "1"), omero={"channels": _CHANNELS, "rdefs": {"defaultZ": 0}})
+    label = {"colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}], "properties": [{"label-value": 1, "name": "a"}]}
+    return {
+        "zarr.json": root,
+        **_levels("", "cyx", [2, 8, 8], sharded=sharded),
+        "labels/zarr.json": _group(labels=["nuclei"]),
+        "labels/nuclei/zarr.json": _group(multiscales=_multiscales("yx", "0", "1"), **{"image-label": label}),
+        **_levels("labels/nuclei/", "yx", [8, 8]),
+    }
+
+
+def _old_image() -> Values:
+    zarray = {
+        "zarr_format": 2, "shape": [8, 8], "chunks": [4, 4], "dtype": "<u2", "compressor": None, "fill_value": 0,
+        "order": "C", "filters": None, "dimension_separator": "/",
+    }  # fmt: skip
+    zlib = zarray | {"compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}}
+    text = {
+        "zarr_format": 2, "shape": [], "chunks": [], "dtype": "|O", "compressor": None, "fill_value": "",
+        "order": "C", "filters": [{"id": "vlen-utf8"}],
+    }  # fmt: skip
+    scales = [dict(item, version="0.4") for item in _multiscales("yx", "0", "1")]
+    return {
+        ".zgroup": _json({"zarr_format": 2}),
+        ".zattrs": _json({"multiscales": scales, "omero": {"version": "0.4", "channels": _CHANNELS[:1]}}),
+        "0/.zarray": _json(zarray),
+        "0/0/0": bytes(range(32)),
+        "1/.zarray": _json(zlib),
+        "text/.zarray": _json(text),
+        "text/0": b"\1\0\0\0\1\0\0\0a",
+        "1/.zattrs": _json({"_ARRAY_DIMENSIONS": ["y", "x"]}),
+    }
+
+
+def _plate() -> Values:
+    plate = {
+        "version": "0.5", "name": "P", "rows": [{"name": "A"}], "columns": [{"name": "1"}, {"name": "2"}],
+        "wells": [{"path": "A/1", "rowIndex": 0, "columnIndex": 0}], "acquisitions": [{"id": 1, "name": "first"}],
+        "field_count": 1,
+    }  # fmt: skip
+    return {
+        "zarr.json": _group(plate=plate),
+        "A/zarr.json": _group(),
+        "A/1/zarr.json": _group(well={"version": "0.5", "images": [{"path": "0", "acquisition": 1}]}),
+        "A/1/0/zarr.json": _group(multiscales=_multiscales("cyx", "0", "1")),
+        **_levels("A/1/0/", "cyx", [1, 8, 8]),
+    }
+
+
+def _series() -> Values:
+    return {
+        "zarr.json": _group(**{"bioformats2raw.layout": 3}),
+        "OME/zarr.json": _group(series=["0"]),
+        "0/zarr.json": _group(multiscales=_multiscales("tzyx", "0", "1")),
+        **_levels("0/", "tzyx", [1, 2, 8, 8]),
+    }
+
+
+def _texts() -> Values:
+    document = {
+        "zarr_format": 3, "node_type": "array", "shape": [], "data_type": "string", "fill_value": "",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": []}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": [{"name": "vlen-utf8"}], "attributes": {},
+    }  # fmt: skip
+    long = document | {"shape": [4], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}}
+    return {
+        **_image(),
+        "table/zarr.json": _group(),
+        "table/none/zarr.json": _json(document),
+        "table/none/c": b"\1\0\0\0\1\0\0\0a",
+        "table/some/zarr.json": _json(long),
+        "table/some/c/0": b"\2\0\0\0\1\0\0\0a\1\0\0\0b",
+    }
+
+
+def mutated(rng: random.Random) -> Values:
+    """Return a hierarchy with one or two documents mutated; in half of the cases one with pixels."""
+    seeds = hierarchies()
+    others = [document for documents in seeds for document in documents.values() if isinstance(document, dict)]
+    if rng.random() < 0.3:
+        return mutate_documents(rng.choice(seeds), rng, others)
+    values = rng.choice(images())
+    documents = {key: json.loads(value) for key, value in values.items() if is_json(value) and b"{" in value}
+    return values | mutate_documents(documents, rng, others)
+
+
+def answer_of(arguments: list[str]) -> tuple[int, str]:
+    """Run one command line in this process; return its exit code, and all that it printed."""
+    told, raw = io.StringIO(), io.BytesIO()
+    out = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = run(arguments)
+    return code, told.getvalue()
+
+
+def view_of(path: Path) -> Iterator[str]:
+    """Ask for what the page of ``ozx view`` shows; yield the faults of ozx."""
+
+    def attempt(call: Callable[[], object]) -> str | None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 (as the server does)
+            told = as_error(error)
+            return str(told) if isinstance(told, FaultError) else None
+        return None
+
+    def ask() -> list[str | None]:
+        with opened_hierarchy(path) as group:
+            page = PageServer(group, path.name, "1")
+            requests = (Request("GET", f"{page.gate.page_path}api/{name}", query) for name, query in REQUESTS)
+            return [attempt(lambda request=request: page.respond(request)) for request in requests]
+
+    found: list[str | None] = []
+    found.append(attempt(lambda: found.extend(ask())))
+    yield from filter(None, found)
+
+
+def faults(values: Values, folder: Path, *, archive: bool, verbs: list[str]) -> Iterator[str]:
+    """Give a hierarchy to verbs (``view`` is one, too); yield what is a fault of ozx."""
+    path = write_hierarchy(values, folder, archive=archive)
+    for verb in verbs:
+        found: list[str] = []
+        with timed(verb) as slow:
+            if verb == "view":
+                found = list(view_of(path))
+            else:
+                code, text = answer_of(arguments_of(verb, folder, archive=archive))
+                is_fault = code == 70 or "Traceback" in text or "unsupported operand" in text
+                found = [text] if is_fault or len(max(text.splitlines(), key=len, default="")) > 2_100 else []
+        for text in (*found, *slow):
+            yield f"{verb}{' (archive)' if archive else ''}: {text}"
+        for made in folder.glob("out*"):
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
+
+
+def write_hierarchy(values: Values, folder: Path, *, archive: bool) -> Path:
+    """Write the hierarchy that verbs are given."""
+    path = folder / ("in.ozx" if archive else "in.ome.zarr")
+    if not archive:
+        return write_tree(path, values)
+    with warnings.catch_warnings(action="ignore"):  # names that stand twice
+        return zip_values(path, values)
+
+
+def arguments_of(verb: str, folder: Path, *, archive: bool) -> list[str]:
+    """Return the command line of a verb for the hierarchy in `folder`."""
+    path = folder / ("in.ozx" if archive else "in.ome.zarr")
+    return [os.fspath(path) if word == "IN" else word.replace("OUT", f"{folder}/out") for word in VERBS[verb]]
+
+
+class _TooSlowError(BaseException):
+    pass
+
+
+def _stop(*_: object) -> None:
+    raise _TooSlowError
+
+
+@contextlib.contextmanager
+def timed(verb: str) -> Iterator[list[str]]:
+    """Give a list that says at the end whether the block took too long; it is ended then."""
+    slow: list[str] = []
+    before = signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(SLOWEST)
+    try:
+        yield slow
+    except _TooSlowError:
+        slow.append(f"{verb} takes more than {SLOWEST} s")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_numbers(numbers: range, seed: str, *, most: int = 6) -> Iterator[tuple[str, Values, str]]:
+    """Give mutations to `most` verbs each; yield what is found: the name of the mutation, the values, the fault."""
+    for number in numbers:
+        rng = random.Random(f"{seed} verbs {number}")
+        values = mutated(rng)
+        archive = rng.random() < 0.4
+        chosen = rng.sample([*VERBS, "view"], most)
+        with tempfile.TemporaryDirectory(prefix="ozx-verbs-") as folder:
+            for text in faults(_writable(values), Path(folder), archive=archive, verbs=chosen):
+                yield f"{number}", values, text
+
+
+def _writable(values: Values) -> Values:
+    """Leave out keys that no folder can hold beside the others."""
+    folders = {key[:at] for key in values for at, sign in enumerate(key) if sign == "/"}
+    return {
+        key: value
+        for key, value in values.items()
+        if key not in folders and "\0" not in key and not {"", ".", ".."} & set(key.split("/"))
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--documents", type=int, default=1000)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--verbs", type=int, default=6, help="for each of them")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    seen, started = {}, time.perf_counter()
+    number = options.first
+    while number < options.first + options.documents and time.perf_counter() - started < options.seconds:
+        for name, _, text in run_numbers(range(number, number + 1), options.seed, most=options.verbs):
+            place = next((line for line in text.splitlines() if line.lstrip().startswith("at ")), text)
+            if place not in seen:
+                print(f"\n{name}: {text}", flush=True)
+            seen[place] = seen.get(place, 0) + 1
+        number += 1
+    print(f"{number - options.first} mutations, {time.perf_counter() - started:.0f} s, {len(seen)} kinds of faults")
+    for place, count in seen.items():
+        print(count, place)
+    sys.exit(bool(seen))
+
+
+if __name__ == "__main__":
+    main()
