@@ -16,7 +16,7 @@ from zarr.storage import ZipStore
 
 import ozx
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.entry import read_part
 from ozx.flow.inner_chunks import InnerChunks
 
@@ -302,6 +302,20 @@ def test_resume_takes_files_that_differ_in_this_alone(tmp_path, image, there, as
 def test_resume_of_plain_packing_takes_them_too(tmp_path, image):
     ozx.pack(image, tmp_path / "a.ozx", chunk_checksums="add", thumbnail=True)
     assert ozx.pack(image, tmp_path / "a.ozx", resume=True, thumbnail=True, verify=True).status == "skipped"
+
+
+def test_resume_of_what_is_not_understood_needs_no_checksums(tmp_path, image):
+    copy = shutil.copytree(image, tmp_path / "a.ome.zarr")
+    document = json.loads((copy / "0" / "zarr.json").read_text())
+    document["codecs"].append({"name": "example.unheard-of"})
+    (copy / "0" / "zarr.json").write_text(json.dumps(document))
+    ozx.pack(copy, tmp_path / "a.ozx")
+    assert ozx.pack(copy, tmp_path / "a.ozx", resume=True).status == "skipped"
+    (copy / "readme.txt").write_text("new")
+    with pytest.raises(UsageError, match="not the complete copy"):
+        ozx.pack(copy, tmp_path / "a.ozx", resume=True)
+    with pytest.raises(UnsupportedError, match="unheard-of"):
+        ozx.pack(copy, tmp_path / "b.ozx", chunk_checksums="add")
 
 
 # new images

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import get_args
 
+from ozx.errors import OzxError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, iter_entries, write_archive
 from ozx.flow.converting import convert
@@ -76,9 +77,7 @@ class ConvertedContent:
         One whose chunks have checksums where these have none, or the other way round, is taken too; from then on it is
         what this content is compared with. The metadata tell, so that no chunk is encoded for a wrong guess.
         """
-        wishes: list[ChecksumWish | None] = [None, *get_args(ChecksumWish)]
-        others = (self._converted(wish) for wish in wishes if wish != self._layout.checksums)
-        for conversion in chain([self._conversion], others):
+        for conversion in chain([self._conversion], self._iter_others()):
             if has_same_entries(archive, iter_entries(conversion, self._workers)):
                 self._conversion = conversion
                 return True
@@ -93,8 +92,16 @@ class ConvertedContent:
         """Read `archive` back and compare every value; `ResourceError` where one differs."""
         check_archive(self._conversion, archive, self._workers, progress)
 
-    def _converted(self, checksums: ChecksumWish | None) -> Conversion:
-        conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=checksums))
-        for entry in self._added:
-            conversion.add(entry)
-        return conversion
+    def _iter_others(self) -> Iterator[Conversion]:
+        """Yield the conversions that differ from the one asked for in checksums alone, as far as there are any."""
+        wishes: list[ChecksumWish | None] = [None, *get_args(ChecksumWish)]
+        for wish in wishes:
+            if wish == self._layout.checksums:
+                continue
+            try:
+                conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=wish))
+            except OzxError:  # an array that nobody here understands can be copied, but gets no checksums
+                continue
+            for entry in self._added:
+                conversion.add(entry)
+            yield conversion
