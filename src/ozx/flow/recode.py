@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from ozx.flow.block_recoding import (
     readable_document,
     recode_block,
 )
+from ozx.flow.bounded_filters import largest_stored
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.flow.inner_chunks import InnerChunks
 from ozx.flow.reshard import iter_resharded
@@ -224,6 +226,10 @@ class _Work:
         if not found.parts:
             return None
         positions = found.positions.tolist()
+        most = largest_stored(math.prod(old.chunks) * old.item_size) if old.item_size else None
+        for row, part in zip(positions, found.parts, strict=True):
+            if most is not None and part.length > most:
+                raise self._undecodable(places[row], f"expected at most {most:,} bytes; it has {part.length:,}")
         chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
         return Block(box, chunks, tuple(place for place in places if place not in chunks))
 

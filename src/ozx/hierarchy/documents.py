@@ -12,6 +12,9 @@ __all__ = ["Document", "dump_document", "parse_document"]
 Document = dict[str, Any]
 
 _DECODER = json.JSONDecoder()
+# Consolidated metadata of large plates have some ten megabytes. Parsed, each value takes some ten times its text.
+_LONG, _LONGEST = 1 << 20, 128 << 20
+_MOST_VALUES = 4_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -39,6 +42,8 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
+    if len(data) > _LONG:
+        _check_length(data, key)
     try:
         document = decoder.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -51,6 +56,16 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     if not isinstance(document, dict):
         raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
     return document
+
+
+def _check_length(data: bytes, key: str) -> None:
+    values = sum(data.count(mark) for mark in (b"{", b"[", b","))
+    if len(data) > _LONGEST or values > _MOST_VALUES:
+        raise FormatError(
+            f"{key}: expected metadata of at most {_LONGEST:,} bytes and {_MOST_VALUES:,} values; found {len(data):,} "
+            f"bytes and about {values:,} values",
+            rule="zarr/json",
+        )
 
 
 def dump_document(document: Document) -> bytes:

@@ -23,6 +23,8 @@ __all__ = ["Recutting", "plan_recutting"]
 _USUAL_BLOCK = 4 << 20
 # What it decodes to at most where whole chunks need more, though some are decoded again then; one chunk at least.
 _LARGEST_BLOCK = 64 << 20
+# In bytes: looking for one, and what it takes while it is decoded.
+_COST_OF_CHUNK = 1 << 10
 # What is taken for the size of an item where nobody can tell: strings.
 _GUESSED_ITEM = 64
 
@@ -105,6 +107,8 @@ def plan_recutting(old: ArrayLayout, new: ArrayLayout) -> Recutting:
         Layouts of the same array.
     """
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
+    # Very small chunks cost more than their bytes.
+    size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))
     # Where old and new chunks begin at the same pixel again.
     common = tuple(
         min(math.lcm(*lengths), lengths[1] * max(1, count))
@@ -115,7 +119,7 @@ def plan_recutting(old: ArrayLayout, new: ArrayLayout) -> Recutting:
     for dimension in reversed(range(len(blocks))):
         room = _USUAL_BLOCK // (size * math.prod(blocks))
         blocks[dimension] = min(blocks[dimension] * max(1, room), groups[dimension])
-    while size * math.prod(blocks) > _LARGEST_BLOCK:
+    while blocks and size * math.prod(blocks) > _LARGEST_BLOCK:
         counts = [whole // part for whole, part in zip(blocks, new.chunks, strict=True)]
         longest = max(range(len(counts)), key=counts.__getitem__)
         if counts[longest] == 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.level_choice import parse_levels
@@ -26,6 +26,12 @@ _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
 # More threads than that wait for each other where chunks are decoded.
 _MOST_JOBS = 8
+# Hours of reading, and more than most disks have.
+_MOST_CHUNKS = 10_000_000
+_MOST_BYTES = 16 << 40
+_LARGEST_CHUNK = 64 << 30
+# Each has a directory of its own in the file.
+_MOST_PAGES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +185,7 @@ def export(
     try:
         with opened_hierarchy(path) as group:
             taken = take_hierarchy(group, node, choice)
+            _check_price(taken)
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress.start(os.path.basename(target), _size(taken))
             with replacing_file(target, force=force, sync=sync) as new:
@@ -225,6 +232,26 @@ def _write(
         write_tiles(tiff, works, jobs=jobs, progress=progress)
         tiff.close()
     return is_big
+
+
+def _check_price(taken: ExportedHierarchy) -> None:
+    """Raise where reading all chunks would take days, or the file would be larger than any disk."""
+    from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
+
+    price, pages = Price(0, 0, 0), 0
+    for image in taken.images:
+        for level in image.levels:
+            array = level.pixels.array
+            price += price_of(array, [slice(None)] * array.ndim)
+            pages += image.page_count
+    where = taken.images[0].path or "the root" if taken.images else "the root"
+    hint = (
+        "Take a part of it (ozx extract --region), or coarser levels (--levels 1:); ozx repack --chunks makes larger "
+        "chunks of what is stored."
+    )
+    check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: exporting it", hint)
+    if pages > _MOST_PAGES:
+        raise UnsupportedError(f"{where}: expected at most {_MOST_PAGES:,} planes; found {pages:,}", hint=hint)
 
 
 def _size(taken: ExportedHierarchy) -> int:

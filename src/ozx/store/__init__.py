@@ -13,6 +13,6 @@
     Other stores: one that shows metadata in the form that zarr-python reads, and a source as a store.
 ``opening``, ``handled``
     Groups out of files, their arrays as handlers of extensions want them used.
-``image_view``, ``lazy_views``
-    Images as programs for images want them; arrays that are read when they are sliced.
+``image_view``, ``lazy_views``, ``reading_price``
+    Images as programs for images want them; arrays that are read when they are sliced; what reading a part costs.
 """

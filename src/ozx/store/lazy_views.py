@@ -6,6 +6,7 @@ sent to other processes. A library that schedules reads, such as dask, is wrappe
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,16 +14,20 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ozx.errors import FormatError, OzxError
+from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.hierarchy.images import plate_wells
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
+from ozx.store.reading_price import price_of
 
 __all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate", "met_tiles"]
 
 # What zarr and its codecs raise for chunks that do not decode. OSError, which is about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
+
+# zarr makes a list of the chunks of a request, with a KB for each.
+_MOST_CHUNKS = 20_000
 
 Slices = tuple[slice, ...]
 #: One slice or number per dimension, numbers not negative: dask passes on either.
@@ -71,9 +76,14 @@ class LevelSlice:
         if self.axis is not None and self.channel is not None:
             index.insert(self.axis, self.channel)
         try:
-            return np.asarray(self.array[tuple(index)])
+            return self._read(tuple(index))
         except OzxError:
             raise
+        except MemoryError:
+            raise ResourceError(
+                f"{self.path}: there is no memory for what was asked for: {price_of(self.array, index)}",
+                hint="Ask for less, or for a coarser level.",
+            ) from None
         except _DECODING_ERRORS as error:
             what = str(error).partition("\n")[0] or type(error).__name__
             raise FormatError(
@@ -81,6 +91,19 @@ class LevelSlice:
                 rule="zarr/chunk-data",
                 hint="ozx validate says what is wrong with the file.",
             ) from error
+
+    def _read(self, index: Index) -> NDArray[Any]:
+        """Read a part; of very many chunks some thousands at a time, as zarr takes a KB for each."""
+        if price_of(self.array, index).chunks <= _MOST_CHUNKS:
+            return np.asarray(self.array[index])
+        parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
+        ranges = [range(*part.indices(length)) for part, length in zip(parts, self.array.shape, strict=True)]
+        out = np.empty([len(part) for part in ranges], self.array.dtype)
+        pieces = _pieces(ranges, self.array.chunks)
+        for piece in itertools.product(*pieces):
+            inside = tuple(slice(part.start, part.stop, part.step) for _, part in piece)
+            out[tuple(place for place, _ in piece)] = self.array[inside]
+        return out[tuple(slice(None) if isinstance(part, slice) else 0 for part in index)]
 
     def _kept(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
         kept = list(lengths)
@@ -211,6 +234,19 @@ class PlatePicture:
                     hint="Open this field by itself.",
                 )
         return LevelSlice(level.array, level.path, self.axis, self.channel)
+
+
+def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
+    """Cut ranges so that a piece of each, together, meet `_MOST_CHUNKS` or few more."""
+    most = _MOST_CHUNKS
+    found = []
+    for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
+        count = max(1, most * max(1, chunk // part.step))
+        found.append(
+            [(slice(at, min(at + count, len(part))), part[at : at + count]) for at in range(0, len(part), count)]
+        )
+        most = max(1, most // max(1, min(count, len(part)) * part.step // chunk))
+    return found[::-1]
 
 
 def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:

@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from math import prod
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.block_recoding import UndecodableError
+from ozx.flow.bounded_filters import largest_stored
 from ozx.flow.chunk_decoding import ChunkDecoder, iter_inner_chunks
 from ozx.flow.entry import Part
 from ozx.flow.source import Source
@@ -162,9 +164,13 @@ class _DataCheck:
         findings: list[Finding] = []
         for (key, place), part in zip(values, parts, strict=True):
             try:
-                if array is None:
+                most = None if array is None else _most_stored(array)
+                if array is None or (most is not None and part.length > most):
                     for _ in part.iter_blocks():
                         pass
+                    if most is not None:
+                        message = f"{key}: expected at most {most:,} bytes for its pixels; it has {part.length:,}"
+                        findings.append(make_finding("zarr/chunk-data", message, entry=key))
                 else:
                     findings += _check_value(array, key, place, b"".join(part.iter_blocks()))
             except (FormatError, UnsupportedError) as error:
@@ -205,6 +211,12 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
         shape = "×".join(map(str, array.layout.chunks)) or "one"
         message = f"{key}: {which} cannot be decoded to {shape} pixels: {reason}"
         yield make_finding("zarr/chunk-data", message, entry=key)
+
+
+def _most_stored(array: _Array) -> int | None:
+    """Return how long a stored chunk can be, None where nothing says so; shards may have gaps of any length."""
+    layout = array.layout
+    return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)
 
 
 def _is_inside(place: tuple[int, ...], grid: tuple[int, ...]) -> bool:

@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.store.lazy_views import LevelSlice, met_tiles
+from ozx.store.reading_price import Price, check_price, price_of
 
 __all__ = ["ChunkCache"]
+
+# What somebody waits for who looks at a picture.
+_MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
@@ -49,7 +53,14 @@ class ChunkCache:
         ------
         FormatError
             A chunk does not decode.
+        UnsupportedError
+            It would take very long, or very much memory.
         """
+        wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
+        price = price_of(source.array, wanted)
+        check_price(price, _MOST, f"{source.path}: this part", "Lower resolutions of it are cheaper, if it has any.")
+        if price.chunk > self._capacity:
+            return source[wanted]
         out = np.empty([len(part) for part in index], source.dtype)
         met = [met_tiles(part, length) for part, length in zip(index, source.chunks, strict=True)]
         for pieces in itertools.product(*met):

@@ -37,6 +37,9 @@ PIXEL_TYPES = {
 # Without loss: "bit" is packed by few writers and read by few readers.
 _WIDENED = {"bool": "uint8", "float16": "float32"}
 
+# Each is described in the OME-XML.
+_MOST_CHANNELS = 10_000
+
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
 # One shard at a time where it is no larger; else its inner chunks, whose index is read again for each block.
@@ -75,7 +78,7 @@ class ExportedLevel:
     def grain(self) -> Lengths:
         """Lengths of what is best read together: a shard or a chunk."""
         shards = self.pixels.array.shards
-        if shards is not None and np.prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_GRAIN:
+        if shards is not None and prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_GRAIN:
             return self._five(shards)
         return self._five(self.pixels.chunks)
 
@@ -140,7 +143,7 @@ class ExportedImage:
     @property
     def page_count(self) -> int:
         """The number of planes at full resolution."""
-        return int(np.prod(self.shape[:3]))
+        return prod(self.shape[:3])
 
 
 def take_image(
@@ -174,6 +177,8 @@ def take_image(
     levels = _levels(chosen, dimensions, dtype, notes)
     if 0 in levels[0].shape:
         raise UnsupportedError(f"{where}: expected pixels; found an array of {chosen[0].array.shape}")
+    if levels[0].shape[1] > _MOST_CHANNELS:
+        raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {levels[0].shape[1]:,}")
     sizes = _sizes(view.axes, dimensions, chosen[0])
     translation = chosen[0].translation or ()
     if any(translation) and chosen[0].array is view.levels[0].array:

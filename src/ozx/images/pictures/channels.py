@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.errors import UnsupportedError
 from ozx.hierarchy.rendering import ShownChannel, Window, default_color
 
 __all__ = ["choose_channels", "complete_channels", "is_telling", "percentile_window"]
 
 # Light of more channels than these adds up to white, and each costs a read.
 _MOST_SHOWN = 6
+_MOST_CHANNELS = 10_000
 _RGB = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"))
 # Hot pixels and the darkest noise lie outside.
 _LOW, _HIGH = 1.0, 99.8
@@ -61,11 +63,18 @@ def complete_channels(
     is_gray
         Whether only the first of those is shown, in shades of gray.
 
+    Raises
+    ------
+    UnsupportedError
+        There are more channels than any image has.
+
     Examples
     --------
     >>> [(channel.label, channel.color) for channel in complete_channels([], 3, np.dtype("u1"))]
     [('Red', 'FF0000'), ('Green', '00FF00'), ('Blue', '0000FF')]
     """
+    if count > _MOST_CHANNELS:
+        raise UnsupportedError(f"expected at most {_MOST_CHANNELS:,} channels; found {count:,}")
     unknown = ShownChannel(None, None, True, None)
     known = [*described[:count], *[unknown] * (count - len(described))]
     if not described and count in (3, 4) and dtype == np.uint8:

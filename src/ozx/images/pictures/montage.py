@@ -11,12 +11,12 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome import Plate
 from ozx.hierarchy.rendering import ShownChannel, Window
 from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
-from ozx.images.pictures.planes import Plane, choose_plane, read_planes
+from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import render_channels
 from ozx.store.image_view import GroupNodes, ImageLevel
@@ -29,6 +29,8 @@ _MOST_WELLS = 400
 _SMALLEST_TILE = 4
 _GROUND = 48  # gray, between wells and where there is none
 _NAMED = 3
+# Of what reading a picture may cost, one of so many parts is for each well at most.
+_SHARES = 16
 _MOST_TIMES = 4  # as long or wide as the first field: more is no field of the same microscope
 
 #: Row and column, of a well or of a tile.
@@ -71,7 +73,9 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
     fields = find_plate(group, plate)
     step = _choose_step(fields, size)
     rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
-    plane = choose_plane(fields.first, max(_SMALLEST_TILE, size // max(rows, columns)))
+    plane = choose_plane(
+        fields.first, max(_SMALLEST_TILE, size // max(rows, columns)), share=min(len(fields.paths), _SHARES)
+    )
     first = fields.first
     shown = choose_channels(first.channels, plane.channel_count, plane.dtype, is_gray=first.plane.is_gray)
     tiles, notes = _read_tiles(fields, plane, list(shown), step)
@@ -128,7 +132,12 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
         raise FormatError(f"{join_path(paths[0], inside)}: expected an array, as in the first well; there is none")
     if not _is_alike(array.shape, plane):
         raise FormatError(f"{where}: expected {plane.level.array.shape} as in the first well, found {array.shape}")
-    return read_planes(plane, channels, ImageLevel(where, array, None, None))
+    level = ImageLevel(where, array, None, None)
+    try:
+        check_plane_price(plane, level, _SHARES)
+    except UnsupportedError as error:
+        raise FormatError(error.message, hint=error.hint) from None
+    return read_planes(plane, channels, level)
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:

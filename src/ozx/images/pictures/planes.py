@@ -15,11 +15,25 @@ from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import ShownPlane
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
+from ozx.store.reading_price import Price, check_price, price_of
 
-__all__ = ["Plane", "choose_level", "choose_plane", "first_index", "plane_axes", "read_planes", "scale_index"]
+__all__ = [
+    "Plane",
+    "check_plane_price",
+    "choose_level",
+    "choose_plane",
+    "first_index",
+    "plane_axes",
+    "read_planes",
+    "scale_index",
+]
 
 # Without smaller levels all chunks of a plane are decoded: 16,384 × 16,384 pixels take some seconds.
 _MOST_PIXELS = 1 << 28
+# Some seconds, too.
+_MOST = Price(chunks=50_000, decoded=4 << 30, chunk=1 << 30)
+# More are not shown by default.
+_MOST_CHANNELS = 6
 
 
 @dataclass(frozen=True)
@@ -66,8 +80,11 @@ class Plane:
         return np.dtype(self.level.array.dtype)
 
 
-def choose_plane(view: ImageView, size: int) -> Plane:
+def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     """Return the plane that a picture of `size` pixels is made of: one that has as many, and few more.
+
+    Of a level that costs too much to read, the next coarser one is taken that does not. Of `share` such planes each
+    may cost its part.
 
     Which z and t is what ``omero`` says, else the middle z and the first t. All other dimensions are at 0.
 
@@ -77,23 +94,64 @@ def choose_plane(view: ImageView, size: int) -> Plane:
         There is no y-x plane, no pixel in it, or so many that no thumbnail is worth reading them.
     """
     y, x = plane_axes(view)
-    level = choose_level([level.array.shape for level in view.levels], (y, x), size)
+    wanted = choose_level([level.array.shape for level in view.levels], (y, x), size)
+    plane = _plane(view, wanted, (y, x), size)
+    refusal: UnsupportedError | None = None
+    # A coarser level is worse than the one that is wanted, and better than none.
+    for number in (wanted, *range(wanted + 1, len(view.levels)), *range(wanted - 1, -1, -1)):
+        plane = _plane(view, number, (y, x), size)
+        try:
+            _check_plane(plane, share)
+        except UnsupportedError as error:
+            refusal = refusal or error
+        else:
+            return plane
+    raise refusal or UnsupportedError(f"{plane.level.path}: expected pixels")
+
+
+def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Plane:
+    y, x = axes
     found, full = view.levels[level], view.levels[0].array.shape
     shape = found.array.shape
-    if 0 in shape:
-        raise UnsupportedError(f"{found.path}: expected pixels; found an array of {shape}")
-    if shape[y] * shape[x] > _MOST_PIXELS:
-        raise UnsupportedError(
-            f"{found.path}: expected a level of a size to make pictures of; found {shape[y]:,} × {shape[x]:,} pixels",
-            hint="It would take minutes. Write the image with resolution levels.",
-        )
     index = [
         scale_index(first_index(view.plane, axis, full[number]), full[number], shape[number])
         for number, axis in enumerate(view.axes)
     ]
-    step = -(-max(shape[y], shape[x]) // (2 * size))
+    step = max(1, -(-max(shape[y], shape[x]) // (2 * size)))
     channel = None if view.channel_axis in (y, x) else view.channel_axis
     return Plane(found, y, x, channel, tuple(index), step, _pixel_size(view.axes, found, y, x))
+
+
+def _check_plane(plane: Plane, share: int) -> None:
+    """Raise where there is nothing to show, or it would take too long or too much memory."""
+    shape, where = plane.level.array.shape, plane.level.path
+    if 0 in shape:
+        raise UnsupportedError(f"{where}: expected pixels; found an array of {shape}")
+    height, width = plane.shape
+    if height * width > _MOST_PIXELS:
+        raise UnsupportedError(
+            f"{where}: expected a level of a size to make pictures of; found {height:,} × {width:,} pixels",
+            hint="It would take minutes. Write the image with resolution levels.",
+        )
+    check_plane_price(plane, plane.level, share)
+
+
+def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
+    """Raise where reading a plane from `level`, for all channels that a picture shows, costs too much.
+
+    Raises
+    ------
+    UnsupportedError
+        It does; the message has its price.
+    """
+    array = level.array
+    key: list[slice | int] = list(plane.index)
+    key[plane.y] = key[plane.x] = slice(None, None, plane.step)
+    if plane.channel is not None:
+        key[plane.channel] = slice(0, _MOST_CHANNELS)
+    most = Price(_MOST.chunks // share, _MOST.decoded // share, _MOST.chunk)
+    hint = "Write the image with resolution levels, in chunks of about a megabyte."
+    check_price(price_of(array, key), most, f"{level.path}: a picture of it", hint)
 
 
 def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:

@@ -1,0 +1,91 @@
+"""Count what reading a part of an array costs, before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import zarr
+
+from ozx.errors import UnsupportedError
+
+__all__ = ["Price", "check_price", "price_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """How many chunks are decoded, and to how many bytes together; `chunk` is the length of one.
+
+    Examples
+    --------
+    >>> str(Price(2, 2 << 20, 1 << 20))
+    '2 chunks, which decode to 2.1 MB'
+    """
+
+    chunks: int
+    decoded: int
+    chunk: int
+
+    def __str__(self) -> str:
+        return f"{_amount(self.chunks)} chunks, which decode to {_size(self.decoded)}"
+
+    def __add__(self, other: Price) -> Price:
+        return Price(self.chunks + other.chunks, self.decoded + other.decoded, max(self.chunk, other.chunk))
+
+
+def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
+    """Return what reading a part of an array costs; inner chunks count where it is sharded.
+
+    Parameters
+    ----------
+    array
+        The array.
+    index
+        One slice or number per dimension, steps positive.
+
+    Examples
+    --------
+    >>> array = zarr.create_array({}, shape=(100, 100), chunks=(10, 10), dtype="uint16")
+    >>> price_of(array, (slice(5, 25), slice(0, 100, 50)))
+    Price(chunks=6, decoded=1200, chunk=200)
+    """
+    met = 1
+    for part, length, chunk in zip(index, array.shape, array.chunks, strict=True):
+        if isinstance(part, slice):
+            found = range(*part.indices(length))
+            # len() of a range is no more than sys.maxsize.
+            count = -(-(found.stop - found.start) // found.step) if found.stop > found.start else 0
+            last = found.start + (count - 1) * found.step
+            met *= min(count, last // chunk - found.start // chunk + 1) if count else 0
+    size = prod(array.chunks) * np.dtype(array.dtype).itemsize
+    return Price(met, met * size, size)
+
+
+def check_price(price: Price, most: Price, what: str, hint: str) -> None:
+    """Raise where something costs more than it may.
+
+    Raises
+    ------
+    UnsupportedError
+        It does; the message has its price.
+    """
+    if price.chunks > most.chunks or price.decoded > most.decoded or price.chunk > most.chunk:
+        raise UnsupportedError(
+            f"{what} would read {price}, {_size(price.chunk)} each; expected at most {_amount(most.chunks)} chunks, "
+            f"{_size(most.decoded)} together and {_size(most.chunk)} each",
+            hint=hint,
+        )
+
+
+def _amount(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"{number:.1e}"
+
+
+def _size(number: int) -> str:
+    for unit, factor in (("EB", 10**18), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}" if number < 10**24 else f"{number:.1e} bytes"
+    return f"{number:,} bytes"

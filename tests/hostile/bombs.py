@@ -1,0 +1,501 @@
+"""Small files that would become large, every verb on each of them, and what it took: time, peak of memory, exit code.
+
+`python bombs.py FOLDER REPORT VERBS [NAME…]` makes the bombs in a folder, runs every verb (or those of VERBS, by commas) on each of them, and writes
+what came of it as JSON. It loads ozx once and forks for each run, so that a run costs no more than its work; what the child
+took, the system tells its parent (`os.wait4`). A child may have 4 GiB of addresses and `_PATIENCE` seconds.
+"""
+
+# ruff: noqa: E501 (one bomb, one line)
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import sys
+import time
+import traceback
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import jsonschema  # noqa: F401 (this and what follows the children would load, each for itself)
+import numcodecs
+import numpy as np
+
+from ozx.cli.app import run
+from ozx.desktop.viewer.descriptions import describe_picture
+from ozx.desktop.viewer.page_server import PageServer
+from ozx.desktop.viewer.pictures import TILE
+from ozx.errors import OzxError
+from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.store.opening import opened_hierarchy
+
+__all__ = ["BOMBS", "TIFFS", "VERBS", "Bomb", "Run", "run_all"]
+
+MIB = 1 << 20
+_PATIENCE = 30
+_ADDRESSES = 4 << 30
+_HUGE = 512 * MIB
+
+
+@dataclass(frozen=True)
+class Bomb:
+    """A hierarchy by its keys, and the largest chunk that its metadata allow, in bytes."""
+
+    name: str
+    make: Callable[[], dict[str, bytes]]
+    largest: int
+    is_deflated: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a verb made of a bomb. `code` is negative where a signal ended it."""
+
+    bomb: str
+    verb: str
+    code: int
+    seconds: float
+    peak: int
+    largest: int
+    said: str
+
+
+# Hierarchies ------------------------------------------------------------------------------------------
+
+
+def image(values: dict[str, bytes], array: dict[str, Any]) -> dict[str, bytes]:
+    axes = [{"name": name, "type": "space"} for name in "zyx"[-len(array["shape"]) :]]
+    scale = [{"type": "scale", "scale": [1.0] * len(axes)}]
+    multiscale = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}], "name": "bomb"}
+    root = {
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": {"ome": {"version": "0.5", "multiscales": [multiscale]}},
+    }
+    return {"zarr.json": dumps(root), "0/zarr.json": dumps(array), **{f"0/{key}": data for key, data in values.items()}}
+
+
+def array(codecs: list[Any], shape=(64, 64), chunks=(64, 64), dtype="uint8", fill: Any = 0) -> dict[str, Any]:
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": dtype,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill,
+        "codecs": codecs,
+        "attributes": {},
+        "dimension_names": list("zyx"[-len(shape) :]),
+    }
+
+
+def image_v2(data: bytes, compressor: Any, filters: Any = None, dtype: str = "|u1") -> dict[str, bytes]:
+    axes = [{"name": name, "type": "space"} for name in "yx"]
+    scale = [{"type": "scale", "scale": [1.0, 1.0]}]
+    multiscale = {"version": "0.4", "axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+    zarray = {
+        "zarr_format": 2,
+        "shape": [64, 64],
+        "chunks": [64, 64],
+        "dtype": dtype,
+        "compressor": compressor,
+        "filters": filters,
+        "order": "C",
+        "fill_value": 0 if dtype != "|O" else "",
+        "dimension_separator": "/",
+    }
+    values = {".zgroup": {"zarr_format": 2}, ".zattrs": {"multiscales": [multiscale]}, "0/.zarray": zarray}
+    return {**{key: dumps(value) for key, value in values.items()}, "0/0/0": data}
+
+
+def dumps(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+BYTES = {"name": "bytes"}
+CRC = {"name": "crc32c"}
+GZIP = {"name": "gzip", "configuration": {"level": 1}}
+ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
+BLOSC = {
+    "name": "blosc",
+    "configuration": {"cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0},
+}
+VLEN = {"name": "vlen-utf8"}
+
+
+def sharding(inner: list[int], codecs: list[Any]) -> dict[str, Any]:
+    configuration = {
+        "chunk_shape": inner,
+        "codecs": codecs,
+        "index_codecs": [{**BYTES, **LITTLE}, CRC],
+        "index_location": "end",
+    }
+    return {"name": "sharding_indexed", "configuration": configuration}
+
+
+LITTLE = {"configuration": {"endian": "little"}}
+
+
+def shard(parts: bytes, index: list[int]) -> bytes:
+    table = np.array(index, "<u8").tobytes()
+    return parts + table + checksum(table)
+
+
+def checksum(data: bytes) -> bytes:
+    return int(google_crc32c.value(data)).to_bytes(4, "little")
+
+
+# What decodes to a lot --------------------------------------------------------------------------------
+
+
+def zeros_gzip(size: int = _HUGE) -> bytes:
+    packer = zlib.compressobj(9, wbits=31)
+    block = bytes(MIB)
+    return b"".join(packer.compress(block) for _ in range(size // MIB)) + packer.flush()
+
+
+def zeros_zlib(size: int = _HUGE) -> bytes:
+    packer = zlib.compressobj(9)
+    return b"".join(packer.compress(bytes(MIB)) for _ in range(size // MIB)) + packer.flush()
+
+
+def gzip_members(size: int = _HUGE) -> bytes:
+    return gzip.compress(bytes(4 * MIB)) * (size // (4 * MIB))
+
+
+def zstd_frame(size: int, *, claim: int | None = None) -> bytes:
+    """A frame of RLE blocks of 128 KiB (RFC 8878, 3.1.1.2.2)."""
+    head = bytes([0x00, 0x58]) if claim is None else bytes([0xC0, 0x58]) + claim.to_bytes(8, "little")
+    block, last = (((128 << 10) << 3 | 1 << 1 | is_last).to_bytes(3, "little") + b"\0" for is_last in (0, 1))
+    return b"\x28\xb5\x2f\xfd" + head + block * (size // (128 << 10) - 1) + last
+
+
+def blosc_frame(nbytes: int, cbytes: int | None = None) -> bytes:
+    body = bytes(64)
+    return b"\x02\x01\x13\x01" + struct.pack("<III", nbytes, min(nbytes, 1 << 18), cbytes or 16 + len(body)) + body
+
+
+def bz2_zeros(size: int = _HUGE) -> bytes:
+    return bytes(numcodecs.BZ2(9).encode(bytes(64 * MIB))) * (size // (64 * MIB))
+
+
+def lzma_zeros(size: int = _HUGE) -> bytes:
+    return bytes(numcodecs.LZMA(preset=0).encode(bytes(64 * MIB))) * (size // (64 * MIB))
+
+
+def one(codecs: list[Any], data: Callable[[], bytes], **options: Any) -> Callable[[], dict[str, bytes]]:
+    return lambda: image({"c/0/0": data()}, array(codecs, **options))
+
+
+def bomb_shard() -> bytes:
+    data = zeros_gzip()
+    return shard(data, [0, len(data)] * 4)
+
+
+def nested() -> dict[str, bytes]:
+    data = zeros_gzip()
+    inner = shard(data, [0, len(data)] + [2**64 - 1] * 6)
+    codecs = [sharding([32, 32], [sharding([16, 16], [BYTES, GZIP])])]
+    return image({"c/0/0": shard(inner, [0, len(inner)] + [2**64 - 1] * 6)}, array(codecs))
+
+
+def wide(shape: int, chunk: int, values: dict[str, bytes] | None = None) -> Callable[[], dict[str, bytes]]:
+    return lambda: image(
+        values or {"c/0/0": bytes(chunk * chunk) if chunk < 99 else b""}, array([BYTES], (shape, shape), (chunk, chunk))
+    )
+
+
+def huge_plate() -> dict[str, bytes]:
+    rows = [{"name": f"R{number}"} for number in range(2000)]
+    columns = [{"name": f"{number}"} for number in range(2000)]
+    wells = [
+        {"path": f"R{number // 100}/{number % 100}", "rowIndex": number // 100, "columnIndex": number % 100}
+        for number in range(20_000)
+    ]
+    plate = {"rows": rows, "columns": columns, "wells": wells}
+    root = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "plate": plate}}}
+    group = {
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}},
+    }
+    found = {f"R0/0/0/{key}": data for key, data in image({"c/0/0": bytes(4096)}, array([BYTES])).items()}
+    row = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+    return {"zarr.json": dumps(root), "R0/zarr.json": dumps(row), "R0/0/zarr.json": dumps(group), **found}
+
+
+def long_document() -> dict[str, bytes]:
+    values = image({"c/0/0": bytes(4096)}, array([BYTES]))
+    text = values["zarr.json"].decode()
+    values["zarr.json"] = text.replace(
+        '"attributes": {', '"attributes": {"many": [' + "{}," * 40_000_000 + "{}], "
+    ).encode()
+    return values
+
+
+def text_of(data: bytes) -> Callable[[], dict[str, bytes]]:
+    return lambda: image({"c/0/0": data}, array([VLEN], dtype="string", fill=""))
+
+
+BOMBS = [
+    Bomb("gzip", one([BYTES, GZIP], zeros_gzip), 4096),
+    Bomb("gzip members", one([BYTES, GZIP], gzip_members), 4096),
+    Bomb("gzip, empty members", one([BYTES, GZIP], lambda: gzip.compress(b"") * 500_000), 4096),
+    Bomb("gzip, crc32c", one([BYTES, GZIP, CRC], lambda: (data := zeros_gzip()) + checksum(data)), 4096),
+    Bomb("gzip in zstd", one([BYTES, GZIP, ZSTD], lambda: zstd_frame(_HUGE)), 4096),
+    Bomb("zstd", one([BYTES, ZSTD], lambda: zstd_frame(_HUGE)), 4096),
+    Bomb("zstd with its size", one([BYTES, ZSTD], lambda: zstd_frame(_HUGE, claim=_HUGE)), 4096),
+    Bomb("zstd claims 40 GB", one([BYTES, ZSTD], lambda: zstd_frame(MIB, claim=40 << 30)), 4096),
+    Bomb("zstd claims a little", one([BYTES, ZSTD], lambda: zstd_frame(_HUGE, claim=4096)), 4096),
+    Bomb("zstd frames", one([BYTES, ZSTD], lambda: zstd_frame(64 * MIB) * 64), 4096),
+    Bomb("blosc claims 4 GB", one([BYTES, BLOSC], lambda: blosc_frame(0xFFFFFFFF)), 4096),
+    Bomb("blosc claims 2 GB", one([BYTES, BLOSC], lambda: blosc_frame(0x7FFFFFEF)), 4096),
+    Bomb("blosc claims more than it has", one([BYTES, BLOSC], lambda: blosc_frame(4096, 1 << 30)), 4096),
+    Bomb("transpose", one([{"name": "transpose", "configuration": {"order": [1, 0]}}, BYTES, GZIP], zeros_gzip), 4096),
+    Bomb("shard", one([sharding([32, 32], [BYTES, GZIP])], bomb_shard), 4096),
+    Bomb("shards in shards", nested, 4096),
+    Bomb("a shard's index claims much", one([sharding([32, 32], [BYTES])], lambda: shard(b"", [0, 1 << 62] * 4)), 4096),
+    Bomb("a shard of 2^40 chunks", one([sharding([1, 1], [BYTES])], lambda: bytes(4096), shape=(1 << 20, 1 << 20), chunks=(1 << 20, 1 << 20)), 1),
+    Bomb("text", text_of(struct.pack("<I", 0xFFFFFFFF) + bytes(64)), 64 * MIB),
+    Bomb("a long text", text_of(struct.pack("<II", 4096, 0xFFFFFF00) + bytes(64)), 64 * MIB),
+    Bomb("text in gzip", one([VLEN, GZIP], zeros_gzip, dtype="string", fill=""), 64 * MIB),
+    Bomb("v2 zlib", lambda: image_v2(zeros_zlib(), {"id": "zlib", "level": 1}), 4096),
+    Bomb("v2 bz2", lambda: image_v2(bz2_zeros(), {"id": "bz2", "level": 1}), 4096),
+    Bomb("v2 lzma", lambda: image_v2(lzma_zeros(), {"id": "lzma", "format": 1, "check": -1, "preset": None, "filters": None}), 4096),
+    Bomb("v2 lz4", lambda: image_v2(struct.pack("<I", 0x7FFFFFFF) + bytes(64), {"id": "lz4", "acceleration": 1}), 4096),
+    Bomb("v2 zstd", lambda: image_v2(zstd_frame(_HUGE), {"id": "zstd", "level": 1}), 4096),
+    Bomb("v2 a filter", lambda: image_v2(bytes(numcodecs.Zstd().encode(zeros_gzip())), {"id": "zstd", "level": 1}, [{"id": "gzip", "level": 1}]), 4096),
+    Bomb("v2 text", lambda: image_v2(struct.pack("<I", 0x7FFFFFFF) + bytes(64), None, [{"id": "vlen-utf8"}], "|O"), 64 * MIB),
+    Bomb("2^62 pixels a side", wide(1 << 62, 64, {"c/0/0": bytes(4096)}), 4096),
+    Bomb("2^62 pixels a side in one chunk", wide(1 << 62, 1 << 62, {"c/0/0": bytes(4096)}), 4096),
+    Bomb("2^20 a side in chunks of one pixel", wide(1 << 20, 1, {"c/0/0": b"x"}), 1),
+    Bomb("2^13 a side in chunks of one pixel", wide(1 << 13, 1, {"c/0/0": b"x"}), 1),
+    Bomb("one chunk of 1 TiB, nearly empty", one([BYTES, GZIP], lambda: gzip.compress(bytes(4096)), shape=(1 << 20, 1 << 20), chunks=(1 << 20, 1 << 20)), 4096),
+    Bomb("a stored value of 512 MB", one([BYTES], lambda: bytes(_HUGE)), 4096, is_deflated=True),
+    Bomb("a long document", long_document, 4096, is_deflated=True),
+    Bomb("a plate of 4,000,000 places", huge_plate, 4096),
+]  # fmt: skip
+
+
+def write_archive(values: dict[str, bytes], path: Path, *, is_deflated: bool) -> None:
+    method = zipfile.ZIP_DEFLATED if is_deflated else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method, compresslevel=1) as archive:
+        for key, data in values.items():
+            archive.writestr(zipfile.ZipInfo(key), data, method)
+
+
+def write_folder(values: dict[str, bytes], path: Path) -> None:
+    for key, data in values.items():
+        target = path / key
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+# TIFF -------------------------------------------------------------------------------------------------
+
+
+def tiff(description: bytes, *, width: int = 8, height: int = 8, is_ome: bool = True) -> bytes:
+    """A TIFF file of one page with 64 bytes of pixels, whatever it says of itself."""
+    tags = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)]
+    start = 8 + 2 + 12 * 10 + 4
+    tags += [(270, 2, len(description) + 1, start), (273, 4, 1, start + len(description) + 1), (277, 3, 1, 1)]
+    tags += [(278, 4, 1, height), (279, 4, 1, 64)]
+    page = struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + bytes(4)
+    return b"II*\0" + struct.pack("<I", 8) + page + description + b"\0" + bytes(64)
+
+
+def ome(planes: str = "", **sizes: int) -> bytes:
+    found = {"SizeX": 8, "SizeY": 8, "SizeZ": 1, "SizeC": 1, "SizeT": 1, **sizes}
+    attributes = " ".join(f'{name}="{value}"' for name, value in found.items())
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06">'
+        f'<Image ID="Image:0"><Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" {attributes}>'
+        f'<Channel ID="Channel:0:0" SamplesPerPixel="1"/>{planes or "<TiffData/>"}</Pixels></Image></OME>'
+    ).encode()
+
+
+TIFFS = {
+    "plane count": lambda: tiff(ome('<TiffData PlaneCount="999999999"/>', SizeT=999999999)),
+    "plane count alone": lambda: tiff(ome('<TiffData PlaneCount="999999999"/>')),
+    "first t": lambda: tiff(ome('<TiffData FirstT="999999998" PlaneCount="1"/>', SizeT=999999999)),
+    "size t": lambda: tiff(ome(SizeT=999999999)),
+    "size c": lambda: tiff(ome(SizeC=999999999)),
+    "size z": lambda: tiff(ome(SizeZ=99999, SizeT=99999, SizeC=99999)),
+    "ifd": lambda: tiff(ome('<TiffData IFD="999999999" PlaneCount="999999999"/>', SizeT=999999999)),
+    "imagej": lambda: tiff(b"ImageJ=1.54f\nimages=999999999\nframes=999999999\nhyperstack=true\n"),
+    "shaped": lambda: tiff(b'{"shape": [999999999, 8, 8]}'),
+    "width": lambda: tiff(b"", width=0x7FFFFFFF, height=1),
+    "height": lambda: tiff(b"", height=0x7FFFFFFF),
+    "both": lambda: tiff(b"", width=0x7FFFFFFF, height=0x7FFFFFFF),
+    "ome width": lambda: tiff(ome(SizeX=0x7FFFFFFF, SizeY=0x7FFFFFFF)),
+}
+
+
+# Verbs ------------------------------------------------------------------------------------------------
+
+VERBS: dict[str, list[str]] = {
+    "info": ["info", "b.ozx"],
+    "ls": ["ls", "b.ozx"],
+    "ls --nodes": ["ls", "b.ozx", "--nodes"],
+    "cat": ["cat", "b.ozx", "0/zarr.json"],
+    "validate": ["validate", "b.ozx"],
+    "validate --level data": ["validate", "--level", "data", "b.ozx"],
+    "validate --level data (folder)": ["validate", "--level", "data", "b.zarr"],
+    "thumbnail": ["thumbnail", "b.ozx", "t.png"],
+    "thumbnail --cache": ["thumbnail", "b.ozx", "--cache"],
+    "thumbnail (folder)": ["thumbnail", "b.zarr", "f.png"],
+    "export": ["export", "b.ozx", "e.ome.tif"],
+    "extract": ["extract", "b.ozx", "x.ozx", "--region", "y=0:8,x=0:8"],
+    "extract --max-size": ["extract", "b.ozx", "y.ozx", "--max-size", "1MB"],
+    "repack": ["repack", "b.ozx", "r.ozx"],
+    "repack --thumbnail": ["repack", "b.ozx", "rt.ozx", "--thumbnail"],
+    "repack --chunks": ["repack", "b.ozx", "c.ozx", "--chunks", "y=16,x=16"],
+    "repack --codec": ["repack", "b.ozx", "z.ozx", "--codec", "zstd"],
+    "repack --shards auto": ["repack", "b.ozx", "s.ozx", "--shards", "auto"],
+    "repack --shards none": ["repack", "b.ozx", "n.ozx", "--shards", "none"],
+    "unpack": ["unpack", "b.ozx", "u"],
+    "recover": ["recover", "b.ozx", "v.ozx"],
+    "edit": ["edit", "d.ozx", "--name", "cells"],
+    "pack": ["pack", "b.zarr", "p.ozx"],
+    "pack --verify": ["pack", "b.zarr", "pv.ozx", "--verify"],
+    "pack --thumbnail": ["pack", "b.zarr", "pt.ozx", "--thumbnail"],
+    "pack --shards auto": ["pack", "b.zarr", "ps.ozx", "--shards", "auto"],
+    "pack --chunks": ["pack", "b.zarr", "pc.ozx", "--chunks", "y=16,x=16"],
+    "view": [],
+    "view (folder)": [],
+}
+IMPORT = ["import", "b.tif", "i.ozx"]
+
+
+def view(path: str) -> int:
+    """Ask of the viewer what its page asks: what is there, a tile of each end, a value, contrast, the still picture."""
+    failed = 0
+
+    def attempt(work: Callable[[], object]) -> object:
+        nonlocal failed
+        try:
+            return work()
+        except OzxError as error:
+            failed = 1
+            print(str(error)[:500], file=sys.stderr)
+            return None
+
+    def look() -> None:
+        with opened_hierarchy(path) as group:
+            server = PageServer(group, path, "1")
+            server.check()
+            pictures = server.pictures
+            picture = pictures.image("") if pictures.fields is None else pictures.plate()
+            attempt(lambda: describe_picture(picture))
+            planes = [0] * len(picture.slider_dimensions)
+            for level in (0, len(picture.levels) - 1):
+                found = picture.levels[level]
+                attempt(lambda level=level: picture.tile(level, 0, 0, 0, planes))
+                last = (found.height - 1) // TILE, (found.width - 1) // TILE
+                attempt(lambda level=level, last=last: picture.tile(level, *last, 0, planes))
+            attempt(lambda: picture.values(0, 0, [0], planes))
+            attempt(lambda: picture.contrast(0, planes))
+            attempt(lambda: draw_thumbnail(group, 1024))
+
+    attempt(look)
+    return failed
+
+
+def run_all(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run]:
+    """Make the bombs of these names, or all, and yield what every verb made of them."""
+    for bomb in BOMBS:
+        if names and bomb.name not in names:
+            continue
+        place = folder / bomb.name.replace(" ", "-").replace(",", "").replace("^", "")
+        place.mkdir()
+        pid = os.fork()  # what making it takes is not the children's
+        if not pid:
+            try:
+                values = bomb.make()
+                for name in ("b.ozx", "d.ozx"):
+                    write_archive(values, place / name, is_deflated=bomb.is_deflated)
+                write_folder(values, place / "b.zarr")
+            except BaseException as error:  # noqa: BLE001 (a child ends here)
+                print(repr(error), file=sys.stderr)
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0, bomb.name
+        for verb, arguments in VERBS.items():
+            if verbs and verb not in verbs:
+                continue
+            if verb.startswith("view"):
+                work = partial(view, "b.zarr" if "folder" in verb else "b.ozx")
+            else:
+                work = partial(run, arguments)
+            yield _run(bomb.name, verb, work, place, bomb.largest)
+        _remove(place)
+    yield from _run_tiffs(folder, names, verbs)
+
+
+def _run_tiffs(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run]:
+    if verbs and "import" not in verbs:
+        return
+    for name, make in TIFFS.items():
+        if names and f"tiff: {name}" not in names:
+            continue
+        place = folder / f"tiff-{name.replace(' ', '-')}"
+        place.mkdir()
+        (place / "b.tif").write_bytes(make())
+        yield _run(f"tiff: {name}", "import", partial(run, IMPORT), place, 64)
+        _remove(place)
+
+
+def _run(bomb: str, verb: str, work: Callable[[], int], place: Path, largest: int) -> Run:
+    sys.stdout.flush()
+    began = time.monotonic()
+    pid = os.fork()
+    if not pid:
+        _be_child(work, place)
+    _, status, usage = os.wait4(pid, 0)
+    seconds = time.monotonic() - began
+    code = os.waitstatus_to_exitcode(status)
+    said = (place / "said").read_text(errors="replace")[-1500:]
+    return Run(bomb, verb, code, round(seconds, 2), usage.ru_maxrss << 10, largest, said)
+
+
+def _be_child(work: Callable[[], int], place: Path) -> None:
+    code = 99
+    try:
+        os.chdir(place)
+        os.environ["XDG_CACHE_HOME"] = str(place / "cache")
+        out = os.open("said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(out, 2)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
+        signal.alarm(_PATIENCE)
+        code = work()
+    except BaseException:  # noqa: BLE001 (a child ends here)
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _remove(place: Path) -> None:
+    shutil.rmtree(place)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], "w", encoding="utf-8") as report:
+        for done in run_all(Path(sys.argv[1]), sys.argv[4:], [each for each in sys.argv[3].split(",") if each]):
+            report.write(json.dumps(asdict(done)) + "\n")
+            report.flush()
