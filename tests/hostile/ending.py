@@ -89,7 +89,7 @@ def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
 def assert_no_more_than(folder: Path, *names: str) -> None:
     """Assert that besides these names there are only temporary ones, which the next run sweeps."""
     left = [name for name in os.listdir(folder) if name not in names]
-    assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap")) for name in left), left
+    assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap", ".ozx-old")) for name in left), left
 
 
 def rooms_below(whole: int) -> tuple[int, ...]:

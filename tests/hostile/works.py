@@ -221,7 +221,15 @@ WORKS = [
         takes="image",
     ),
     Work("pack of several", "pack", pack_both, "out", is_many=True, prepare=put_others),
-    Work("unpack", "unpack", lambda folder: ozx.unpack(folder / "cells.ozx", folder / "out", force=True), "out"),
+    # A directory that cannot be compared with what it was when it was replaced is kept: there is an error then.
+    Work(
+        "unpack",
+        "unpack",
+        lambda folder: ozx.unpack(folder / "cells.ozx", folder / "out", force=True),
+        "out",
+        ("out.old",),
+        is_followed=True,
+    ),
     Work(
         "repack with shards",
         "repack",
@@ -233,6 +241,8 @@ WORKS = [
         "repack",
         lambda folder: ozx.repack(folder / "cells.ozx", folder / "out", force=True),
         "out",
+        ("out.old",),
+        is_followed=True,
     ),
     Work(
         "recover",
@@ -362,7 +372,8 @@ def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
 
 def is_temporary(name: str) -> bool:
     """Tell whether a path leads to or through what the next one who writes there removes."""
-    return any(part.startswith(".") and part.endswith((".ozx-tmp", ".ozx-swap")) for part in name.split("/"))
+    endings = (".ozx-tmp", ".ozx-swap", ".ozx-old")
+    return any(part.startswith(".") and part.endswith(endings) for part in name.split("/"))
 
 
 def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:

@@ -20,6 +20,7 @@ import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow import conversion_sink, fast_assembling
+from ozx.operations import repack as module
 from ozx.operations.repack import repack
 
 LEGACY = FIXTURES / "legacy.ome.zarr"
@@ -336,3 +337,55 @@ def test_an_archive_is_read_where_it_is(tmp_path, image, shards):
         repack(server.url, tmp_path / "remote.ozx", shards=shards)
     repack(tmp_path / "a.ozx", tmp_path / "local.ozx", shards=shards)
     assert (tmp_path / "remote.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
+
+
+# A directory in its own place, and beside programs that write there
+
+
+def in_place(tmp_path):
+    return shutil.copytree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr")
+
+
+def test_a_directory_is_laid_out_anew_in_its_own_place(tmp_path):
+    root = in_place(tmp_path)
+    before = pixels(str(root))
+    repack(root, root, shards="auto", force=True)
+    assert_same_pixels(pixels(str(root)), before)
+    assert os.listdir(tmp_path) == ["cells.ome.zarr"]
+
+
+@pytest.mark.parametrize("moment", ["before it is read", "after it is read"])
+def test_a_frame_that_comes_while_a_directory_is_replaced_by_its_copy_is_kept(tmp_path, monkeypatch, moment):
+    root = in_place(tmp_path)
+    name = "open_mended" if moment == "before it is read" else "write_directory"
+    original = getattr(module, name)
+
+    def late(*arguments, **options):
+        found = original(*arguments, **options)
+        (root / "0" / "c" / "late").write_bytes(b"late")
+        return found
+
+    monkeypatch.setattr(module, name, late)
+    with pytest.raises(ResourceError, match="0/c/late is new") as caught:
+        repack(root, root, shards="auto", force=True)
+    assert "cells.ome.zarr.old" in str(caught.value)
+    assert (tmp_path / "cells.ome.zarr.old" / "0" / "c" / "late").read_bytes() == b"late"
+    assert ozx.validate(root).valid
+
+
+@pytest.mark.parametrize("name", [".DS_Store", "0/notes.txt~"])
+def test_a_directory_with_files_that_are_not_copied_is_not_replaced_by_its_copy(tmp_path, name):
+    root = in_place(tmp_path)
+    (root / name).write_bytes(b"x")
+    before = tree(root)
+    with pytest.raises(UsageError, match="would be lost"):
+        repack(root, root, force=True)
+    assert tree(root) == before
+    assert os.listdir(tmp_path) == ["cells.ome.zarr"]
+
+
+def test_empty_folders_are_no_reason_to_keep_a_directory(tmp_path):
+    root = in_place(tmp_path)
+    (root / "empty").mkdir()
+    repack(root, root, force=True)
+    assert not (root / "empty").exists()

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import shutil
 import sys
 
 from ozx.atomic.locks import has_locks
@@ -74,7 +73,7 @@ def _replace(temporary: str, path: str) -> None:
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished directory its name; one that it replaces has the name `temporary` afterwards, or is removed.
+    """Give a finished directory its name; one that it replaces has the name `temporary` afterwards.
 
     Raises
     ------
@@ -120,6 +119,7 @@ def _swap(temporary: str, path: str) -> None:
         _write_marker(marker, path)
         os.rename(path, old)
         os.rename(temporary, path)
+        os.rename(old, temporary)
     finally:
         # After an error and an interrupt, too, which may come when a step is done. What fails now the next call does.
         with contextlib.suppress(OSError):
@@ -127,25 +127,21 @@ def _swap(temporary: str, path: str) -> None:
 
 
 def finish_swap(path: str) -> list[str]:
-    """Finish an exchange: the old directory comes back, or goes where the new one is.
+    """Finish an exchange: the old directory comes back where there is no new one, and else keeps the name that it has.
 
-    Returns the name the old one had meanwhile; nothing where there was no such exchange, or the old one cannot go.
+    Returns the name the old one had meanwhile; nothing where there was no such exchange.
     """
     marker, old = _marker(path), name_beside(path, ".old")
     if not os.path.lexists(marker):
         return []
-    finished = [old]
+    finished = []
     if not os.path.lexists(path) and os.path.isdir(old):
         os.rename(old, path)
+        finished = [old]
     elif _is_marked(marker, old):
         if os.path.islink(old):
             os.unlink(old)
-        else:
-            shutil.rmtree(old, ignore_errors=True)
-        if os.path.lexists(old):  # in the way of the next exchange, which says so
-            return []
-    else:
-        finished = []
+        finished = [old]
     os.unlink(marker)
     return finished
 

@@ -10,14 +10,17 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
+from itertools import chain, count
 
 from ozx.atomic.locks import has_locks, lock_file, lock_leftover, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
-__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "name_beside", "sweep"]
+__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "name_beside", "show_replaced", "sweep"]
 
 _LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp", re.DOTALL)
+# What a directory that is being replaced is called until it is compared with what it was: never removed by its name.
+_REPLACED = re.compile(r"\.(.+)\.\d+(?:-\d+)?\.ozx-old", re.DOTALL)
 # Of a name, in bytes: with what is put around it, it stays below the 143 that encrypted file systems allow.
 _LONGEST_STEM = 100
 # What file systems allow where they do not say it, and what stays free of it for a number: NAME.partial.12.
@@ -151,18 +154,51 @@ def _remove(path: str) -> None:
 def sweep(folder: str) -> list[str]:
     """Remove what dead processes left in `folder`; looks once per process, as folders can be large.
 
-    Returns the paths that are gone.
+    A directory that was being replaced gets a name that everybody sees: it may hold what came last.
+
+    Returns the paths that are gone, and those names.
     """
     if folder in _swept:
         return []
     _swept.add(folder)
     try:
         with os.scandir(folder) as entries:
-            leftovers = [entry.path for entry in entries if _LEFTOVER.fullmatch(entry.name)]
+            names = [entry.name for entry in entries if entry.name.startswith(".")]
     except OSError:  # a folder that may be written to but not listed
         return []
     remove = _remove_if_dead if has_locks() else _remove_if_not_open
-    return [path for path in leftovers if remove(path)]
+    leftovers = [os.path.join(folder, name) for name in names if _LEFTOVER.fullmatch(name)]
+    shown = [_show_if_dead(folder, match) for name in names if (match := _REPLACED.fullmatch(name))]
+    return [*(path for path in leftovers if remove(path)), *filter(None, shown)]
+
+
+def show_replaced(hidden: str, path: str) -> str:
+    """Rename a directory that was replaced at `path` so that everybody sees it; return its name.
+
+    Raises
+    ------
+    OSError
+        It cannot be renamed.
+    """
+    name = name_beside(path, ".old")
+    names = chain((name,), (f"{name}-{number}" for number in count(2)))
+    shown = next(name for name in names if not os.path.lexists(name))
+    os.rename(hidden, shown)
+    return shown
+
+
+def _show_if_dead(folder: str, match: re.Match[str]) -> str | None:
+    hidden = os.path.join(folder, match[0])
+    try:
+        descriptor = os.open(hidden, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    try:
+        return show_replaced(hidden, os.path.join(folder, match[1])) if lock_leftover(descriptor) else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _remove_if_dead(path: str) -> bool:

@@ -6,10 +6,10 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["FACTS", "FolderRecord", "TreeRecord", "facts_of", "identity_of"]
+__all__ = ["FACTS", "FolderRecord", "TreeRecord", "facts_of", "identity_of", "name_some"]
 
 #: How many numbers describe a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4
@@ -18,6 +18,7 @@ _MASK = (1 << 64) - 1  # times before 1970 are negative
 # Linux gives files of one clock tick (10 ms at most) the same time; FAT and ext3 know whole seconds only.
 _TICK, _COARSE_TICK = 0.02, 2.0
 _SECOND = 1_000_000_000
+_SHOWN = 5
 
 
 @dataclass(slots=True)
@@ -123,6 +124,18 @@ def identity_of(status: os.stat_result) -> tuple[int, int]:
 def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
     """Return the facts of a file as `FolderRecord` keeps them."""
     return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return the first names of many, and how many there are.
+
+    Examples
+    --------
+    >>> name_some(["a", "b"]), name_some(list("abcdefgh"))
+    ('2 things: a, b', '8 things: a, b, c, d, e, …')
+    """
+    what = "1 thing" if len(names) == 1 else f"{len(names):,} things"
+    return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
 
 
 def _look(path: str) -> tuple[FolderRecord, list[str]]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ozx.atomic.tree_record import TreeRecord
+from ozx.atomic.tree_record import TreeRecord, name_some
 from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import ResourceError, UsageError, raise_error
 from ozx.flow.listing import Listing, list_directory
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["SourceRemoval", "finish_source_removal", "name_some"]
+__all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place"]
 
 # Without these nobody takes what is left for a hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
-_SHOWN = 5
 
 
 class SourceRemoval:
@@ -51,13 +50,7 @@ class SourceRemoval:
             As `list_directory`.
         """
         listing = list_directory(self._record.root)
-        files = [name for name in listing.left_out if not name.endswith("/")]
-        if files:
-            raise UsageError(
-                f"{name_some(files)} would be lost: not part of the hierarchy, so not packed",
-                path=self._record.root,
-                hint="Move or delete them first, or leave out --remove-source (remove_source).",
-            )
+        check_nothing_left_out(self._record.root, listing.left_out)
         return listing
 
     def run(self, archive: str) -> tuple[str, ...]:
@@ -85,6 +78,50 @@ class SourceRemoval:
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
+
+
+def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
+    """Refuse to remove a directory with files in it that are not in its copy; empty folders may go.
+
+    Parameters
+    ----------
+    root
+        The directory.
+    left_out
+        What is not in the copy, folders with a slash at the end.
+
+    Raises
+    ------
+    UsageError
+        There are such files.
+    """
+    lost = [name for name in left_out if not name.endswith("/") or _has_files(os.path.join(root, name))]
+    if lost:
+        raise UsageError(
+            f"{name_some(lost)} would be lost: no part of the hierarchy, so not in the copy",
+            path=root,
+            hint="Move or delete them first, or keep the source.",
+        )
+
+
+def record_in_place(source: str, target: str) -> TreeRecord | None:
+    """Return the record of a directory that its own copy is to replace; None where `target` is another one.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be listed.
+    """
+    is_itself = os.path.realpath(source) == os.path.realpath(target)
+    if not is_itself or not os.path.isdir(target) or os.path.islink(target):
+        return None
+    record = TreeRecord.of(target)
+    record.settle()
+    return record
+
+
+def _has_files(path: str) -> bool:
+    return any(names for _, _, names in os.walk(path, onerror=raise_error))
 
 
 def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
@@ -128,18 +165,6 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         )
     left = finish_removal(root, marker, _FIRST)
     return (f"finished the removal of {root}, which was cut off", *_left_notes(root, left))
-
-
-def name_some(names: Sequence[str]) -> str:
-    """Return the first names of many, and how many there are.
-
-    Examples
-    --------
-    >>> name_some(["a", "b"]), name_some(list("abcdefgh"))
-    ('2 things: a, b', '8 things: a, b, c, d, e, …')
-    """
-    what = "1 thing" if len(names) == 1 else f"{len(names):,} things"
-    return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
 
 
 def _left_notes(root: str, left: Sequence[str]) -> tuple[str, ...]:

@@ -121,11 +121,16 @@ def entry_notes(entries: int) -> tuple[str, ...]:
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each leftover that was removed beside the target.
+    """Return a sentence for each leftover beside the target that was removed, or is shown now.
 
     Examples
     --------
     >>> swept_notes([".cells.ozx.4711.ozx-tmp"])
     ('removed .cells.ozx.4711.ozx-tmp, left by a run that was killed',)
     """
-    return tuple(f"removed {path}, left by a run that was killed" for path in swept)
+    return tuple(
+        f"warning: {path} is what a run that was killed had replaced; look at what came last in it, then remove it"
+        if os.path.lexists(path)
+        else f"removed {path}, left by a run that was killed"
+        for path in swept
+    )

@@ -20,6 +20,7 @@ from ozx.flow.converting import convert
 from ozx.flow.location import StrPath, given_output, parse_location
 from ozx.flow.mended_source import MendedSource
 from ozx.flow.mending import open_mended
+from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.target import check_outside, check_place, name_notes, swept_notes
 from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
@@ -195,8 +196,11 @@ def repack(
         check_target(target, force=force)
     if verify and is_directory:
         raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
+    recorded = record_in_place(os.fspath(source), target) if is_directory else None
     with open_mended(source) as mended, working(jobs, executor) as workers:
         try:
+            if recorded is not None:
+                check_nothing_left_out(target, mended.left_out)
             conversion = convert(mended, layout)
             refuse_errors(conversion.metadata, path=mended.name)
             if thumbnail:
@@ -204,7 +208,9 @@ def repack(
             size = None if progress is NO_PROGRESS else conversion.size()
             progress.start(os.path.basename(target), size)
             if is_directory:
-                with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as folder:
+                with replacing_directory(
+                    target, force=force, replace_folder=replace_folder, sync=sync, recorded=recorded
+                ) as folder:
                     entries, count = write_directory(conversion, folder.path, workers, progress)
                     mended.check_unchanged()
                 swept = folder.swept

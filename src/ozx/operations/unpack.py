@@ -19,7 +19,7 @@ from ozx.flow.archive_source import iter_entries
 from ozx.flow.browsing import open_view
 from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.flow.location import Location, StrPath, given_output, parse_local
-from ozx.flow.target import check_outside
+from ozx.flow.target import check_outside, swept_notes
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -134,7 +134,7 @@ def unpack(
             if node:
                 lift_folder(new.path, node)
             source.check_unchanged()
-            notes = [f"finished or removed {left}, left by a run that was killed" for left in new.swept]
+            notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
         raise error.at(archive) from None
     finally:

@@ -1,0 +1,196 @@
+"""Races: programs that open, write and close files beside every verb that removes or replaces a directory.
+
+A run makes a directory, starts a writer in a process of its own, and lets a verb work beside it. The writer keeps a
+log of what it closed under the directory's name. Each of these values is afterwards in the archive, or in a directory
+that is still there: the source, or the old tree that was kept beside its successor. `unpack --force` is to replace
+what is in the directory when it starts: there, values count that were written after that.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from children import in_child, wait
+from hierarchies import make_image, tree
+
+import ozx
+from ozx.atomic.tree_record import TreeRecord
+from ozx.errors import OzxError
+from ozx.operations.pack import pack_many
+
+__all__ = ["RACES", "Race", "run_many", "run_race"]
+
+_LOG = "closed.txt"
+_CHUNKS = 24
+_SIZE = 1024
+
+
+@dataclass(frozen=True)
+class Race:
+    """A verb beside a writer.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    run
+        Does it, in a folder that holds ``cells.ome.zarr``.
+    prepare
+        Makes what else has to be there.
+    is_replaced
+        Whether another directory takes the place of ``cells.ome.zarr``.
+    is_copied
+        Whether what was in it before goes into what is written.
+    """
+
+    name: str
+    run: Callable[[Path], object]
+    prepare: Callable[[Path], object] | None = None
+    is_replaced: bool = False
+    is_copied: bool = True
+
+
+def _source(folder: Path) -> Path:
+    return folder / "cells.ome.zarr"
+
+
+def _pack_before(folder: Path) -> None:
+    ozx.pack(_source(folder), folder / "cells.ozx", sync=False)
+
+
+def _pack_several(folder: Path) -> None:
+    result = pack_many([_source(folder), folder / "other.ome.zarr"], jobs=2, remove_source=True)
+    assert result.results[1].source_removed, result.results[1]
+
+
+RACES = [
+    Race("pack --remove-source", lambda folder: ozx.pack(_source(folder), remove_source=True)),
+    Race(
+        "pack --resume --remove-source",
+        lambda folder: ozx.pack(_source(folder), resume=True, force=True, remove_source=True),
+        _pack_before,
+    ),
+    Race(
+        "pack --shards --remove-source",
+        lambda folder: ozx.pack(_source(folder), shards="none", chunk_checksums="keep", remove_source=True),
+    ),
+    Race(
+        "pack of several, --remove-source",
+        _pack_several,
+        lambda folder: make_image(folder / "other.ome.zarr", {"0/c": b""}),
+    ),
+    Race("repack in place", lambda folder: ozx.repack(_source(folder), _source(folder), force=True), is_replaced=True),
+    Race(
+        "unpack --force",
+        lambda folder: ozx.unpack(folder / "cells.ozx", _source(folder), force=True),
+        _pack_before,
+        is_replaced=True,
+        is_copied=False,
+    ),
+]
+
+
+def run_race(race: Race, folder: Path, seed: int) -> tuple[str, list[str]]:
+    """Do one run in an empty folder.
+
+    Returns
+    -------
+    tuple of str and list of str
+        What became of the verb: ``done``, ``partly`` where a part of the source stayed, ``told`` where an error named
+        what changed; and the names of values that were lost.
+    """
+    rng = random.Random(seed)
+    root = make_image(_source(folder), {f"0/c/{n // 8}/{n % 8}": _value(0, n) for n in range(_CHUNKS)})
+    if race.prepare is not None:
+        race.prepare(folder)
+    wanted = rng.choice([0.01, 0.03, 0.1, 0.2])  # some writers end before the verb does
+    writer = in_child(lambda: _write(root, folder / _LOG, random.Random(seed + 1), wanted))
+    time.sleep(rng.uniform(0, wanted))
+    recorded: list[float] = [] if not race.is_copied else [0.0]
+    with pytest.MonkeyPatch.context() as patch:
+        settle = TreeRecord.settle
+        patch.setattr(TreeRecord, "settle", lambda record: (settle(record), recorded.append(time.monotonic())))
+        try:
+            race.run(folder)
+            outcome = "done" if race.is_replaced or not root.exists() else "partly"
+        except OzxError:
+            outcome = "told"
+    assert wait(writer) == 0
+    return outcome, _lost(race, folder, (recorded or [time.monotonic()])[0])
+
+
+def _value(number: int, place: int) -> bytes:
+    return random.Random(f"{number}/{place}").randbytes(_SIZE)
+
+
+def _write(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
+    """Add, replace and rewrite chunks for so long; note each once it is closed under its name."""
+    end, number = time.monotonic() + seconds, 0
+    with log.open("a", encoding="ascii", buffering=1) as closed:
+        while time.monotonic() < end:
+            number, begin = number + 1, time.monotonic()
+            if key := _write_one(root, rng, number):
+                closed.write(f"{key} {number} {begin}\n")
+            time.sleep(rng.choice([0, 0, rng.uniform(0, 0.002), rng.uniform(0, 0.01)]))
+
+
+def _write_one(root: Path, rng: random.Random, number: int) -> str:
+    """Write one chunk; return its key, empty where the folder or the name was taken away before it was closed."""
+    way = rng.randrange(4)
+    key = (
+        f"0/c/{rng.randrange(3)}/{number + 100 if way == 0 else rng.randrange(8)}" if way < 3 else f"0/c/{number + 9}/0"
+    )
+    path, value = root / key, _value(number, 0)
+    try:
+        if way == 3:
+            os.mkdir(path.parent)
+        if way == 1:  # replaced by a rename
+            new = path.with_name(f"{path.name}.new{number}")
+            new.write_bytes(value)
+            os.rename(new, path)
+            return key
+        with open(path, "xb" if way in (0, 3) else "r+b", buffering=0) as file:
+            file.write(value)
+            inode = os.fstat(file.fileno()).st_ino
+        # Closed under its name: it has it still.
+        return key if os.stat(path).st_ino == inode else ""
+    except (FileNotFoundError, NotADirectoryError, FileExistsError):
+        return ""
+
+
+def _lost(race: Race, folder: Path, since: float) -> list[str]:
+    """Return which of the values that were closed last under their keys, begun at `since` or later, are nowhere."""
+    last: dict[str, int] = {}
+    log = folder / _LOG
+    for line in log.read_text(encoding="ascii").splitlines() if log.exists() else ():
+        key, number, begin = line.split()
+        last.pop(key, None)
+        if float(begin) >= since:
+            last[key] = int(number)
+    places = [tree(path) for path in folder.glob("cells.ome.zarr*") if path.is_dir()]
+    if (folder / "cells.ozx").exists() and not race.is_replaced:
+        ozx.unpack(folder / "cells.ozx", folder / "unpacked", sync=False)
+        places.append(tree(folder / "unpacked"))
+    return [key for key, number in last.items() if all(place.get(key) != _value(number, 0) for place in places)]
+
+
+def run_many(race: Race, folder: Path, seeds: range) -> tuple[dict[str, int], list[str]]:
+    """Do many runs; return how often what became of the verb, and what was lost."""
+    counts: dict[str, int] = {}
+    findings: list[str] = []
+    for seed in seeds:
+        place = folder / str(seed)
+        place.mkdir()
+        outcome, lost = run_race(race, place, seed)
+        counts[f"{race.name}, {outcome}"] = counts.get(f"{race.name}, {outcome}", 0) + 1
+        findings += [f"races, {race.name}, seed {seed}: {key} is lost" for key in lost]
+        if not lost:
+            shutil.rmtree(place)
+    return counts, findings
