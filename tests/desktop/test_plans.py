@@ -3,6 +3,9 @@
 import configparser
 import os
 import plistlib
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +161,12 @@ def test_windows_runs_a_program_in_quotes_with_the_file_in_quotes():
         step.key.rpartition("\\")[2]: step.value for step in PLANS["windows-odd-viewer"] if isinstance(step, SetValue)
     }
     assert odd["command"].startswith('"C:\\Program Files\\napari\\napari.exe" --title "all \\"in\\" one 5%%" "%1"')
+
+
+@pytest.mark.skipif(shutil.which("sh") is None or sys.platform != "linux", reason="what Linux runs for thumbnails")
+def test_the_thumbnailer_has_limits(tmp_path):
+    limits = "[r.getrlimit(limit)[0] for limit in (r.RLIMIT_AS, r.RLIMIT_CPU)]"
+    told = f"import resource as r, sys; open(sys.argv[1], 'w').write(str({limits}))"
+    out = tmp_path / "thumbnail"
+    subprocess.run(["sh", "-c", linux._DRAW, str(out), sys.executable, "-c", told], check=True)
+    assert out.read_text() == f"[{4 << 30}, 30]"

@@ -57,7 +57,12 @@ _MIME_PACKAGE = f"""\
 
 # $0 is the output: a file that exists, under a name without a suffix (GNOME, MATE), and may be open already (tumbler
 # reads what it has opened). So it is filled, and not replaced by a new file of its name.
-_DRAW = 'd=$(mktemp -d) && "$@" "$d/a.png" && cat "$d/a.png" > "$0"; e=$?; rm -rf "$d"; exit $e'
+# The file may be a stranger's: 4 GiB of addresses and 30 seconds of a processor are enough for any picture, and what
+# takes more has none.
+_DRAW = (
+    "ulimit -v 4194304; ulimit -t 30; "
+    'd=$(mktemp -d) && "$@" "$d/a.png" && cat "$d/a.png" > "$0"; e=$?; rm -rf "$d"; exit $e'
+)
 
 
 @dataclass(frozen=True, slots=True)
