@@ -22,6 +22,9 @@ from ozx.flow.browsing import open_view
 
 Values = dict[str, bytes]
 
+#: A warning: readers find both, and whatever unpacks loses one of them or fails.
+NO_FOLDER_HOLDS = {"zip/value-and-folder"}
+
 #: Command lines that extract ``{archive}`` into ``{out}``.
 EXTRACTORS = {
     "unzip": ("unzip", "-qq", "-o", "{archive}", "-d", "{out}"),
@@ -72,9 +75,9 @@ def check_foreign(data: bytes) -> list[str]:
 
 
 def errors_of(path: Path) -> set[str]:
-    """Return the ids of the errors that validation finds."""
+    """Return the ids of the errors that validation finds, and of what no folder can hold."""
     report = ozx.validate(path, level="data", second_opinion=False, jobs=1)
-    return {finding.id for finding in report.findings if finding.severity == "error"}
+    return {finding.id for finding in report.findings if finding.severity == "error" or finding.id in NO_FOLDER_HOLDS}
 
 
 def values_of_store(path: Path) -> tuple[Values | None, set[str]]:

@@ -151,7 +151,7 @@ ZIP_RULES = (
     ),
     Rule(
         id="zip/value-and-folder",
-        severity="error",
+        severity="warning",
         title="A name is that of a value and of a folder",
         clause="Neither APPNOTE nor Zarr core forbids entries called `a` and `a/b`; no directory can have both.",
         document=_OZX,
