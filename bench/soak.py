@@ -42,8 +42,15 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "h
 DOCUMENT = ROOT / "docs" / "reliability.md"
 ROUND = 1_000
 PROCESSES, THREADS = 4, 8
-#: What the whole soak is: mutations, damaged archives whose values are known, kills, seconds of reading.
-WHOLE = {"archives": 5_000_000, "documents": 5_000_000, "damage": 1_000_000, "kills": 1_000, "readers": 3_600}
+#: What the whole soak is: mutations, damaged archives whose values are known, kills, races, seconds of reading.
+WHOLE = {
+    "archives": 5_000_000,
+    "documents": 5_000_000,
+    "damage": 1_000_000,
+    "kills": 1_000,
+    "races": 3_000,
+    "readers": 3_600,
+}
 # Files cost a hundred times what bytes in memory do, and validation ten times.
 EVERY_FILE, EVERY_VALIDATION = 200, 20
 RULE = re.compile("[a-z0-9]+/[a-z0-9-]+")
@@ -236,6 +243,21 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
     return code, wrong
 
 
+def races_round(seed: int, number: int) -> Round:
+    """Let every verb that removes or replaces a directory work beside a writer: nothing that was closed is lost."""
+    from races import RACES, run_many
+
+    counts, findings = Counter[str](), []
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
+        for place, race in enumerate(RACES):
+            (Path(folder) / str(place)).mkdir()
+            seeds = range(first := seed * 1_000_000 + number, first + 1)
+            found, lost = run_many(race, Path(folder) / str(place), seeds)
+            counts.update(found)
+            findings += lost
+    return len(RACES), dict(counts), findings
+
+
 def read(path: str, seconds: float, seed: int) -> None:
     """Read in eight threads for so long, as one of several processes; print the number of values."""
     import pickle
@@ -319,6 +341,8 @@ def run(state: State, name: str, wanted: int) -> None:
         start = time.monotonic()
         if name == "kills":
             found = kills_round(state.seed, sum(part.counts.values()))  # of which not all were in time
+        elif name == "races":
+            found = races_round(state.seed, part.done)
         else:
             found = readers_round(state.seed, part.done, min(60, wanted - part.done))
         _take(state, name, found, time.monotonic() - start)
@@ -351,6 +375,7 @@ def table(state: State) -> str:
         "documents": "mutated documents",
         "damage": "archives damaged in one or two places",
         "kills": "kills",
+        "races": "races of a verb and a writer",
         "readers": "s of reading",
     }
     lines = ["| part | done | of | seconds | findings | at | counts |", "|---|--:|--:|--:|--:|---|---|"]

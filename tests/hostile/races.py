@@ -22,7 +22,7 @@ from hierarchies import make_image, tree
 
 import ozx
 from ozx.atomic.tree_record import TreeRecord
-from ozx.errors import OzxError
+from ozx.errors import OzxError, ResourceError
 from ozx.operations.pack import pack_many
 
 __all__ = ["RACES", "Race", "run_many", "run_race"]
@@ -68,6 +68,8 @@ def _pack_before(folder: Path) -> None:
 def _pack_several(folder: Path) -> None:
     result = pack_many([_source(folder), folder / "other.ome.zarr"], jobs=2, remove_source=True)
     assert result.results[1].source_removed, result.results[1]
+    if result.results[0].error is not None:
+        raise ResourceError(str(result.results[0].error["message"]))
 
 
 RACES = [
@@ -112,7 +114,8 @@ def run_race(race: Race, folder: Path, seed: int) -> tuple[str, list[str]]:
         race.prepare(folder)
     wanted = rng.choice([0.01, 0.03, 0.1, 0.2])  # some writers end before the verb does
     writer = in_child(lambda: _write(root, folder / _LOG, random.Random(seed + 1), wanted))
-    time.sleep(rng.uniform(0, wanted))
+    if rng.random() < 0.5:
+        time.sleep(rng.uniform(0, wanted))
     recorded: list[float] = [] if not race.is_copied else [0.0]
     with pytest.MonkeyPatch.context() as patch:
         settle = TreeRecord.settle
@@ -132,6 +135,9 @@ def _value(number: int, place: int) -> bytes:
 
 def _write(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
     """Add, replace and rewrite chunks for so long; note each once it is closed under its name."""
+    if rng.random() < 0.5:  # it begins when the verb is at work, and writes a few chunks
+        time.sleep(rng.uniform(0, 0.1))
+        seconds = rng.uniform(0, 0.02)
     end, number = time.monotonic() + seconds, 0
     with log.open("a", encoding="ascii", buffering=1) as closed:
         while time.monotonic() < end:

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -274,6 +275,27 @@ def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, m
         pack(root, tmp_path / "a.ozx", remove_source=True)
     assert root.is_dir()
     assert sorted(os.listdir(tmp_path)) == ["h"]
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_the_system_is_asked_to_sync_before_the_source_goes(tmp_path, image):
+    shutil.copytree(image, tmp_path / "h.ome.zarr")
+    pack(tmp_path / "h.ome.zarr", tmp_path / "a.ozx", sync=False)
+    code = "import ozx; ozx.pack('h.ome.zarr', 'a.ozx', resume=True, remove_source=True)"
+    calls = "fsync,fadvise64,unlink,unlinkat"
+    told = tmp_path.parent / f"{tmp_path.name}.strace"
+    command = ["strace", "-f", "-y", "-e", f"trace={calls}", "-o", told, sys.executable, "-c", code]
+    traced = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    if "ptrace" in traced.stderr:
+        pytest.skip("processes may not be traced here")
+    assert traced.returncode == 0, traced.stderr
+    lines = [line for line in told.read_text().splitlines() if str(tmp_path) in line or ".ozx-aside" in line]
+    synced = next(n for n, line in enumerate(lines) if "fsync(" in line and "/a.ozx>" in line)
+    folder = next(n for n, line in enumerate(lines) if "fsync(" in line and f"{tmp_path}>" in line)
+    forgotten = next(n for n, line in enumerate(lines) if "fadvise64(" in line and "/a.ozx>" in line)
+    removed = next(n for n, line in enumerate(lines) if "unlink" in line and ".ozx-aside" in line)
+    assert synced < folder < forgotten < removed
 
 
 # The source is removed only as it was packed
