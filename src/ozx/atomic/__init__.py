@@ -10,6 +10,8 @@ From what is used to what it stands on:
     A block in which a file or a directory is made, and after which it has its name.
 ``targets``
     Which names may be written to, and errors that say the final one.
+``full_disk``
+    What is said of a full disk: what was needed, and what is free.
 ``permissions``
     Mode, owner and access control list of what is replaced.
 ``temporary``

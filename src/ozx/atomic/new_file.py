@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -30,11 +30,14 @@ class NewFile:
         Its temporary name.
     swept
         Leftovers of dead processes that were removed on the way.
+    needed
+        Returns about how many bytes it will have; asked when the disk is full. None where that is not known.
     """
 
     descriptor: int
     path: str
     swept: list[str] = field(default_factory=list)
+    needed: Callable[[], int] | None = None
 
 
 @contextmanager
@@ -78,8 +81,9 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True, mode: i
     swept = sweep(folder)
     descriptor, temporary = create_file(path, PRIVATE_FILE if is_private else 0o666)
     try:
-        with naming_errors(path, temporary):
-            yield NewFile(descriptor, temporary, swept)
+        new = NewFile(descriptor, temporary, swept)
+        with naming_errors(path, temporary, lambda: new.needed and new.needed()):
+            yield new
             if old is not None:
                 keep_permissions(descriptor, path, old)
             if mode is not None and can_set_permissions():

@@ -6,18 +6,18 @@ takes the place of an empty one, of a Zarr hierarchy, or of nothing.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ozx.errors import ResourceError, UsageError
+from ozx.atomic.full_disk import NO_ROOM, full_disk_error
+from ozx.errors import OzxError, ResourceError, UsageError
 
 __all__ = ["already_there", "check_folder", "check_regular", "check_target", "naming_errors"]
 
-# Only writing fails so; what else has no name may be about the file that is read.
-_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFCHR: "a character device",
@@ -163,14 +163,31 @@ def already_there(path: str) -> UsageError:
 
 
 @contextmanager
-def naming_errors(path: str, temporary: str) -> Iterator[None]:
-    """Have the system's errors name what is written by its final name: not by the temporary one, and not by none."""
+def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
+    """Have the system's errors name what is written by its final name: not by the temporary one, and not by none.
+
+    Parameters
+    ----------
+    path, temporary
+        Both names.
+    needed
+        Returns how many bytes it will have, None where nobody knows.
+
+    Raises
+    ------
+    ResourceError
+        The disk is full: the message says what is needed and what is free.
+    """
     try:
         yield
     except OSError as error:
         name = error.filename
         if isinstance(name, str) and name.startswith(temporary):
             error.filename = path + name[len(temporary) :]
-        elif name is None and error.errno in _NO_ROOM:
-            error.filename = path
+        # Only writing fails so; what else has no name may be about the file that is read.
+        if error.errno in NO_ROOM and not isinstance(error, ResourceError):
+            asked = None
+            with contextlib.suppress(OzxError, OSError):
+                asked = needed()
+            raise full_disk_error(error, path, temporary, asked) from error
         raise

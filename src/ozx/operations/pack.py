@@ -350,6 +350,7 @@ def _write(result: PackResult, content: Content, version: str, options: _Options
     progress.start(os.path.basename(result.path), total)
     digest = None
     with replacing_file(result.path, force=options.force, sync=options.sync) as new:
+        new.needed = content.count_bytes
         entries, size = content.write(new.descriptor, version, progress)
         if options.verify:
             if options.sync:

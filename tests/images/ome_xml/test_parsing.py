@@ -163,3 +163,13 @@ def test_numbers_beyond_reason_do_no_harm():
     parsed = parse_ome_xml(document)
     assert len(parsed.images[0].description.channels) == 2
     assert len(parsed.plate.rows) == 1
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "utf-32", "utf-7", "klingon", "idna", "rot13", "x" * 3000])
+def test_encodings_that_expat_does_not_know(encoding):
+    """Python offers expat its own codecs, and raises whatever comes of those of several bytes."""
+    document = f'<?xml version="1.0" encoding="{encoding}"?><OME/>'.encode()
+    with pytest.raises(FormatError, match="expected the OME-XML in UTF-8, UTF-16 or an encoding of one byte") as caught:
+        parse_xml(document, "the OME-XML")
+    assert len(str(caught.value)) < 300
+    assert parse_xml(document.replace(encoding.encode(), b"latin-1"), "the OME-XML").tag == "OME"

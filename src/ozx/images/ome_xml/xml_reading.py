@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, shortened
 
 __all__ = ["parse_xml"]
 
@@ -31,7 +31,7 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
     Raises
     ------
     FormatError
-        It is not well-formed, or has a document type.
+        It is not well-formed, has a document type, or an encoding that expat does not know.
 
     Examples
     --------
@@ -69,6 +69,11 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
         parser.Parse(text, True)
     except expat.ExpatError as error:
         raise FormatError(f"expected {what} to be well-formed XML; {error}") from None
+    except FormatError:
+        raise
+    except (LookupError, ValueError) as error:  # expat takes one-byte encodings from Python, and it knows others
+        told = shortened(str(error), 100)
+        raise FormatError(f"expected {what} in UTF-8, UTF-16 or an encoding of one byte; {told}") from None
     return builder.close()
 
 

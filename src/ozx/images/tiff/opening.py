@@ -17,6 +17,7 @@ from typing import Any, Self
 from tifffile import TiffFile, TiffPageSeries
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.flow.zarr_errors import words_of
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.tiff.description import describe_plain
@@ -137,7 +138,7 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
         raise
     except Exception as error:
         # Tags that contradict each other: tifffile divides by zero, or takes a tuple for a number.
-        problem = f"the tags of the file cannot be understood: {type(error).__name__}: {error}"
+        problem = f"the tags of the file cannot be understood: {words_of(error)}"
         raise FormatError(problem, path=path) from error
 
 
@@ -274,6 +275,8 @@ def _read_images(
     images = {}
     for number in wanted:
         try:
+            if 0 in series[number].shape:
+                raise FormatError("expected an image of at least one pixel; a side of it is 0")  # noqa: TRY301
             images[number] = _read_image(path, number, series[number], descriptions[number], options, files, notes)
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
@@ -288,6 +291,8 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[
         series = list_series(file)
     except OSError:
         raise
+    except ZeroDivisionError:
+        raise FormatError("expected images of at least one pixel; a side of one of them is 0") from None
     except Exception as error:  # noqa: BLE001 (as when it is opened)
         raise FormatError(f"the images of the file cannot be told apart: {error}") from None
     broken = [message for message in said if _BROKEN.search(message)]
