@@ -164,4 +164,5 @@ def test_regions_of_what_is_lost(data):
         "missing": 2,
         "region": [[20, 60], [0, 40]],
         "is_lost": False,
+        "inner_missing": 0,
     }

@@ -269,6 +269,7 @@ def test_a_hole_of_zeros(cells, attempt):
         "missing": 5,
         "region": [list(span) for span in result.arrays[0].region],
         "is_lost": False,
+        "inner_missing": 0,
     }
     cut = bytes(data[: reader.end.directory_offset])
     result, values = attempt(cut)
@@ -451,6 +452,7 @@ def test_the_file_of_a_killed_writer(tmp_path, mode):
         "missing": 34,
         "region": [[24, 64], [0, 64]],
         "is_lost": False,
+        "inner_missing": 0,
     }
     if mode == "a":
         assert values_of(path) == old

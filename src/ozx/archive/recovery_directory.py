@@ -50,7 +50,7 @@ class _Hearing:
         self._found_starts = np.array(scan.found.starts, np.uint64)  # in their order
         self._boundaries = self._starts
         self._in_place: set[int] = set()
-        self._is_ordered = True
+        self._is_sound = True
         self._dropped: set[int] = set()
 
     def hear(self) -> Evidence:
@@ -79,7 +79,7 @@ class _Hearing:
         # A whole directory that lists a name twice means the last value; several directories may be several archives.
         others = self._differing_others()
         result.is_accounted = (
-            is_accounted and self._is_ordered and not others and (result.is_whole or not result.replaced)
+            is_accounted and self._is_sound and not others and (result.is_whole or not result.replaced)
         )
         result.replaced |= others
         return result
@@ -100,9 +100,8 @@ class _Hearing:
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
-        starts = self._found_starts
-        places = np.minimum(np.searchsorted(starts, self._starts), len(starts) - 1)
-        rows = np.flatnonzero(starts[places] == self._starts)
+        places = np.minimum(np.searchsorted(self._found_starts, self._starts), len(found) - 1)
+        rows = np.flatnonzero(self._found_starts[places] == self._starts)
         pairs = list(zip(rows.tolist(), places[rows].tolist(), strict=True))
         for row, index in pairs:
             if found.names[index] == listed.names[row] and self._has_same_value(index, row):
@@ -163,7 +162,6 @@ class _Hearing:
                 reason = "the directory says that it is empty, but bytes follow its header"
             stored = self._stored_value(entry, broken.get(start))
             self._result.lost.append(LostEntry(entry.name, reason, start, stored))
-            self._drop_inside(start + 1, start + LOCAL_HEADER.size + len(entry.name) + entry.stored_size)
             for other in by_name.get(entry.name, ()):
                 if other.data_offset is not None and other.stored_size == entry.stored_size:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
@@ -266,10 +264,14 @@ class _Hearing:
             return None
         if broken.stored_size not in (None, 0, entry.stored_size):
             return None
-        if broken.data_offset + entry.stored_size > self._source.size():
-            return None
-        has_one_checksum = broken.crc32 == entry.crc32
-        return StoredValue(broken.data_offset, entry.stored_size, broken.name == entry.name, has_one_checksum)
+        end = broken.data_offset + entry.stored_size
+        if broken.name != entry.name or end > self._source.size():
+            return None  # the local header is that of another entry, and so may be the bytes
+        value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
+        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
+        return StoredValue(
+            broken.data_offset, entry.stored_size, is_named_twice=True, has_one_checksum=has_one_checksum
+        )
 
     @cached_property
     def _listed_names(self) -> set[str]:
@@ -282,6 +284,8 @@ class _Hearing:
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
+        # A directory that lists what lies in a value which is lost may be that of an archive in it.
+        self._is_sound = self._is_sound and all(self._row_of[index] < 0 for index in inside)
         self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
 
@@ -335,7 +339,8 @@ class _Hearing:
 
     def _drop_folders(self) -> None:
         result = self._result
-        for index in [index for index, name in enumerate(result.entries.names) if name.endswith("/")]:
+        folders = [index for index, name in enumerate(result.entries.names) if name.endswith("/")]
+        for index in [index for index in folders if index not in result.disputed]:
             entry = result.entries[index]
             if entry.size and index not in self._dropped:
                 result.lost.append(LostEntry(entry.name, _FOLDER_WITH_BYTES, entry.start))
@@ -366,7 +371,7 @@ class _Hearing:
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):
-                self._is_ordered = False
+                self._is_sound = False
                 for index in np.flatnonzero(self._row_of == places[-1]).tolist():
                     self._result.names_by[index] = Witnesses.ONE
 

@@ -54,7 +54,7 @@
     Proof that an archive is its source, for now and for later.
 ``source_removal``
     Removal of a source once its archive is complete: only what is still as it was packed.
-``salvage``, ``salvaged``, ``losses``
+``salvage``, ``salvaged``, ``shard_salvage``, ``chunk_proof``, ``losses``
     Which values of a damaged archive belong to its hierarchy, and what is missing of its arrays.
 ``fast_packing``, ``fast_unpacking``, ``fast_assembling``, ``two_processes``
     The same bytes as those sinks make, several times faster on POSIX systems; the work shared with a second process.

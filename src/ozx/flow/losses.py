@@ -32,6 +32,8 @@ class ArrayLoss:
         Start and stop along each dimension, in pixels, of the box around the missing ones; None where it is unknown.
     is_lost
         Whether the metadata is lost, and with it the array.
+    inner_missing
+        How many chunks are missing inside shards that were found; `region` holds them, too.
     """
 
     path: str
@@ -40,6 +42,7 @@ class ArrayLoss:
     missing: int | None
     region: Region | None
     is_lost: bool = False
+    inner_missing: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """Return one element of ``arrays`` in ``ozx recover --json``."""
@@ -50,6 +53,7 @@ class ArrayLoss:
             "missing": self.missing,
             "region": None if self.region is None else [list(span) for span in self.region],
             "is_lost": self.is_lost,
+            "inner_missing": self.inner_missing,
         }
 
 
@@ -68,16 +72,11 @@ def count_losses(salvage: Salvage) -> list[ArrayLoss]:
         role = skeleton.role(key)
         if role.kind == "chunk" and role.array in gone:
             gone[role.array].add(role.place)
-    losses = []
-    for path, tally in there.items():
-        total = tally.grid.total
-        if gone[path].found and salvage.evidence.is_whole:
-            region, missing = gone[path].region(), gone[path].found
-        elif not salvage.evidence.is_whole and tally.found < total:
-            region, missing = tally.missing_region(), total - tally.found
-        else:
-            continue
-        losses.append(ArrayLoss(path, total, tally.found, missing, region))
+    for key in salvage.rebuilt:
+        role = skeleton.role(key)
+        if role.array in there:
+            there[role.array].add(role.place)
+    losses = [loss for path in there if (loss := _loss(salvage, path, there[path], gone[path])) is not None]
     lost = {node_of(entry.name) for entry in salvage.lost if is_metadata_key(entry.name)}
     arrays = set(salvage.orphans) | {path for path in lost if path in skeleton.mentioned}
     losses += [
@@ -85,3 +84,26 @@ def count_losses(salvage: Salvage) -> list[ArrayLoss]:
         for path in arrays - skeleton.nodes.keys()
     ]
     return sorted(losses, key=lambda loss: loss.path)
+
+
+def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
+    """Return what one array has lost, given what is there of it and what is known to be gone; None for nothing."""
+    inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
+    region, missing, total = None, 0, there.grid.total
+    if not salvage.evidence.is_whole and there.found < total:
+        region, missing = there.missing_region(), total - there.found
+    elif gone.found and salvage.evidence.is_whole:
+        region, missing = gone.region(), gone.found
+    elif not inside:
+        return None
+    region = _box([*([region] if region else []), *(chunk.region for chunk in inside)])
+    return ArrayLoss(path, total, there.found, missing, region, inner_missing=len(inside))
+
+
+def _box(regions: list[Region]) -> Region | None:
+    """Return the box around all of `regions`."""
+    if not regions:
+        return None
+    return tuple(
+        (min(start for start, _ in spans), max(stop for _, stop in spans)) for spans in zip(*regions, strict=True)
+    )

@@ -31,7 +31,7 @@ from ozx.hierarchy.keys import (
 )
 from ozx.hierarchy.skeleton import Skeleton, document_key, parent_of, parents_of, parse_metadata
 
-__all__ = ["salvage"]
+__all__ = ["archive_rank", "salvage"]
 
 Rank = tuple[Any, ...]
 
@@ -222,8 +222,8 @@ class _Judge:
 
     def _is_in_place(self, index: int, name: str) -> bool:
         before, after = self._around[index]
-        here = _rank(name)
-        return (before is None or _rank(before) < here) and (after is None or here < _rank(after))
+        here = archive_rank(name)
+        return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
 
     def _look_around(self) -> None:
         """Note the neighbours of the entries in dispute, and of those that alone break the order of theirs.
@@ -245,7 +245,7 @@ class _Judge:
             if index is not None and (index in self._rejected or index in self._unsettled):
                 continue
             name = None if index is None else self._name(index)
-            rank: Rank = () if name is None else _rank(name)
+            rank: Rank = () if name is None else archive_rank(name)
             last = None if here is None else here[1]
             self._around.update((other, (last, name)) for other in waiting)
             waiting.clear()
@@ -320,7 +320,9 @@ class _Judge:
         """Confirm the only keys possible: of chunks in grids that are full, and of nodes that others lead to."""
         evidence, skeleton = self._evidence, self._result.skeleton
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
-        if not evidence.is_accounted or self._result.lost:
+        # Local headers of streamed entries have a name and no CRC-32: of several, some may have been exchanged.
+        has_local = len(single) > 1 and any(evidence.names_by[index] == Witnesses.LOCAL for index in single)
+        if not evidence.is_accounted or self._result.lost or has_local:
             single = []
         counted = Counter(skeleton.role(name).array for name in (self._names() if single else ()))
         needed, proven = {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes)}, set()
@@ -353,8 +355,8 @@ class _Judge:
         result.indices = list(self._kept())
         names_by = self._evidence.names_by
         result.unconfirmed = sum(names_by[index] < Witnesses.TWO for index in result.indices)
-        if any(first >= second for first, second in pairwise(map(_rank, self._names()))):
-            result.indices.sort(key=lambda index: _rank(self._name(index)))
+        if any(first >= second for first, second in pairwise(map(archive_rank, self._names()))):
+            result.indices.sort(key=lambda index: archive_rank(self._name(index)))
         return result
 
     def _name(self, index: int) -> str:
@@ -386,7 +388,7 @@ class _Judge:
         return b"".join(iter_found_value(self._source, entry)) if entry.size <= _LONGEST_DOCUMENT else b""
 
 
-def _rank(name: str) -> Rank:
+def archive_rank(name: str) -> Rank:
     """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order."""
     return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
 

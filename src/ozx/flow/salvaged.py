@@ -8,7 +8,63 @@ from ozx.archive.recovery_entries import FoundEntry
 from ozx.archive.recovery_evidence import Evidence, LostEntry
 from ozx.hierarchy.skeleton import Skeleton
 
-__all__ = ["Salvage"]
+__all__ = ["LostChunk", "RebuiltValue", "Salvage"]
+
+
+@dataclass(frozen=True, slots=True)
+class LostChunk:
+    """A chunk inside a damaged value that nothing proves.
+
+    Attributes
+    ----------
+    array
+        Path of its array.
+    key
+        Key of the value that it is in: of a shard, or its own.
+    chunk
+        Its place in the grid of the array's chunks; in that of the shards that contain them, where the index of a shard
+        inside another one is damaged.
+    region
+        Start and stop along each dimension, in pixels.
+    reason
+        Why, as a phrase.
+    is_kept
+        Whether it is kept although nothing proves it.
+    """
+
+    array: str
+    key: str
+    chunk: tuple[int, ...]
+    region: tuple[tuple[int, int], ...]
+    reason: str
+    is_kept: bool
+
+    def to_dict(self) -> dict[str, object]:
+        """Return one element of ``lost_chunks`` in ``ozx recover --json``."""
+        return {
+            "array": self.array,
+            "key": self.key,
+            "chunk": list(self.chunk),
+            "region": [list(span) for span in self.region],
+            "reason": self.reason,
+            "kept": self.is_kept,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltValue:
+    """A damaged value without what is lost of it.
+
+    Attributes
+    ----------
+    parts
+        Spans of the archive, as offset and length, and new bytes.
+    size
+        Length in bytes.
+    """
+
+    parts: tuple[tuple[int, int] | bytes, ...]
+    size: int
 
 
 @dataclass(slots=True)
@@ -33,6 +89,12 @@ class Salvage:
         What was there and could not be had.
     orphans
         Path of each array without metadata to the number of its values, which are left out.
+    rebuilt
+        Values of which a part is lost, by key.
+    lost_chunks
+        What of them is lost, or kept unproven.
+    unproven
+        How many lost values are left out because nothing proves the chunks in them.
     unconfirmed
         How many keys only one header says, without the hierarchy leaving no other key.
     repeated
@@ -47,6 +109,9 @@ class Salvage:
     copied: list[str] = field(default_factory=list)
     lost: list[LostEntry] = field(default_factory=list)
     orphans: dict[str, int] = field(default_factory=dict)
+    rebuilt: dict[str, RebuiltValue] = field(default_factory=dict)
+    lost_chunks: list[LostChunk] = field(default_factory=list)
+    unproven: int = 0
     unconfirmed: int = 0
     repeated: int = 0
 
@@ -61,4 +126,4 @@ class Salvage:
     @property
     def is_complete(self) -> bool:
         """Whether all is proven: what there should be, each value, and each key."""
-        return self.evidence.is_accounted and not (self.lost or self.made or self.unconfirmed)
+        return self.evidence.is_accounted and not (self.lost or self.rebuilt or self.made or self.unconfirmed)

@@ -19,8 +19,9 @@ from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.location import StrPath, given_output, parse_local
 from ozx.flow.losses import ArrayLoss, count_losses
-from ozx.flow.salvage import salvage
-from ozx.flow.salvaged import Salvage
+from ozx.flow.salvage import archive_rank, salvage
+from ozx.flow.salvaged import LostChunk, Salvage
+from ozx.flow.shard_salvage import iter_rebuilt, salvage_chunks
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
@@ -59,6 +60,11 @@ class RecoverResult:
         Key and reason of the first thousand of them.
     arrays
         The arrays of which chunks are, or may be, missing.
+    lost_chunks_count
+        How many chunks inside damaged values nothing proves; their values came back without them, or with them where
+        they are kept.
+    lost_chunks
+        The first thousand of them.
     made
         Keys of the metadata that was lost and is replaced: by a copy in consolidated metadata, or an empty group.
     notes
@@ -75,6 +81,8 @@ class RecoverResult:
     lost_count: int
     lost: tuple[LostEntry, ...]
     arrays: tuple[ArrayLoss, ...]
+    lost_chunks_count: int
+    lost_chunks: tuple[LostChunk, ...]
     made: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -92,6 +100,8 @@ class RecoverResult:
             "lost_count": self.lost_count,
             "lost": [{"key": entry.name, "reason": entry.reason} for entry in self.lost],
             "arrays": [loss.to_dict() for loss in self.arrays],
+            "lost_chunks_count": self.lost_chunks_count,
+            "lost_chunks": [chunk.to_dict() for chunk in self.lost_chunks],
             "made": list(self.made),
             "notes": list(self.notes),
         }
@@ -99,7 +109,13 @@ class RecoverResult:
 
 @resource_errors()
 def recover(
-    path: StrPath, out: StrPath, *, force: bool = False, sync: bool = True, progress: Progress = NO_PROGRESS
+    path: StrPath,
+    out: StrPath,
+    *,
+    force: bool = False,
+    keep_unproven: bool = False,
+    sync: bool = True,
+    progress: Progress = NO_PROGRESS,
 ) -> RecoverResult:
     """Write a sound .ozx file with every value that a damaged archive still holds, each checked by its CRC-32.
 
@@ -114,6 +130,9 @@ def recover(
         The file to make.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
+    keep_unproven
+        Whether chunks in damaged values are kept though no checksum proves them. Their pixels may be wrong, and readers
+        may refuse them.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -157,6 +176,7 @@ def recover(
         progress.start(os.path.basename(target), None if progress is NO_PROGRESS else 2 * size)
         found = salvage(source, _find(source, progress))
         _check_usable(found, file)
+        salvage_chunks(source, found, keep_unproven=keep_unproven)
         with replacing_file(target, force=force, sync=sync) as new:
             writer = ArchiveWriter(new.descriptor)
             _write(writer, found, source, progress)
@@ -234,15 +254,25 @@ def _is_legacy(found: Salvage) -> bool:
 
 
 def _write(writer: ArchiveWriter, found: Salvage, source: ByteSource, progress: Progress) -> None:
-    """Write metadata, made documents in their places among it, then data."""
+    """Write metadata, made documents in their places among it, then data, rebuilt values in their places."""
     made = sorted(found.made, key=breadth_first)
+    rebuilt = sorted(found.rebuilt, key=archive_rank)
     for index in found.indices:
         entry = found.entry(index)
         while made and (not is_metadata_key(entry.name) or breadth_first(made[0]) < breadth_first(entry.name)):
             writer.add(made[0], found.made[made.pop(0)])
+        while rebuilt and archive_rank(rebuilt[0]) < archive_rank(entry.name):
+            _write_rebuilt(writer, rebuilt.pop(0), found, source)
         _copy(writer, entry, source, progress)
     for key in made:
         writer.add(key, found.made[key])
+    for key in rebuilt:
+        _write_rebuilt(writer, key, found, source)
+
+
+def _write_rebuilt(writer: ArchiveWriter, key: str, found: Salvage, source: ByteSource) -> None:
+    value = found.rebuilt[key]
+    writer.add_blocks(key, value.size, iter_rebuilt(source, value))
 
 
 def _copy(writer: ArchiveWriter, entry: FoundEntry, source: ByteSource, progress: Progress) -> None:
@@ -266,7 +296,7 @@ def _result(file: str, target: str, found: Salvage, length: int, swept: tuple[st
     return RecoverResult(
         source=file,
         path=target,
-        entries=len(found.indices) + len(found.made),
+        entries=len(found.indices) + len(found.made) + len(found.rebuilt),
         bytes=length,
         complete=found.is_complete,
         directory=directory,
@@ -274,6 +304,8 @@ def _result(file: str, target: str, found: Salvage, length: int, swept: tuple[st
         lost_count=len(found.lost),
         lost=tuple(found.lost[:_MOST_LISTED]),
         arrays=tuple(count_losses(found)),
+        lost_chunks_count=len(found.lost_chunks),
+        lost_chunks=tuple(found.lost_chunks[:_MOST_LISTED]),
         made=tuple(sorted(found.made, key=breadth_first)),
         notes=(*_notes(found), *swept),
     )
@@ -289,6 +321,7 @@ def _notes(found: Salvage) -> Iterator[str]:
         yield "keys are listed with several values, as by two archives in one file; which of them count cannot be known"
     elif not evidence.is_accounted:
         yield "the central directory is damaged or missing; the file may have had more entries"
+    yield from _chunk_notes(found)
     if found.unconfirmed:
         yield (
             f"{found.unconfirmed:,} keys stand in one header only, which no checksum covers; each fits the hierarchy"
@@ -302,3 +335,12 @@ def _notes(found: Salvage) -> Iterator[str]:
     groups = [key for key in found.made if key not in found.copied]
     if groups:
         yield f"written as empty groups, as their own metadata is lost: {', '.join(sorted(groups)[:10])}"
+
+
+def _chunk_notes(found: Salvage) -> Iterator[str]:
+    if found.rebuilt:
+        yield f"{len(found.rebuilt):,} damaged values were rebuilt from the chunks in them that a checksum proves"
+    if found.unproven:
+        yield f"{found.unproven:,} lost values hold chunks without checksums; --keep-unproven keeps them"
+    if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
+        yield f"{kept:,} chunks are kept that nothing proves; their pixels may be wrong"
