@@ -12,6 +12,7 @@ from children import run_in_child
 
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
+from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -110,6 +111,25 @@ def test_a_user_who_may_not_keep_owner_or_group_gives_another_group_nothing(grou
         assert run_in_child(work) == 0
         status = path.stat()
         assert (status.st_uid, status.st_gid, mode(path)) == (USER, group, wanted)
+
+
+@as_root
+def test_a_folder_that_may_not_be_written_to_is_refused_before_anything_is_made():
+    def work():
+        os.setgroups([])
+        os.setegid(USER)
+        os.seteuid(USER)
+        with pytest.raises(ResourceError, match="could not be removed"):
+            fill(path, replace_folder=True)
+
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o777)
+        path = Path(name, "d")
+        fill(path)
+        os.chown(path, USER, USER)
+        path.chmod(0o555)
+        assert run_in_child(work) == 0
+        assert (os.listdir(name), os.listdir(path)) == (["d"], ["new"])
 
 
 def control_list(mask):

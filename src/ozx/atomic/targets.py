@@ -106,6 +106,8 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     ------
     UsageError
         `path` exists and may not be replaced, is no folder, or its name is too long.
+    ResourceError
+        What is in it could not be removed.
     """
     try:
         status = os.stat(path)
@@ -123,6 +125,11 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
         )
     if not replace_folder:
         _check_contents(path)
+    if not os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise ResourceError(
+            f"{path} may not be written to, so that what is in it could not be removed",
+            hint="Allow it (chmod u+w), or choose another name.",
+        )
     return status
 
 
