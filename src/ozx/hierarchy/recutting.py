@@ -24,7 +24,7 @@ _USUAL_BLOCK = 4 << 20
 # What it decodes to at most where whole chunks need more, though some are decoded again then; one chunk at least.
 _LARGEST_BLOCK = 64 << 20
 # In bytes: looking for one, and what it takes while it is decoded.
-_COST_OF_CHUNK = 1 << 10
+_COST_OF_CHUNK = 1 << 13
 # What is taken for the size of an item where nobody can tell: strings.
 _GUESSED_ITEM = 64
 

@@ -1,5 +1,7 @@
 """OME-XML.
 
+``claims``
+    How many planes it claims, refused beyond measure.
 ``parsing``
     What it says of images, channels and plates.
 ``composing``

@@ -19,6 +19,7 @@ from tifffile import TiffFile, TiffPageSeries
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.zarr_errors import words_of
 from ozx.images.description import ImageDescription, PlateDescription
+from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.pages import list_series
@@ -161,6 +162,8 @@ def _source_again(
 def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
     """Give the opened file and its OME-XML, which another file may have: the master."""
     text = _read_companion(path)
+    if text is not None:
+        check_claims(text)
     document = None if text is None else parse_ome_xml(text)
     if document is not None:
         if not document.files:
@@ -173,6 +176,8 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
     with _parsed(path) as file:
         _refuse_document_type(file)
         text = file.ome_metadata if file.is_ome else None
+        if text is not None:
+            check_claims(text)
         document = None if text is None else _parse_document(text)
         master = None if document is None else document.master
         if master is None:

@@ -1,0 +1,68 @@
+"""How much an OME-XML document says that there is, before anything believes it."""
+
+from __future__ import annotations
+
+from math import prod
+from xml.etree.ElementTree import Element
+
+from ozx.errors import FormatError
+from ozx.images.ome_xml.xml_reading import parse_xml
+
+__all__ = ["check_claims"]
+
+# A time-lapse of a week has fewer; tifffile takes memory for each, whether it is there or not.
+_MOST_PLANES = 4_000_000
+_MOST_SAMPLES = 10_000
+_SIZES = ("SizeZ", "SizeC", "SizeT")
+_PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
+
+
+def check_claims(text: str | bytes) -> None:
+    """Raise where OME-XML claims more planes than any file has; where it is no XML, others say so.
+
+    Parameters
+    ----------
+    text
+        The document.
+
+    Raises
+    ------
+    FormatError
+        Images together, or one number, claim more than 4,000,000 planes, or a channel more than 10,000 samples.
+
+    Examples
+    --------
+    >>> check_claims('<OME><Image><Pixels SizeT="3"><TiffData PlaneCount="999999999"/></Pixels></Image></OME>')
+    Traceback (most recent call last):
+    ...
+    ozx.errors.FormatError: expected an image of at most 4,000,000 planes; the OME-XML claims PlaneCount="999999999"
+    """
+    try:
+        root = parse_xml(text, "the OME-XML")
+    except FormatError:
+        return
+    planes = 0
+    for pixels in root.iter("Pixels"):
+        planes += prod(max(1, _number(pixels, name)) for name in _SIZES)
+        if planes > _MOST_PLANES:
+            sizes = ", ".join(f'{name}="{pixels.get(name)}"' for name in _SIZES if pixels.get(name))
+            raise _too_many(f"{planes:,} or more ({sizes})" if planes < 10**15 else sizes)
+    for element in root.iter("TiffData"):
+        for name in _PLACES:
+            if _number(element, name) > _MOST_PLANES:
+                raise _too_many(f'{name}="{element.get(name)}"')
+    for channel in root.iter("Channel"):
+        if _number(channel, "SamplesPerPixel") > _MOST_SAMPLES:
+            found = channel.get("SamplesPerPixel")
+            raise FormatError(f"expected at most {_MOST_SAMPLES:,} samples of a pixel; the OME-XML claims {found}")
+
+
+def _number(element: Element, name: str) -> int:
+    try:
+        return int(element.get(name) or 0)
+    except ValueError:
+        return 0
+
+
+def _too_many(claim: str) -> FormatError:
+    return FormatError(f"expected an image of at most {_MOST_PLANES:,} planes; the OME-XML claims {claim}")
