@@ -18,7 +18,7 @@ from ozx.archive.names import decode_name, name_fault
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, MASK_16, STORED, LocalHeader
 from ozx.archive.recovery_entries import BrokenEntry, FoundEntry, Scan
 from ozx.archive.recovery_evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
-from ozx.archive.recovery_values import Claim, ValueFinder, VerifiedValue, local_header_at
+from ozx.archive.recovery_values import Claim, ValueFinder, VerifiedValue, header_lengths, local_header_at
 
 __all__ = ["hear_directory"]
 
@@ -204,7 +204,7 @@ class _Hearing:
     def _has_name_at(self, start: int, raw: bytes) -> bool:
         """Tell whether a local header that is damaged otherwise has this name."""
         data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
-        return data[LOCAL_HEADER.size :] == raw and _lengths(data)[0] == len(raw)
+        return data[LOCAL_HEADER.size :] == raw and header_lengths(data)[0] == len(raw)
 
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
@@ -219,7 +219,7 @@ class _Hearing:
         raw = entry.name.encode("utf-8", "surrogateescape")
         if name != entry.name and not self._has_name_at(start, raw):
             return False
-        data_offset = start + LOCAL_HEADER.size + sum(_lengths(fixed))
+        data_offset = start + LOCAL_HEADER.size + sum(header_lengths(fixed))
         value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
         stop = self._finder.stop_of(value)
         if not (data_offset in self._boundaries or stop in self._boundaries):
@@ -249,7 +249,7 @@ class _Hearing:
         """Yield where a value may begin whose local header is damaged."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if len(fixed) == LOCAL_HEADER.size:
-            yield start + LOCAL_HEADER.size + sum(_lengths(fixed))
+            yield start + LOCAL_HEADER.size + sum(header_lengths(fixed))
         name_length = len(entry.name.encode("utf-8", "surrogateescape"))
         yield start + LOCAL_HEADER.size + name_length + _OWN_EXTRA
         yield start + LOCAL_HEADER.size + name_length
@@ -309,8 +309,13 @@ class _Hearing:
 
     def _drop_unlisted(self) -> None:
         """Drop what a whole directory does not list, and what lies inside a broken value."""
-        result = self._result
-        unlisted = np.flatnonzero(self._row_of < 0).tolist()
+        result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
+        if result.lost and result.is_whole:
+            # One may be the newer value of a name whose header in the directory is damaged.
+            latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
+            for index in np.flatnonzero(self._row_of >= 0).tolist():
+                if latest.get(result.entries.names[index], 0) > result.entries.starts[index]:
+                    result.names_by[index] = Witnesses.ONE
         doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
         result.left_out += len(set(doubtful) - self._dropped)
         self._dropped.update(doubtful)
@@ -393,8 +398,3 @@ def _claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> I
     yield claim
     if local is not None:
         yield claim._replace(crc32=None if local.flags & FLAG_DATA_DESCRIPTOR else local.crc32)
-
-
-def _lengths(fixed: bytes) -> tuple[int, int]:
-    """Return the lengths of name and extra field in the fixed part of a local header."""
-    return int.from_bytes(fixed[26:28], "little"), int.from_bytes(fixed[28:30], "little")

@@ -324,3 +324,8 @@ def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
         return LocalHeader.from_bytes(source.read_at(offset, LOCAL_HEADER.size + lengths))
     except FormatError:
         return None
+
+
+def header_lengths(fixed: bytes) -> tuple[int, int]:
+    """Return the lengths of name and extra field in the fixed part of a local header."""
+    return int.from_bytes(fixed[26:28], "little"), int.from_bytes(fixed[28:30], "little")
