@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests"), str(HERE.parent / "tests"
 
 from mutations import mutate_bytes, mutate_document
 
-NAMES = ("directory", "local_headers", "shard_index", "zarr_json")
+NAMES = ("directory", "local_headers", "shard_index", "zarr_json", "verbs")
 LONGEST = 4096
 
 
@@ -58,7 +58,8 @@ def run(target: str, seconds: int, runs: int, seed: int, *, keep: bool) -> int:
     for folder in (findings, corpus):
         folder.mkdir(parents=True, exist_ok=True)
     # Folders are not read again by the clock.
-    limits = [f"-max_len={LONGEST}", "-reload=0", "-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]
+    patience = 60 if target == "verbs" else 10  # a verb loads what it needs at its first use
+    limits = [f"-max_len={LONGEST}", "-reload=0", f"-timeout={patience}", "-rss_limit_mb=2048", "-verbosity=0"]
     with tempfile.TemporaryDirectory(prefix="ozx-fuzz-") as temporary:
         found, begins = Path(temporary) / "found", Path(temporary) / "begins"
         found.mkdir()

@@ -37,4 +37,13 @@ def seeds() -> dict[str, dict[str, bytes]]:
     }
     indexes["empty"] = bytes([4, 1, 1, 99]) + build_index([0], [0])
     compact = {name: json.dumps(json.loads(data)).encode() for name, data in documents.items()}
-    return {"directory": small, "local_headers": heads, "shard_index": indexes, "zarr_json": compact}
+    from every_verb import VERBS, images
+
+    count = len(VERBS) + 1
+    hierarchies = {
+        f"{number}": {key: json.loads(value) for key, value in values.items() if value[:1] == b"{"}
+        | {"verb": number * count + 7 * number % count}
+        for number, values in enumerate(images())
+    }
+    given = {name: json.dumps(documents).encode() for name, documents in hierarchies.items()}
+    return {"verbs": given, "directory": small, "local_headers": heads, "shard_index": indexes, "zarr_json": compact}

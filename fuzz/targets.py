@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import google_crc32c
 
@@ -144,9 +146,34 @@ def _upgrade(data: bytes) -> None:
         pass
 
 
+def verbs(data: bytes) -> None:
+    """The metadata documents of a hierarchy with pixels, given to one verb: an answer or an error, no fault of ozx.
+
+    The data are the documents by their keys, and which verb it is.
+    """
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(given, dict) or not isinstance(given.get("verb"), int):
+        return
+    from every_verb import VERBS, faults, images
+
+    names = [*VERBS, "view"]
+    base = images()[given["verb"] // len(names) % len(images())]
+    documents = {
+        key: json.dumps(given[key]).encode() for key, value in base.items() if key in given and value[:1] == b"{"
+    }
+    with tempfile.TemporaryDirectory(prefix="ozx-fuzz-") as folder:
+        chosen, is_archive = [names[given["verb"] % len(names)]], given["verb"] % 2 == 1
+        found = faults(base | documents, Path(folder), archive=is_archive, verbs=chosen, has_alarm=False)
+        assert list(found) == []
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "directory": directory,
     "local_headers": local_headers,
     "shard_index": shard_index,
     "zarr_json": zarr_json,
+    "verbs": verbs,
 }

@@ -8,6 +8,7 @@ import click
 
 from ozx.cli.app import DONE, WITH_LOSS
 from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.errors import shortened
 from ozx.flow.losses import ArrayLoss
 from ozx.flow.salvaged import LostChunk
 from ozx.operations.recover import RecoverResult, recover
@@ -60,7 +61,7 @@ def command(
         print_json(result.to_dict())
     elif not quiet:
         for line in _describe(result):
-            click.echo(printable(line))
+            click.echo(shortened(printable(line)))
     ctx.exit(DONE if result.complete else WITH_LOSS)
 
 
@@ -75,7 +76,8 @@ def _describe(result: RecoverResult) -> Iterator[str]:
     yield f"{result.path}  {result.entries:,} entries, {format_bytes(result.bytes)}; {verdict}"
     if result.lost_count:
         yield f"lost: {result.lost_count:,} entr{'ies' if result.lost_count != 1 else 'y'}"
-        yield from (f"  {one_line(entry.name)}: {entry.reason}" for entry in result.lost[:_MOST_LINES])
+        for entry in result.lost[:_MOST_LINES]:
+            yield f"  {shortened(one_line(entry.name), 300)}: {entry.reason}"
         if result.lost_count > _MOST_LINES:
             yield f"  and {result.lost_count - _MOST_LINES:,} more (--json lists {len(result.lost):,})"
     if result.lost_chunks_count:

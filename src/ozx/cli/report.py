@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ozx.cli.output import one_line
+from ozx.errors import shortened
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.validation.findings import SEVERITIES, Finding, Report, Severity
 
@@ -32,7 +33,7 @@ def report_lines(report: Report) -> Iterator[str]:
     for title, findings in _by_node(finding for finding in report.findings if not _uncounted(finding)):
         fresh = [finding for finding in findings if _count_up(shown, finding)]
         if fresh:
-            yield f"  {one_line(title)}: {_counts(findings)}"
+            yield f"  {shortened(one_line(title), 500)}: {_counts(findings)}"
         for finding in fresh:
             yield from _lines(finding, hints)
     for finding in report.findings:
@@ -99,10 +100,10 @@ def _title(entry: str | None) -> str:
 
 def _lines(finding: Finding, hints: set[tuple[str, str]]) -> Iterator[str]:
     yield f"    {finding.severity:<7}  {finding.id}{_place(finding)}"
-    yield f"             {one_line(finding.message)}"
+    yield f"             {shortened(one_line(finding.message))}"
     # A hint is the same for most findings of a rule: once is enough.
     if (finding.id, finding.hint) not in hints:
-        yield f"             hint: {one_line(finding.hint)}"
+        yield f"             hint: {shortened(one_line(finding.hint))}"
         hints.add((finding.id, finding.hint))
 
 

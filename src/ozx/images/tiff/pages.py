@@ -146,6 +146,8 @@ def _is_plain(page: Page) -> bool:
     keyframe = page.keyframe
     if keyframe is None or not keyframe.is_final or not page.dataoffsets:
         return False
+    if not isinstance(page.dataoffsets[0], int):  # of a tag of another type
+        return False
     # tifffile asks the first page only; in later ones strips may lie apart, or be left out.
     offsets, counts = page.dataoffsets, page.databytecounts
     return offsets[0] != 0 and all(
