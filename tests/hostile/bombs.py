@@ -221,7 +221,7 @@ def huge_plate() -> dict[str, bytes]:
     columns = [{"name": f"{number}"} for number in range(2000)]
     wells = [
         {"path": f"R{number // 100}/{number % 100}", "rowIndex": number // 100, "columnIndex": number % 100}
-        for number in range(20_000)
+        for number in range(5000)
     ]
     plate = {"rows": rows, "columns": columns, "wells": wells}
     root = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "plate": plate}}}
@@ -239,7 +239,7 @@ def long_document() -> dict[str, bytes]:
     values = image({"c/0/0": bytes(4096)}, array([BYTES]))
     text = values["zarr.json"].decode()
     values["zarr.json"] = text.replace(
-        '"attributes": {', '"attributes": {"many": [' + "{}," * 40_000_000 + "{}], "
+        '"attributes": {', '"attributes": {"many": [' + "{}," * 20_000_000 + "{}], "
     ).encode()
     return values
 
