@@ -217,8 +217,8 @@ def wide(shape: int, chunk: int, values: dict[str, bytes] | None = None) -> Call
 
 
 def huge_plate() -> dict[str, bytes]:
-    rows = [{"name": f"R{number}"} for number in range(2000)]
-    columns = [{"name": f"{number}"} for number in range(2000)]
+    rows = [{"name": f"R{number}"} for number in range(500)]
+    columns = [{"name": f"{number}"} for number in range(500)]
     wells = [
         {"path": f"R{number // 100}/{number % 100}", "rowIndex": number // 100, "columnIndex": number % 100}
         for number in range(5000)
@@ -284,7 +284,7 @@ BOMBS = [
     Bomb("one chunk of 1 TiB, nearly empty", one([BYTES, GZIP], lambda: gzip.compress(bytes(4096)), shape=(1 << 20, 1 << 20), chunks=(1 << 20, 1 << 20)), 4096),
     Bomb("a stored value of 512 MB", one([BYTES], lambda: bytes(_HUGE)), 4096, is_deflated=True),
     Bomb("a long document", long_document, 4096, is_deflated=True),
-    Bomb("a plate of 4,000,000 places", huge_plate, 4096),
+    Bomb("a plate of 250,000 places", huge_plate, 4096),
 ]  # fmt: skip
 
 
