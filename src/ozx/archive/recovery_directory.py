@@ -173,7 +173,8 @@ class _Hearing:
         if not entry.stored_size:
             return self._prove_empty(row, entry, start, local, name)
         for data_offset in dict.fromkeys(self._data_offsets(entry, start)):
-            for claim in _claims(entry, data_offset, local if name == entry.name else None):
+            is_own = local is not None and name == entry.name and data_offset == start + local.length
+            for claim in _claims(entry, data_offset, local if is_own else None):
                 value = self._finder.verify(claim) if data_offset > start else None
                 if value is not None:
                     is_header = local is not None and data_offset == start + local.length
@@ -311,7 +312,6 @@ class _Hearing:
         """Drop what a whole directory does not list, and what lies inside a broken value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
-            # One may be the newer value of a name whose header in the directory is damaged.
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
             for index in np.flatnonzero(self._row_of >= 0).tolist():
                 if latest.get(result.entries.names[index], 0) > result.entries.starts[index]:

@@ -126,4 +126,5 @@ class Salvage:
     @property
     def is_complete(self) -> bool:
         """Whether all is proven: what there should be, each value, and each key."""
-        return self.evidence.is_accounted and not (self.lost or self.rebuilt or self.made or self.unconfirmed)
+        gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed
+        return self.evidence.is_accounted and not gaps
