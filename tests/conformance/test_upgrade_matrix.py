@@ -92,11 +92,12 @@ def check(tmp_path, names, types, order, separator, shards):
         if path in treatments:
             assert treatments[path] == {"zlib": "reframed"}.get(name, "recoded" if name in RECODED else "moved")
         if name not in RECODED:
-            assert sorted(digests[path].values()) == sorted(encoded(root / path, separator, name)), name
+            chunks = encoded(root / path, separator, name, checksummed=shards == "auto")
+            assert sorted(digests[path].values()) == sorted(chunks), name
 
 
-def encoded(folder, separator, name):
-    """Yield the SHA-256 of every chunk of an array of Zarr v2, of zlib's as gzip."""
+def encoded(folder, separator, name, *, checksummed):
+    """Yield the SHA-256 of every chunk of an array of Zarr v2: of zlib's as gzip, in shards with the CRC-32C behind."""
     for chunk in folder.rglob("*" if separator == "/" else "*.*"):
         if chunk.is_file() and not chunk.name.startswith("."):
             data = chunk.read_bytes()
@@ -105,6 +106,8 @@ def encoded(folder, separator, name):
                 head = bytes.fromhex("1f8b08000000000000ff")
                 tail = zlib.crc32(plain).to_bytes(4, "little") + len(plain).to_bytes(4, "little")
                 data = head + data[2:-4] + tail
+            if checksummed:
+                data = numcodecs.CRC32C(location="end").encode(data)
             yield hashlib.sha256(data).hexdigest()
 
 

@@ -8,8 +8,8 @@ import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter
 
-# zarrs, as zarrista 0.1.0 calls it, takes the four bytes off without a look at them.
-BLIND = frozenset(["zarrs"])
+# zarrs, as zarrista 0.1.0 calls it, and zarrita 0.7.5 take the four bytes off without a look at them.
+BLIND = frozenset(["zarrita", "zarrs"])
 
 DATA = np.random.default_rng(3).integers(0, 4000, (300, 400), "uint16")
 
