@@ -1,5 +1,6 @@
 """New files: whole or not at all, and nothing of others is touched."""
 
+import contextlib
 import errno
 import os
 import threading
@@ -7,7 +8,7 @@ import threading
 import pytest
 from atomic_writing import fill, names, write
 
-from ozx.atomic import new_file
+from ozx.atomic import new_file, renaming
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError, UsageError
@@ -168,4 +169,43 @@ def test_two_threads_write_to_one_name(tmp_path):
     for thread in threads:
         thread.join()
     assert (tmp_path / "a").read_bytes() in (b"one", b"two")
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_the_replaced_file_is_looked_at_last(tmp_path, monkeypatch, can_exchange, is_refused):
+    if not can_exchange:
+        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+    (tmp_path / "a").write_bytes(b"old")
+    seen = []
+
+    def check_old(path):
+        with open(path, "rb") as file:
+            seen.append(file.read())
+        if is_refused:
+            raise UsageError("expected another file")
+
+    expected = pytest.raises(UsageError) if is_refused else contextlib.nullcontext()
+    with expected, replacing_file(str(tmp_path / "a"), force=True, check_old=check_old) as new:
+        os.write(new.descriptor, b"new")
+    assert seen == [b"old"]
+    assert (tmp_path / "a").read_bytes() == (b"old" if is_refused else b"new")
+    assert names(tmp_path) == ["a"]
+
+
+def test_what_replaced_the_new_file_before_it_is_taken_back_stays(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+
+    def check_old(path):
+        (tmp_path / "b").write_bytes(b"newest")
+        os.replace(tmp_path / "b", tmp_path / "a")
+        raise UsageError("expected another file")
+
+    with (
+        pytest.raises(UsageError),
+        replacing_file(str(tmp_path / "a"), force=True, check_old=check_old) as new,
+    ):
+        os.write(new.descriptor, b"new")
+    assert (tmp_path / "a").read_bytes() == b"newest"
     assert names(tmp_path) == ["a"]

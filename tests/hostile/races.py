@@ -1,9 +1,10 @@
-"""Races: programs that open, write and close files beside every verb that removes or replaces a directory.
+"""Races: programs that open, write and close files beside every verb that removes or replaces what it read.
 
 A run makes a directory, starts a writer in a process of its own, and lets a verb work beside it. The writer keeps a
 log of what it closed under the directory's name. Each of these values is afterwards in the archive, or in a directory
 that is still there: the source, or the old tree that was kept beside its successor. `unpack --force` is to replace
-what is in the directory when it starts: there, values count that were written after that.
+what is in the directory when it starts: there, values count that were written after that. Where a verb replaces a file,
+the writer puts whole archives in its place; the last one is there in the end, as it was or as the verb left it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from pathlib import Path
 import pytest
 from children import in_child, wait
 from hierarchies import make_image, tree
+from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.atomic.tree_record import TreeRecord
 from ozx.errors import OzxError, ResourceError
 from ozx.operations.pack import pack_many
+from ozx.operations.read_value import read_value
 
 __all__ = ["RACES", "Race", "run_many", "run_race"]
 
@@ -48,6 +51,8 @@ class Race:
         Whether another directory takes the place of ``cells.ome.zarr``.
     is_copied
         Whether what was in it before goes into what is written.
+    is_file
+        Whether it is ``cells.ozx`` that the verb replaces, and the writer too.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Race:
     prepare: Callable[[Path], object] | None = None
     is_replaced: bool = False
     is_copied: bool = True
+    is_file: bool = False
 
 
 def _source(folder: Path) -> Path:
@@ -63,6 +69,11 @@ def _source(folder: Path) -> Path:
 
 def _pack_before(folder: Path) -> None:
     ozx.pack(_source(folder), folder / "cells.ozx", sync=False)
+
+
+def _add(folder: Path) -> None:
+    with ozx.OzxStore(folder / "cells.ozx", mode="a", keep_partial=False) as store:
+        store.set_sync("0/added", default_buffer_prototype().buffer.from_bytes(b"added"))
 
 
 def _pack_several(folder: Path) -> None:
@@ -96,6 +107,14 @@ RACES = [
         is_replaced=True,
         is_copied=False,
     ),
+    Race(
+        "repack of a file in place",
+        lambda folder: ozx.repack(folder / "cells.ozx", folder / "cells.ozx", force=True),
+        _pack_before,
+        is_file=True,
+    ),
+    Race("edit", lambda folder: ozx.edit(folder / "cells.ozx", pixel_size={"y": 0.5}), _pack_before, is_file=True),
+    Race("OzxStore, added to", _add, _pack_before, is_file=True),
 ]
 
 
@@ -113,7 +132,8 @@ def run_race(race: Race, folder: Path, seed: int) -> tuple[str, list[str]]:
     if race.prepare is not None:
         race.prepare(folder)
     wanted = rng.choice([0.01, 0.03, 0.1, 0.2])  # some writers end before the verb does
-    writer = in_child(lambda: _write(root, folder / _LOG, random.Random(seed + 1), wanted))
+    write = _write_archives if race.is_file else _write
+    writer = in_child(lambda: write(root, folder / _LOG, random.Random(seed + 1), wanted))
     if rng.random() < 0.5:
         time.sleep(rng.uniform(0, wanted))
     recorded: list[float] = [] if not race.is_copied else [0.0]
@@ -122,10 +142,12 @@ def run_race(race: Race, folder: Path, seed: int) -> tuple[str, list[str]]:
         patch.setattr(TreeRecord, "settle", lambda record: (settle(record), recorded.append(time.monotonic())))
         try:
             race.run(folder)
-            outcome = "done" if race.is_replaced or not root.exists() else "partly"
+            outcome = "done" if race.is_replaced or race.is_file or not root.exists() else "partly"
         except OzxError:
             outcome = "told"
     assert wait(writer) == 0
+    if race.is_file:
+        return outcome, _lost_archives(folder)
     return outcome, _lost(race, folder, (recorded or [time.monotonic()])[0])
 
 
@@ -169,6 +191,28 @@ def _write_one(root: Path, rng: random.Random, number: int) -> str:
         return key if os.stat(path).st_ino == inode else ""
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return ""
+
+
+def _write_archives(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
+    """Put one archive after the other in the place of ``cells.ozx`` for so long; note each once it has the name."""
+    made, target = root.with_name("made.ozx"), root.with_name("cells.ozx")
+    end, number = time.monotonic() + seconds, 0
+    with log.open("a", encoding="ascii", buffering=1) as closed:
+        while time.monotonic() < end:
+            number += 1
+            (root / "0/c/0/0").write_bytes(_value(number, 0))
+            ozx.pack(root, made, sync=False)
+            os.rename(made, target)
+            closed.write(f"{number}\n")
+            time.sleep(rng.choice([0, rng.uniform(0, 0.01), rng.uniform(0, 0.05)]))
+
+
+def _lost_archives(folder: Path) -> list[str]:
+    """Return the archive that was put in the place of ``cells.ozx`` last, if it is not there."""
+    log = folder / _LOG
+    number = int([0, *log.read_text(encoding="ascii").splitlines()][-1]) if log.exists() else 0
+    found = b"".join(read_value(folder / "cells.ozx", "0/c/0/0"))
+    return [] if found == _value(number, 0) else [f"archive {number}"]
 
 
 def _lost(race: Race, folder: Path, since: float) -> list[str]:

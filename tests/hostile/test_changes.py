@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import shutil
 import warnings
@@ -14,6 +15,7 @@ from faults import Faults, injected
 from hierarchies import make_image, tree
 from stores import contents, pattern
 from sweeping import forget_swept_folders
+from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.errors import FormatError, OzxError
@@ -174,6 +176,46 @@ def check_changes(tmp_path: Path, archives: Path, read: Callable[[Path], State],
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
 def test_a_change_at_any_call(tmp_path, archives, read, change):
     assert check_changes(tmp_path, archives, read, CHANGES[change]) > 4
+
+
+def edit_in_place(path: Path) -> None:
+    ozx.edit(path, pixel_size={"y": 0.5})
+
+
+def repack_in_place(path: Path) -> None:
+    ozx.repack(path, path, force=True)
+
+
+def add_to(path: Path) -> None:
+    with ozx.OzxStore(path, mode="a", keep_partial=False) as store:
+        store.set_sync("0/added", default_buffer_prototype().buffer.from_bytes(b"added"))
+
+
+@pytest.mark.parametrize("write", [edit_in_place, repack_in_place, add_to], ids=lambda write: write.__name__)
+def test_a_file_that_takes_the_name_meanwhile_is_not_replaced_by_its_predecessor(tmp_path, archives, write):
+    """At any call: what is there in the end comes from the file that came last."""
+    after = {}
+    for name in NAMES:
+        file = Path(shutil.copy2(archives / f"{name}.ozx", tmp_path / f"{name}.ozx"))
+        write(file)
+        after[name] = by_store(file)
+    right = [by_store(archives / "other.ozx"), after["other"]]
+    for moment in itertools.count():
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        file = folder / "cells.ozx"
+        for path in (file, other(file)):
+            shutil.copy2(archives / path.name, path)
+        forget_swept_folders()
+        change = functools.partial(CHANGES["replaced"], file)
+        with injected(Faults(moment, change)) as faults, contextlib.suppress(OzxError):
+            write(file)
+        if faults.fired is None:
+            assert by_store(file) == after["cells"]
+            assert moment > 4
+            return
+        assert by_store(file) in right, (moment, faults.fired)
+        assert not [name for name in os.listdir(folder) if name.endswith((".ozx-tmp", ".partial"))], moment
 
 
 @pytest.mark.ci

@@ -1,4 +1,4 @@
-"""Writers at work beside every verb that removes or replaces a directory; `bench/soak.py` does the same for longer."""
+"""Writers at work beside every verb that removes or replaces what it read; `bench/soak.py` does the same for longer."""
 
 import pytest
 from ending import needs_fork

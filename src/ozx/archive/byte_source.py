@@ -71,10 +71,15 @@ class FileSource:
         """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
         return self._file.read_into_at(buffer, offset)
 
-    def check_unchanged(self) -> None:
+    def check_unchanged(self, path: str | None = None) -> None:
         """Make sure that the file is what it was at its first use: not written to, not replaced.
 
         The first use may have been another process's: what a pickled source was is what its copy has to find.
+
+        Parameters
+        ----------
+        path
+            Where the file lies, if it has been renamed since.
 
         Raises
         ------
@@ -84,7 +89,7 @@ class FileSource:
         if self._identity is None:
             return
         try:
-            status = os.stat(self._file.path)
+            status = os.stat(path or self._file.path)
         except FileNotFoundError:  # its name is gone; what is open can still be read
             status = self._file.fstat()
         if self._identity != _identity(status):

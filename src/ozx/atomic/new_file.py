@@ -41,7 +41,14 @@ class NewFile:
 
 
 @contextmanager
-def replacing_file(path: str, *, force: bool = False, sync: bool = True, mode: int | None = None) -> Iterator[NewFile]:
+def replacing_file(
+    path: str,
+    *,
+    force: bool = False,
+    sync: bool = True,
+    mode: int | None = None,
+    check_old: Callable[[str], None] | None = None,
+) -> Iterator[NewFile]:
     """Give a new file that takes the name `path` when the block ends well, and vanishes when it does not.
 
     A file that is replaced hands on its permissions; until then only its owner may read the new one.
@@ -56,6 +63,8 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True, mode: i
         Whether to wait until file and folder are on the disk.
     mode
         The mode of the file; by default that of the file it replaces, or what the system gives new files.
+    check_old
+        Takes the path of the file that is replaced, at the last moment, and raises when it may not be replaced.
 
     Raises
     ------
@@ -96,7 +105,7 @@ def replacing_file(path: str, *, force: bool = False, sync: bool = True, mode: i
                 os.close(descriptor)  # Windows renames closed files only
                 descriptor = -1
             check_target(path, force=force)
-            rename_file(temporary, path, force=force)
+            rename_file(temporary, path, force=force, check_old=check_old)
     except BaseException:
         with contextlib.suppress(OSError):  # what cannot be removed is swept by the next run
             if not has_locks() and descriptor >= 0:

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import sys
+from collections.abc import Callable
 
 from ozx.atomic.locks import has_locks
 from ozx.atomic.targets import already_there, check_regular, check_target
@@ -24,8 +25,21 @@ _NOREPLACE, _EXCHANGE = 1, 2
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
-def rename_file(temporary: str, path: str, *, force: bool) -> None:
+def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> None:
     """Give a finished file its name, in one step. A link is replaced itself; what it leads to stays.
+
+    Parameters
+    ----------
+    temporary
+        The name it has now.
+    path
+        The name it gets.
+    force
+        Whether an existing file may be replaced.
+    check_old
+        Takes the path at which the replaced file then lies, and raises when it may not be replaced. Linux exchanges
+        the names first, so that nothing comes between this check and the replacement; the names are changed back
+        after an error.
 
     Raises
     ------
@@ -33,7 +47,7 @@ def rename_file(temporary: str, path: str, *, force: bool) -> None:
         `path` exists and `force` is not given, or it is no regular file.
     """
     if force:
-        _replace(temporary, path)
+        _replace(temporary, path, check_old or _accept)
     elif not has_locks():
         os.rename(temporary, path)  # refuses an existing target on Windows
     else:
@@ -54,22 +68,36 @@ def _let_go(temporary: str) -> None:
         os.unlink(temporary)
 
 
-def _replace(temporary: str, path: str) -> None:
+def _accept(path: str) -> None:
+    """Have any file replaced."""
+
+
+def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
     """Take the place of a file in one step, without the flush that ext4 does when one is renamed over another.
 
     Whoever wants the new file on the disk first has synced it; for the others, that flush is most of the time.
     """
     with contextlib.suppress(FileNotFoundError):
+        new = os.stat(temporary)
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
             try:
                 check_regular(temporary, path)  # it may have come after the last look at it
+                check_old(temporary)
             except BaseException:
-                _renameat2(temporary, path, _EXCHANGE)
+                _exchange_back(temporary, path, new)
                 raise
             _let_go(temporary)
             return
     check_regular(path)
+    check_old(path)
     os.replace(temporary, path)
+
+
+def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
+    """Give a file that may not be replaced its name back, unless another program has replaced ours meanwhile."""
+    _renameat2(temporary, path, _EXCHANGE)
+    if not os.path.samestat(os.lstat(temporary), new):
+        _renameat2(temporary, path, _EXCHANGE)
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:

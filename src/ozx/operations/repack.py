@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
+from ozx.archive.byte_source import FileSource
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_folder, check_target
@@ -197,6 +198,7 @@ def repack(
     if verify and is_directory:
         raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
+    check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
     with open_mended(source) as mended, working(jobs, executor) as workers:
         try:
             if recorded is not None:
@@ -215,7 +217,7 @@ def repack(
                     mended.check_unchanged()
                 swept = folder.swept
             else:
-                with replacing_file(target, force=force, sync=sync) as new:
+                with replacing_file(target, force=force, sync=sync, check_old=check_in_place) as new:
                     entries, count = write_archive(conversion, new.descriptor, workers, progress)
                     mended.check_unchanged()
                     if verify:
@@ -237,6 +239,15 @@ def repack(
             (*conversion.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
             verify,
         )
+
+
+def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
+    """Return the check that an archive that takes its source's place replaces what was read; else None."""
+    if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
+        return None
+    old = FileSource(target)
+    old.size()  # from here on it must stay as it is
+    return old.check_unchanged
 
 
 def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:

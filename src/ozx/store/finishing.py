@@ -11,6 +11,7 @@ import os
 import warnings
 from dataclasses import dataclass
 
+from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import LONGEST_PADDING, SHORTEST_PADDING, ArchiveWriter, local_header
@@ -80,11 +81,14 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
     slots = sorted(archive.slots.values(), key=lambda slot: slot.offset)
     archive.growing.forget_drafts()
     archive.growing.stop_reading()
+    # The archive that is added to may be replaced while the new one is synced.
+    base = None if archive.base is None else archive.base.source
+    check_old = base.check_unchanged if isinstance(base, FileSource) else None
     head = sum(document_room(key, document) for key, document in documents)
     gaps = _gaps(head, slots)
     if _can_stay(gaps, len(documents), slots):
         _complete(archive, documents, slots, gaps, comment)
-        archive.growing.partial.publish(force=force, sync=sync)
+        archive.growing.partial.publish(force=force, sync=sync, check_old=check_old)
         return
     size = slots[-1].end
     if head > slots[0].offset and size > _SILENTLY_REWRITTEN:
@@ -94,7 +98,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
             RewrittenWarning,
             stacklevel=2,
         )
-    with replacing_file(target, force=force, sync=sync) as new:
+    with replacing_file(target, force=force, sync=sync, check_old=check_old) as new:
         _rewrite(archive, documents, ArchiveWriter(new.descriptor), comment)
     archive.growing.partial.remove()
 

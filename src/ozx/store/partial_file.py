@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
@@ -117,7 +118,7 @@ class PartialFile:
             raise ResourceError(f"another program is writing this file ({error})", path=self.target) from None
         self.left_behind = aside
 
-    def publish(self, *, force: bool, sync: bool) -> None:
+    def publish(self, *, force: bool, sync: bool, check_old: Callable[[str], None] | None = None) -> None:
         """Give the file its final name.
 
         Raises
@@ -140,7 +141,7 @@ class PartialFile:
         if not has_locks():
             self.close()  # Windows renames closed files only
         check_target(self.target, force=force)
-        rename_file(self.path, self.target, force=force)
+        rename_file(self.path, self.target, force=force, check_old=check_old)
         if sync:
             sync_folder(os.path.dirname(os.path.abspath(self.target)))
         self.close()
