@@ -108,7 +108,7 @@ class _BoundedPipeline(BatchedCodecPipeline):
         except MemoryError as error:
             raise _without_room(getter, spec) from error
         except Exception as error:  # codecs raise whatever they like
-            raise missing_codec(error, getter.path) or _named(error, getter) from error
+            raise _named(error, getter) from error
 
     @property
     def _is_sharded(self) -> bool:
@@ -280,7 +280,8 @@ def _knows_lengths(store: Store) -> bool:
 def _named(error: Exception, getter: Any) -> Exception:
     reason = str(error).partition("\n")[0] or type(error).__name__
     if isinstance(getter, StorePath):
-        return UndecodableChunkError(getter.path, reason)
+        return missing_codec(error, getter.path) or UndecodableChunkError(getter.path, reason)
+    # An inner chunk has no path: the shard's is put before this when the error comes to its reader.
     place = getattr(getter, "chunk_coords", None)
     return error if place is None else ValueError(f"inner chunk {list(place)}: {reason}")
 
