@@ -12,6 +12,7 @@ from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.errors import FormatError, UsageError
 from ozx.flow import browsing
 from ozx.flow.browsing import ArchiveView, DirectoryView, open_view
+from ozx.hierarchy import document_limits
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.keys import is_metadata_key
 
@@ -133,12 +134,12 @@ def test_links_are_followed_but_not_in_circles(tmp_path):
 
 
 def test_metadata_of_absurd_length_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(browsing, "_LONGEST_DOCUMENT", 100)
+    monkeypatch.setattr(document_limits, "LONGEST_DOCUMENT", 100)
     path = write_archive(tmp_path / "a.ozx", {"zarr.json": bytes(101)})
     (tmp_path / "h").mkdir()
     (tmp_path / "h" / "zarr.json").write_bytes(bytes(101))
     for view in (open_view(str(path)), open_view(str(tmp_path / "h"))):
-        with pytest.raises(FormatError, match="more than any metadata"):
+        with pytest.raises(FormatError, match="at most 100 bytes; found 101"):
             view.read_document(view.find("zarr.json"))
 
 

@@ -163,7 +163,7 @@ def test_reading_a_whole_file_notices_changes(tmp_path, monkeypatch):
     path.write_bytes(b"{}")
     touch_while_reading(monkeypatch, path, lambda: path.write_bytes(b"[1]"))
     with pytest.raises(FormatError, match="changed while it was read"):
-        read_file(str(path))
+        read_file(str(path), "zarr.json")
 
 
 def test_a_failing_write_is_raised_where_the_caller_waits(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(bombs.os, "fork"), reason="children are forked and measured")
 
+# Of the processors: what else the machine does does not count.
 SECONDS = 10
 PEAK = 300_000_000
 CODES = {0, 1, 2, 3, 4}
@@ -36,12 +37,12 @@ def faults(runs: list[bombs.Run]) -> list[str]:
         if run.peak > PEAK + 3 * run.largest:
             found.append(f"{where}{run.peak:,} bytes")
         if run.seconds > SECONDS:
-            found.append(f"{where}{run.seconds} s")
+            found.append(f"{where}{run.seconds:.1f} s")
     return found
 
 
 def test_a_sample(tmp_path):
-    # Above two seconds: Python starts, loads all of ozx, and forks for each of some twenty runs.
+    # Above two seconds: Python starts, loads all that verbs load, and forks for each of some twenty runs.
     runs = runs_of(tmp_path, *SAMPLE, verbs=SAMPLE_VERBS)
     assert len(runs) == 3 * (len(SAMPLE_VERBS) - 1) + 1
     assert faults(runs) == []
@@ -49,7 +50,7 @@ def test_a_sample(tmp_path):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_every_verb_on_every_bomb(tmp_path, part):
     names = [bomb.name for bomb in bombs.BOMBS] + [f"tiff: {name}" for name in bombs.TIFFS]
-    assert faults(runs_of(tmp_path, *names[part::4])) == []
+    assert faults(runs_of(tmp_path, *names[part::2])) == []

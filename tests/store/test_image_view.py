@@ -141,3 +141,15 @@ def test_wells_outside_of_the_plate_and_plates_without_images():
         plate_of(make_plate(["C/1"]))
     with pytest.raises(FormatError, match="expected a plate with at least one image, found none"):
         plate_of(make_plate(["A/1"]))
+
+
+def test_a_plate_of_a_million_places_is_read_by_its_wells():
+    root = make_plate(["R1/2"], [f"R{number}" for number in range(1000)], [str(number) for number in range(1000)])
+    add_field(root, "R1/2", 1)
+    fields = plate_of(root)
+    assert fields.places(range(1000), range(1000)) == [(1, 2)]
+    assert fields.places({1}, {2, 3}) == [(1, 2)]
+    assert fields.places({0}, {2}) == []
+    shown = PlatePicture(fields, 0)[::40, ::40]
+    assert shown.shape == (100, 100)
+    assert int(PlatePicture(fields, 0)[4:8, 8:12].sum()) == 16

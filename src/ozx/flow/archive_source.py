@@ -18,6 +18,7 @@ from ozx.archive.writer import local_header
 from ozx.errors import FormatError
 from ozx.flow.archive_keys import ArchiveKeys
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
+from ozx.hierarchy.document_limits import check_value_length
 
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
@@ -100,8 +101,10 @@ class ArchiveSource:
         return int(self.reader.columns.uncompressed_sizes[self._row(key)])
 
     def read(self, key: str) -> bytes:
-        """Return a value, its CRC-32 checked."""
-        return self.reader.read(self._row(key))
+        """Return a value, its CRC-32 checked; `FormatError` where it is metadata too long to be read."""
+        row = self._row(key)
+        check_value_length(int(self.reader.columns.uncompressed_sizes[row]), key)
+        return self.reader.read(row)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
         """Return a value, or a span of it."""

@@ -21,6 +21,7 @@ from ozx.archive.records import CENTRAL_HEADER, CentralHeader
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.location import parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.document_limits import check_document_length
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
@@ -37,7 +38,6 @@ _BLOCK = 1 << 20
 # From here on numpy's import (0.1 s) is paid back by reading the central directory several times as fast.
 _MANY_ENTRIES = 50_000
 # A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
-_LONGEST_DOCUMENT = 1 << 28
 
 # Comparing a name with so many others takes a tenth of a second.
 _MOST_COMPARED = 2_000
@@ -150,7 +150,7 @@ class ArchiveView:
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
-        _check_document(item)
+        check_document_length(item.size, item.key)
         return b"".join(iter_value(self._ahead, _header_of(item), self.end.directory_offset))
 
     def data_offset(self, item: Item) -> int | None:
@@ -238,7 +238,7 @@ class DirectoryView:
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata file; `FormatError` when no honest metadata is that long."""
-        _check_document(item)
+        check_document_length(item.size, item.key)
         return b"".join(self.iter_value(item))
 
     def data_offset(self, item: Item) -> int | None:
@@ -328,11 +328,6 @@ def _header_of(item: Item) -> CentralHeader:
     if item.header is None:
         raise TypeError("expected an entry of an archive; got a file of a directory")
     return item.header
-
-
-def _check_document(item: Item) -> None:
-    if item.size > _LONGEST_DOCUMENT:
-        raise FormatError(f"{item.key}: {item.size:,} bytes are more than any metadata has", rule="zarr/json")
 
 
 def _size_of(file: os.DirEntry[str]) -> int:

@@ -12,6 +12,7 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.listing import Folder, Listing
+from ozx.hierarchy.document_limits import check_value_length
 
 __all__ = ["DirectorySource", "MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
 
@@ -33,7 +34,7 @@ class MetadataFiles(Mapping[str, bytes]):
         self._checksums: dict[str, int] = {}
 
     def __getitem__(self, key: str) -> bytes:
-        data = read_file(self._listing.path(key))
+        data = read_file(self._listing.path(key), key)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self._listing.path(key))
         return data
@@ -94,7 +95,7 @@ class DirectorySource:
         OSError
             The file cannot be read.
         """
-        data = read_file(self._path(key))
+        data = read_file(self._path(key), key)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self._listing.path(key))
         return data
@@ -156,19 +157,28 @@ def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]
             yield Entry(key, (FilePart(path, size),))
 
 
-def read_file(path: str) -> bytes:
+def read_file(path: str, key: str) -> bytes:
     """Return a whole file's bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key
+        Its key in the hierarchy: what is metadata by it has a length up to which it is read.
 
     Raises
     ------
     FormatError
-        It changed meanwhile (``zip/changed``), or is no regular file (``zip/special-file``).
+        It changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata too long to be
+        read (``zarr/json``).
     OSError
         It cannot be read.
     """
     descriptor = open_for_reading(path)
     try:
         before = status_of(descriptor, path)
+        check_value_length(before[0], key)
         pieces = []
         while data := os.read(descriptor, 1 << 20):
             pieces.append(data)

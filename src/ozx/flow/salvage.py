@@ -21,6 +21,7 @@ from ozx.archive.recovery import iter_found_value
 from ozx.archive.recovery_evidence import Evidence, LostEntry, Witnesses, repeated_names
 from ozx.flow.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.document_limits import LONGEST_DOCUMENT
 from ozx.hierarchy.keys import (
     METADATA,
     breadth_first,
@@ -36,8 +37,6 @@ __all__ = ["archive_rank", "salvage"]
 Rank = tuple[Any, ...]
 
 _NUMBERS = re.compile("(/[0-9]+)+")
-# A larger document is none that anybody wrote.
-_LONGEST_DOCUMENT = 256 << 20
 # OME-Zarr 0.5, "bioformats2raw.layout": the one file besides nodes that the specification names.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
@@ -385,7 +384,7 @@ class _Judge:
 
     def _read(self, index: int) -> bytes:
         entry = self._evidence.entries[index]
-        return b"".join(iter_found_value(self._source, entry)) if entry.size <= _LONGEST_DOCUMENT else b""
+        return b"".join(iter_found_value(self._source, entry)) if entry.size <= LONGEST_DOCUMENT else b""
 
 
 def archive_rank(name: str) -> Rank:

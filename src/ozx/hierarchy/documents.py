@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 from ozx.errors import FormatError
+from ozx.hierarchy.document_limits import check_document
 
 __all__ = ["Document", "dump_document", "parse_document"]
 
 Document = dict[str, Any]
 
 _DECODER = json.JSONDecoder()
-# Consolidated metadata of large plates have some ten megabytes. Parsed, each value takes some ten times its text.
-_LONG, _LONGEST = 1 << 20, 128 << 20
-_MOST_VALUES = 4_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -33,7 +31,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     Raises
     ------
     FormatError
-        It is not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
+        It is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
 
     Examples
     --------
@@ -42,8 +40,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
-    if len(data) > _LONG:
-        _check_length(data, key)
+    check_document(data, key)
     try:
         document = decoder.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -56,16 +53,6 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     if not isinstance(document, dict):
         raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
     return document
-
-
-def _check_length(data: bytes, key: str) -> None:
-    values = sum(data.count(mark) for mark in (b"{", b"[", b","))
-    if len(data) > _LONGEST or values > _MOST_VALUES:
-        raise FormatError(
-            f"{key}: expected metadata of at most {_LONGEST:,} bytes and {_MOST_VALUES:,} values; found {len(data):,} "
-            f"bytes and about {values:,} values",
-            rule="zarr/json",
-        )
 
 
 def dump_document(document: Document) -> bytes:

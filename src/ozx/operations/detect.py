@@ -18,6 +18,7 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, OzxError, resource_errors
 from ozx.hierarchy.comment import parse_comment
+from ozx.hierarchy.document_limits import LONGEST_DOCUMENT
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.json_values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -27,7 +28,6 @@ __all__ = ["is_ozx"]
 # Both ends of a file: the end records with the directory of some thousand entries; the root's metadata.
 _LOOK = 1 << 18
 # A root zarr.json, consolidated metadata included, is shorter.
-_LONGEST_ROOT = 1 << 26
 _ROOT = ROOT_METADATA.encode("ascii")
 
 
@@ -110,7 +110,7 @@ def _find_root(window: _Window, end: EndOfDirectory) -> CentralHeader | None:
 
 
 def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDirectory) -> bytes:
-    if max(header.compressed_size, header.uncompressed_size) > _LONGEST_ROOT:
+    if max(header.compressed_size, header.uncompressed_size) > LONGEST_DOCUMENT:
         raise FormatError(f"the root zarr.json declares {header.uncompressed_size:,} bytes", path=window.name)
     if header.header_offset < tail:
         # The extra field of the local header may be longer than that of the central one: up to 64 KiB.

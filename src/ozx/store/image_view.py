@@ -30,6 +30,7 @@ from ozx.hierarchy.rendering import (
     parse_shown_channels,
     parse_shown_plane,
 )
+from ozx.store.presence import lacks_node
 
 __all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "refused_by_zarr", "view_image", "view_images"]
 
@@ -145,15 +146,22 @@ class GroupNodes(Mapping[str, Node]):
             There is one, and zarr cannot open it.
         """
         if path not in self._found:
-            with refused_by_zarr(path):
-                try:
-                    found = bound_array(self._group[path])
-                except KeyError:
-                    found = None
+            found = self._open(path)
             if isinstance(found, zarr.Array):
                 _check_chunks(found, path)
             self._found[path] = found
         return self._found[path]
+
+    def _open(self, path: str) -> zarr.Group | zarr.Array[Any] | None:
+        group = self._group
+        if lacks_node(group.store, join_path(group.path, path), group.metadata.zarr_format):
+            return None
+        with refused_by_zarr(path):
+            try:
+                found: zarr.Group | zarr.Array[Any] = bound_array(group[path])
+            except KeyError:
+                return None
+        return found
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:

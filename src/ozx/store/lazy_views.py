@@ -7,6 +7,7 @@ sent to other processes. A library that schedules reads, such as dask, is wrappe
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,6 +135,12 @@ class PlateFields:
         """The largest number of fields in a well."""
         return max(len(paths) for paths in self.paths.values())
 
+    def places(self, rows: Collection[int], columns: Collection[int]) -> list[tuple[int, int]]:
+        """Return where there are wells with fields among some rows and columns, row by row."""
+        if len(rows) * len(columns) < len(self.paths):
+            return [place for place in itertools.product(rows, columns) if place in self.paths]
+        return sorted(place for place in self.paths if place[0] in rows and place[1] in columns)
+
     def view(self, row: int, column: int, number: int) -> ImageView | None:
         """Return the image of a field, or None where there is none."""
         fields = self.paths.get((row, column), ())
@@ -206,15 +213,18 @@ class PlatePicture:
         numbers = ranges[0] if self._lead else range(1)
         out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
         height, width = self._tile.shape[-2:]
-        for place, number in enumerate(numbers):
-            for row, inside_y, target_y in met_tiles(ranges[-2], height):
-                for column, inside_x, target_x in met_tiles(ranges[-1], width):
-                    view = self.fields.view(row, column, number)
-                    if view is not None:
-                        data = self._slice(view)[(*key[len(self._lead) : -2], inside_y, inside_x)]
-                        # A smaller field gives less than was asked for; the rest stays zero.
-                        corner = tuple(slice(length) for length in data.shape)
-                        out[place][..., target_y, target_x][corner] = data
+        # A plate may have a million places, and few wells.
+        rows = {row: parts for row, *parts in met_tiles(ranges[-2], height)}
+        columns = {column: parts for column, *parts in met_tiles(ranges[-1], width)}
+        for row, column in self.fields.places(rows, columns):
+            (inside_y, target_y), (inside_x, target_x) = rows[row], columns[column]
+            for place, number in enumerate(numbers):
+                view = self.fields.view(row, column, number)
+                if view is not None:
+                    data = self._slice(view)[(*key[len(self._lead) : -2], inside_y, inside_x)]
+                    # A smaller field gives less than was asked for; the rest stays zero.
+                    corner = tuple(slice(length) for length in data.shape)
+                    out[place][..., target_y, target_x][corner] = data
         return out if self._lead else out[0]
 
     def _slice(self, view: ImageView) -> LevelSlice:
@@ -259,24 +269,29 @@ def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
     """
     nodes = GroupNodes(group)
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
+    rows, columns = _places(plate.rows), _places(plate.columns)
     notes = []
     for well in plate_wells(nodes):
         parts = join_path("", well.path).split("/")
         # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
-        if len(parts) != 2 or parts[0] not in plate.rows or parts[1] not in plate.columns:
+        if len(parts) != 2 or parts[0] not in rows or parts[1] not in columns:
             raise FormatError(f"{well.path}: expected a well at ROW/COLUMN of the plate's rows and columns")
         if not well.fields:
             notes.append(f"{well.path}: a well is listed here, but it has no images")
             continue
         found = nodes["/".join(parts)].ome
         listed = () if found is None or found.fields is None else found.fields
-        place = plate.rows.index(parts[0]), plate.columns.index(parts[1])
-        paths[place] = tuple(join_path(well.path, path) for path in listed)
+        paths[rows[parts[0]], columns[parts[1]]] = tuple(join_path(well.path, path) for path in listed)
     present = (path for fields in paths.values() for path in fields if nodes.find(path) is not None)
     path = next(present, None)
     if path is None:
         raise FormatError("expected a plate with at least one image, found none", hint="ozx info lists the wells.")
     return PlateFields(group, plate.rows, plate.columns, paths, view_image(group, path), notes=tuple(notes))
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Return where each name stands; the first counts, where one stands twice."""
+    return {name: number for number, name in reversed(list(enumerate(names)))}
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:

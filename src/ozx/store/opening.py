@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.browsing import similar_nodes
 from ozx.flow.location import parse_location, printable_location
+from ozx.hierarchy.document_limits import check_document_length
 from ozx.hierarchy.documents import parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 
@@ -145,15 +146,16 @@ def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
 def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
     from zarr.abc.store import Store  # noqa: PLC0415
-    from zarr.storage import LocalStore  # noqa: PLC0415
 
     from ozx.store.handled import with_handlers  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
+    from ozx.store.local_store import DirectoryStore  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
 
     root = os.path.join(path, ROOT_METADATA)
-    store: Store = LocalStore(path, read_only=True)
+    store: Store = DirectoryStore(path, read_only=True)
     if os.path.isfile(root):
+        check_document_length(os.path.getsize(root), ROOT_METADATA)
         with open(root, "rb") as file:
             document = parse_document(file.read(), ROOT_METADATA)
         if document.get("node_type") == "array":

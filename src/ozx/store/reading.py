@@ -15,6 +15,7 @@ from ozx.archive.byte_source import ByteSource, FileSource, open_remote
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
+from ozx.hierarchy.document_limits import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 
@@ -153,7 +154,9 @@ class ArchiveSession:
         index = self.find(key)
         if index is None:
             return None
-        offset, length = requested_span(byte_range, int(self.reader.columns.uncompressed_sizes[index]))
+        size = int(self.reader.columns.uncompressed_sizes[index])
+        check_value_length(size, key)
+        offset, length = requested_span(byte_range, size)
         data = self._kept_suffix(key, byte_range, length)
         if data is None:
             try:
@@ -176,7 +179,9 @@ class ArchiveSession:
         index = self.find(key)
         if index is None:
             return None
-        offset, length = requested_span(byte_range, int(self.reader.columns.uncompressed_sizes[index]))
+        size = int(self.reader.columns.uncompressed_sizes[index])
+        check_value_length(size, key)
+        offset, length = requested_span(byte_range, size)
         data = self._kept_suffix(key, byte_range, length)
         if data is None:
             data = await self.reader.read_async(index, offset, length)

@@ -124,6 +124,9 @@ class SessionStore(Store):
     def _opened_for_reading(self) -> UsageError:
         return UsageError("it was opened for reading", path=self._printable, hint='Open it with mode="a" to change it.')
 
+    def _has_key(self, key: str) -> bool:
+        return self._values.size(key) is not None
+
     async def _size(self, key: str) -> int | None:
         self._is_open = True
         if self._read is not None:

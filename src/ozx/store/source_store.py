@@ -79,6 +79,9 @@ class SourceStore(Store):
     def _keys(self) -> SortedKeys:
         return SortedKeys(self._source.iter_keys())
 
+    def _has_key(self, key: str) -> bool:
+        return key in self._source
+
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return the requested bytes of a value, or None where there is no such key."""
         if key not in self._source:

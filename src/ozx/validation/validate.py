@@ -16,6 +16,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.archive_source import ArchiveSource
 from ozx.flow.browsing import open_view
 from ozx.flow.location import parse_location, printable_location
+from ozx.hierarchy.document_limits import check_document_length
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import (
     EntryRoles,
@@ -39,9 +40,6 @@ __all__ = ["PROFILES", "check_archive", "validate"]
 
 #: ``strict`` also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.
 PROFILES = ("rfc9", "strict")
-
-# A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
-_LONGEST_DOCUMENT = 64 << 20
 
 
 @resource_errors()
@@ -229,9 +227,7 @@ class _MetadataEntries(Mapping[str, bytes]):
     def __getitem__(self, key: str) -> bytes:
         columns, index = self._facts.columns, self._indices[key]
         header = columns.header(index)
-        if header.uncompressed_size > _LONGEST_DOCUMENT:
-            size = f"{header.uncompressed_size:,}"
-            raise FormatError(f"{key}: {size} bytes are more than any metadata has", rule="zarr/json")
+        check_document_length(header.uncompressed_size, key)
         return b"".join(iter_value(self._source, header, self._end.directory_offset))
 
     def __iter__(self) -> Iterator[str]:

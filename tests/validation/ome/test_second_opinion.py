@@ -107,3 +107,15 @@ def test_images_that_differ_in_names_and_places_are_asked_about_once(monkeypatch
     other["multiscales"][0]["name"] = "another"
     other["multiscales"][0]["datasets"][0]["coordinateTransformations"][1]["translation"] = [7.5, 8.5]
     assert refusals(other, is_v3=True) == []
+
+
+def test_it_is_not_asked_where_it_would_compare_millions_of_pairs():
+    rows, wells = [{"name": f"R{number}"} for number in range(400)], [{"path": "R0/1", "rowIndex": 0, "columnIndex": 0}]
+    plate = {"rows": [*rows, rows[0]], "columns": [{"name": "1"}], "wells": wells, "version": "0.5"}
+    assert refusals({"version": "0.5", "plate": plate}, is_v3=True)
+    plate["rows"] = [*rows, *rows]
+    assert refusals({"version": "0.5", "plate": plate}, is_v3=True) == []
+    well = {"images": [{"path": "0"}] * 501}
+    assert refusals({"version": "0.5", "well": well}, is_v3=True) == []
+    multiscale = {"axes": [{"name": "x", "type": "space"}] * 501, "datasets": []}
+    assert refusals({"version": "0.5", "multiscales": [multiscale]}, is_v3=True) == []

@@ -37,6 +37,8 @@ _IGNORED = ("name", "type", "metadata")
 _ALSO_ERRORS = ("ome/inner-version",)
 # Many refusals of one part say the same.
 _MOST = 3
+# It compares each row of a plate with each other, and so with columns, fields of a well and axes.
+_LONGEST_COMPARED = 500
 
 
 def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
@@ -90,9 +92,16 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
     """
     found: dict[tuple[tuple[str | int, ...], str], None] = {}
     for key, (module, model) in _MODELS.items():
-        if key in ome and not (key == "multiscales" and "image-label" in ome):
+        if key in ome and not (key == "multiscales" and "image-label" in ome) and not _takes_long(ome[key]):
             found |= dict.fromkeys(_refusals_of(is_v3, module, model, _canonical(ome, key, is_v3=is_v3)))
     return list(found)[:_MOST]
+
+
+def _takes_long(part: Any) -> bool:
+    """Tell whether ome-zarr-models would compare too many items with each other; there is no opinion then."""
+    lists = [part.get(name) for name in ("rows", "columns", "images")] if isinstance(part, dict) else []
+    lists += [as_object(item).get("axes") for item in as_list(part)]
+    return any(len(as_list(items)) > _LONGEST_COMPARED for items in lists)
 
 
 @lru_cache(maxsize=4096)

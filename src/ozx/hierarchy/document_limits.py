@@ -1,0 +1,93 @@
+"""How large a metadata document may be: what a hierarchy says of itself has to fit into memory, many times over.
+
+Consolidated metadata of a plate of 384 wells with 9 fields have some 20,000 nodes, 40 MB and 1,800,000 values.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ozx.errors import FormatError
+from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+
+__all__ = ["LONGEST_DOCUMENT", "check_document", "check_document_length", "check_value_length"]
+
+#: How many bytes a metadata document may have. Readers compare before they read or inflate one.
+LONGEST_DOCUMENT = 64 << 20
+# What is shorter takes little, whatever is in it.
+_SHORT = 1 << 20
+# Parsed, a value takes some hundred bytes, a name that was not met before twice as much.
+_MOST_VALUES = 2_000_000
+_MOST_NAMES = 400_000
+_MARKS = (b"{", b"[", b",", b":")
+_NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
+# Python keeps text that has such characters with two or four bytes for each character.
+_TWO_BYTES, _FOUR_BYTES = re.compile(rb"[\xc4-\xef]"), re.compile(rb"[\xf0-\xff]")
+
+
+def check_document_length(length: int, key: str) -> None:
+    """Raise where a metadata document is too long to be read.
+
+    Raises
+    ------
+    FormatError
+        It is (``zarr/json``).
+
+    Examples
+    --------
+    >>> check_document_length(100_000_000, "zarr.json")
+    Traceback (most recent call last):
+    ozx.errors.FormatError: zarr.json: expected metadata of at most 67,108,864 bytes; found 100,000,000
+    """
+    if length > LONGEST_DOCUMENT:
+        raise FormatError(
+            f"{key}: expected metadata of at most {LONGEST_DOCUMENT:,} bytes; found {length:,}",
+            rule="zarr/json",
+            hint="Leave consolidated metadata out, and keep large attributes in an array.",
+        )
+
+
+def check_value_length(length: int, key: str) -> None:
+    """Raise as `check_document_length` does where `key` is that of a metadata document of Zarr v3 or v2.
+
+    Examples
+    --------
+    >>> check_value_length(100_000_000, "0/c/0")
+    """
+    if length > LONGEST_DOCUMENT and (is_metadata_key(key) or is_legacy_metadata_key(key)):
+        check_document_length(length, key)
+
+
+def check_document(data: bytes, key: str) -> None:
+    """Raise where a metadata document would take too much memory when it is parsed.
+
+    Raises
+    ------
+    FormatError
+        It is too long, or has too many values, names, or characters (``zarr/json``).
+
+    Examples
+    --------
+    >>> check_document(b'{"many": [' + b"0," * 3_000_000 + b"0]}", "zarr.json")
+    Traceback (most recent call last):
+    ozx.errors.FormatError: zarr.json: expected metadata of at most 2,000,000 values; found about 3,000,003
+    """
+    if len(data) <= _SHORT:
+        return
+    check_document_length(len(data), key)
+    if len(data) > LONGEST_DOCUMENT // 4 and not data.isascii():
+        width = 4 if _FOUR_BYTES.search(data) else 2 if _TWO_BYTES.search(data) else 1
+        check_document_length(len(data) * width, key)
+    values = sum(data.count(mark) for mark in _MARKS)
+    if values > _MOST_VALUES:
+        raise _too_many(key, _MOST_VALUES, "values", f"about {values:,}")
+    if data.count(b":") > _MOST_NAMES:
+        names = set()
+        for match in _NAME.finditer(data):
+            names.add(match[1])
+            if len(names) > _MOST_NAMES:
+                raise _too_many(key, _MOST_NAMES, "different names", "more")
+
+
+def _too_many(key: str, most: int, what: str, found: str) -> FormatError:
+    return FormatError(f"{key}: expected metadata of at most {most:,} {what}; found {found}", rule="zarr/json")

@@ -1,0 +1,55 @@
+"""zarr's store for directories, which reads no metadata that is too long."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from zarr.abc.store import ByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import LocalStore
+
+from ozx.hierarchy.document_limits import check_value_length
+from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+
+__all__ = ["DirectoryStore"]
+
+
+class DirectoryStore(LocalStore):
+    """A `zarr.storage.LocalStore` for reading: a metadata document beyond its limit is a `FormatError`."""
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return the requested bytes of a value, or None where there is no such key.
+
+        Raises
+        ------
+        FormatError
+            It is metadata too long to be read (``zarr/json``).
+        """
+        self._check_length(key)
+        return await super().get(key, prototype, byte_range)
+
+    def get_sync(self, key: str, **options: Any) -> Buffer | None:
+        """Return what `get` returns; without an event loop.
+
+        Raises
+        ------
+        FormatError
+            As `get`.
+        """
+        self._check_length(key)
+        found: Buffer | None = super().get_sync(key, **options)
+        return found
+
+    def _has_key(self, key: str) -> bool:
+        return (self.root / key).is_file()
+
+    def _check_length(self, key: str) -> None:
+        if is_metadata_key(key) or is_legacy_metadata_key(key):
+            try:
+                length = os.stat(self.root / key).st_size
+            except (OSError, ValueError):  # zarr says what is wrong with it
+                return
+            check_value_length(length, key)

@@ -1,0 +1,54 @@
+"""Metadata that would take too much memory: refused before they are read, or before they are parsed."""
+
+import pytest
+
+from ozx.errors import FormatError
+from ozx.hierarchy.document_limits import LONGEST_DOCUMENT, check_document, check_document_length, check_value_length
+from ozx.hierarchy.documents import parse_document
+
+
+def test_a_long_document_is_refused_by_its_length():
+    check_document_length(LONGEST_DOCUMENT, "zarr.json")
+    with pytest.raises(FormatError, match=r"0/zarr.json: expected metadata of at most 67,108,864 bytes") as caught:
+        check_document_length(LONGEST_DOCUMENT + 1, "0/zarr.json")
+    assert caught.value.rule == "zarr/json"
+
+
+@pytest.mark.parametrize("key", ["zarr.json", "0/zarr.json", "0/.zarray", ".zattrs", ".zgroup", ".zmetadata"])
+def test_what_is_metadata_goes_by_its_key(key):
+    with pytest.raises(FormatError, match="at most"):
+        check_value_length(LONGEST_DOCUMENT + 1, key)
+
+
+@pytest.mark.parametrize("key", ["0/c/0", "OME/METADATA.ome.xml", "foozarr.json"])
+def test_other_values_have_no_limit(key):
+    check_value_length(LONGEST_DOCUMENT + 1, key)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b'{"a": [' + b"{}," * 1_100_000 + b"{}]}", "at most 2,000,000 values; found about 2,2"),
+        (b'{"a": [' + b'"text",' * 2_000_000 + b"{}]}", "at most 2,000,000 values"),
+        (b"{" + b",".join(b'"k%06d":0' % number for number in range(450_000)) + b"}", "400,000 different names"),
+        (b'{"a": "' + "\U0001f52c".encode() + b"x" * (17 << 20) + b'"}', "bytes; found 71,"),
+        (b'{"a": "' + "核".encode() + b"x" * (33 << 20) + b'"}', "bytes; found 69,"),
+    ],
+    ids=["objects", "texts", "names", "characters of four bytes", "characters of two bytes"],
+)
+def test_what_takes_much_memory_is_refused_before_it_is_parsed(data, found):
+    with pytest.raises(FormatError, match=found):
+        check_document(data, "zarr.json")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a": [' + b'{"name":0},' * 450_000 + b"{}]}",
+        b'{"a": "' + b"x" * (60 << 20) + b'"}',
+        b'{"a": "' + "µ".encode() + b"x" * (33 << 20) + b'"}',
+    ],
+    ids=["the same names", "a long text", "Latin"],
+)
+def test_what_is_only_long_is_parsed(data):
+    assert list(parse_document(data, "zarr.json")) == ["a"]
