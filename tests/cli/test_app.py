@@ -139,3 +139,43 @@ def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, argum
     script = f"{call} >&-; echo $?; {call} 2>&1 >/dev/null | cat; ({call}; echo $? >&2) | head -c 0"
     told = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert (told.stdout, told.stderr) == ("0\n", "0\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "rules --json",
+        "rules",
+        "--help",
+        "info --help",
+        "--version",
+        "info --json {}",
+        "info {}",
+        "cat {} zarr.json",
+        "ls {}",
+    ],
+)
+def test_a_full_disk_behind_stdout_is_named(cells, arguments):
+    command = [sys.executable, "-m", "ozx", *(word.format(cells) for word in arguments.split())]
+    with open("/dev/full", "wb") as full:
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert told.returncode == 4
+    assert told.stderr == (
+        "error: standard output cannot be written: No space left on device\n"
+        "hint: Send it elsewhere. Files that the command has given their names are complete.\n"
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_story_that_cannot_be_told_stops_no_work(cells, tmp_path):
+    for arguments, code in (
+        (["pack", "missing.ome.zarr"], 4),
+        (["unpack", cells, tmp_path / "out"], 0),
+        (["nothing"], 2),
+    ):
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "ozx", *map(os.fspath, arguments)]
+            told = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full, check=False)
+        assert told.returncode == code
+    assert (tmp_path / "out" / "zarr.json").is_file()

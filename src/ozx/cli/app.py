@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 import click
 
-from ozx.cli.output import report_error, say_error
-from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.cli.output import report_error, say, say_error
+from ozx.errors import OzxError, ResourceError, UsageError, resource_error
 from ozx.faults import FaultError, as_error
 
 __all__ = ["load_command", "main", "run"]
@@ -54,17 +54,43 @@ def load_command(name: str) -> click.Command:
 
 
 @contextlib.contextmanager
-def _reader_may_go() -> Iterator[None]:
+def _stdout_errors() -> Iterator[None]:
     """End the command well when the program that reads our output has had enough (``ozx ls big.ozx | head``).
 
-    click would make that exit code 1, and Python would complain once more at its exit.
+    click would make that exit code 1, and Python would complain once more at its exit. Other errors of standard output
+    have no name that tells what they are about.
+
+    Raises
+    ------
+    ResourceError
+        Standard output cannot be written to: its disk is full, for example.
     """
     try:
         yield
     except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         raise click.exceptions.Exit(DONE) from None
+    except OSError as error:
+        if isinstance(error, ResourceError) or not _is_of_click(error):
+            raise
+        _drop_stdout()
+        told = f"standard output cannot be written: {error.strerror or error}"
+        hint = "Send it elsewhere. Files that the command has given their names are complete."
+        raise resource_error(error, message=told, hint=hint) from None
+
+
+def _drop_stdout() -> None:
+    """Have what is left of the output go nowhere when Python ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_of_click(error: BaseException) -> bool:
+    """Tell whether click raised it. All that it writes is stdout: `ozx.cli.output.say` does not fail on stderr."""
+    traceback, name = error.__traceback__, ""
+    while traceback is not None:
+        name, traceback = traceback.tb_frame.f_globals.get("__name__", ""), traceback.tb_next
+    return name.partition(".")[0] == "click"
 
 
 class _Commands(click.Group):
@@ -91,11 +117,11 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        with _reader_may_go():  # help is printed here
+        with _stdout_errors():  # help is printed here
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _reader_may_go():
+        with _stdout_errors():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -133,7 +159,7 @@ def run(arguments: list[str] | None = None) -> int:
         _report_usage(error)
         return WRONG_USAGE
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; nothing was left half-written", err=True)
+        say("interrupted; nothing was left half-written")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (whatever is left is a fault of ozx, which is told as one)
         told = as_error(error)

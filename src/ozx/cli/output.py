@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -51,9 +51,13 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the story on stderr; the middle of what is longer than a screen is left out."""
+    """Tell the story on stderr; the middle of what is longer than a screen is left out.
+
+    Where stderr cannot be written to, the work goes on.
+    """
     if not quiet:
-        click.echo(shortened(printable(text)), err=True)
+        with suppress(OSError):
+            click.echo(shortened(printable(text)), err=True)
 
 
 def report_error(error: OSError | OzxError) -> None:
