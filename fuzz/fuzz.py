@@ -45,7 +45,10 @@ def fuzz(target: str, arguments: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["ozx"]):
-        from targets import TARGETS
+        from targets import TARGETS, load_verbs
+
+        if target == "verbs":
+            load_verbs()
     atheris.Setup([sys.argv[0], *arguments], TARGETS[target], custom_mutator=mutate)
     atheris.Fuzz()
 
@@ -95,7 +98,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", choices=[*NAMES, []], help="all by default")
     parser.add_argument("--seconds", type=int, default=20, help="for each target")
-    parser.add_argument("--runs", type=int, default=-1, help="end after so many inputs, if that is before")
+    parser.add_argument(
+        "--runs", type=int, default=-1, help="end after so many inputs, if that is before; the verbs after a tenth"
+    )
     parser.add_argument("--seed", type=int, default=0, help="0: another one every time")
     parser.add_argument("--keep", action="store_true", help="add what reached new code to the corpus")
     parser.add_argument("--file", help="give one target the bytes of this file, and nothing else")
@@ -105,8 +110,11 @@ def main() -> int:
 
         TARGETS[options.targets[0]](Path(options.file).read_bytes())
         return 0
-    targets, limits = options.targets or NAMES, (options.seconds, options.runs, options.seed)
-    codes = [run(target, *limits, keep=options.keep) for target in targets]
+    codes = []
+    for target in options.targets or NAMES:
+        # An input of the verbs takes as long as some ten others: a command, with files of its own.
+        runs = options.runs // 10 if target == "verbs" and options.runs > 0 else options.runs
+        codes.append(run(target, options.seconds, runs, options.seed, keep=options.keep))
     return int(any(codes))  # that of a target which a signal ended is negative
 
 

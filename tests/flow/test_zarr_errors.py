@@ -30,7 +30,8 @@ def test_a_codec_that_is_not_installed_is_no_damage(tmp_path, codec, package):
     for verb in ("export", "thumbnail"):
         code, told = answer_of(arguments_of(verb, tmp_path, archive=True))
         assert code == 1
-        assert f"need the codec {package}, which is not installed\nhint: Install it: pip install {package}.\n" in told
+        assert f"need the codec {package}, which is not installed [zarr/not-decoded]\n" in told
+        assert f"hint: Install it: pip install {package}.\n" in told
 
 
 def test_nobody_is_told_to_install_a_codec_for_a_damaged_document(tmp_path):

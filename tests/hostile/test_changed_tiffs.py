@@ -52,6 +52,32 @@ def test_a_side_of_no_pixels(tmp_path, files, name, tag):
     assert not [word for word in ("modulo", "operand", "NoneType", "fault of ozx") if word in told]
 
 
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("kind", [2, 5, 6, 8, 9, 10, 11, 12, 13, 16, 17, 99], ids="type {}".format)
+@pytest.mark.parametrize("tag", [273, 324, 279, 325, 256, 257])
+def test_tags_of_another_type(tmp_path, files, name, kind, tag):
+    data = bytearray(files[name])
+    for at in entries(data):
+        if struct.unpack_from("<H", data, at)[0] == tag:
+            struct.pack_into("<HI", data, at + 2, kind, 1)
+            struct.pack_into("<i", data, at + 8, -8)
+    code, told = imported(tmp_path / "in.tif", data)
+    assert code in (0, 1), told
+    assert "unsupported operand" not in told
+    assert "not supported between" not in told
+    assert ": \n" not in told
+
+
+def test_refusals_have_a_reason(tmp_path, files, monkeypatch):
+    def fail(_):
+        raise AssertionError
+
+    monkeypatch.setattr("ozx.images.tiff.opening.list_series", fail)
+    code, told = imported(tmp_path / "in.tif", files["OME"])
+    assert code == 1
+    assert "cannot be told apart: a value of the wrong kind (AssertionError)\n" in told
+
+
 def check(numbers, seed, files, path):
     for number in numbers:
         rng = random.Random(f"{seed} {number}")

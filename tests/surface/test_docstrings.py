@@ -57,6 +57,7 @@ RAISES_NOTHING = {
     "ozx.store.ozx_store.OzxStore.supports_partial_writes",
     "ozx.store.ozx_store.OzxStore.supports_writes",
     "ozx.validation.findings.Report.count",
+    "ozx.validation.findings.Report.looked_at",
     "ozx.validation.findings.Report.of",
     "ozx.validation.findings.Report.valid",
 }

@@ -105,7 +105,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
     for call in FUNCTIONS[name]:
-        with pytest.raises((ozx.UsageError, ozx.UnsupportedError), match="to write to; found a URL") as caught:
+        with pytest.raises(
+            (ozx.UsageError, ozx.UnsupportedError), match="on this computer; found a URL, and URLs are only read"
+        ) as caught:
             call(url)
         assert caught.value.hint
         assert "SECRET" not in f"{caught.value} {caught.value.hint}"

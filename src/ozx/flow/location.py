@@ -157,14 +157,14 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
     'a:b.ozx'
     >>> given_output("s3://bucket/cells.ozx")
     Traceback (most recent call last):
-    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer to write to; found a URL
+    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL, and URLs are only read
     """
     name = given_path(path)
     found = _OUTPUT_URL.match(name)
     if found is None or not (found[2] or not os.path.isdir(found[1])):
         return name
     raise UsageError(
-        "expected a path on this computer to write to; found a URL",
+        "expected a path on this computer; found a URL, and URLs are only read",
         path=printable_url(name.strip()),
         hint=_local_hint(name.strip(), windows=windows),
     )

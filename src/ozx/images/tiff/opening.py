@@ -218,7 +218,7 @@ def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
         raise
     except Exception as error:  # noqa: BLE001 (tifffile lets struct, index and other errors through)
         raise FormatError(
-            f"expected a TIFF file; {error}", path=path, hint="Other formats have to be saved as TIFF first."
+            f"expected a TIFF file; {words_of(error)}", path=path, hint="Other formats have to be saved as TIFF first."
         ) from None
     with file:
         yield file
@@ -294,12 +294,12 @@ def _read_images(
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[TiffPageSeries]:
     try:
         series = list_series(file)
-    except OSError:
+    except (OSError, FormatError):
         raise
     except ZeroDivisionError:
         raise FormatError("expected images of at least one pixel; a side of one of them is 0") from None
     except Exception as error:  # noqa: BLE001 (as when it is opened)
-        raise FormatError(f"the images of the file cannot be told apart: {error}") from None
+        raise FormatError(f"the images of the file cannot be told apart: {words_of(error)}") from None
     broken = [message for message in said if _BROKEN.search(message)]
     if broken and options.on_error == "fail":
         raise FormatError(

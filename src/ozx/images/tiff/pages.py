@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries
 
-from ozx.errors import UnsupportedError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.images.tiff.axes import AXES, Dimension, name_dimensions
 
 __all__ = ["Corner", "Page", "PageMap", "Spans", "list_series"]
@@ -27,9 +27,35 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
     """Return the series of a file, dimensions of length 1 included where tifffile tells the two apart by series.
 
     Newer versions of tifffile do; older ones, the last for Python 3.11 among them, ask each series (see `_dimensions`).
+
+    Raises
+    ------
+    FormatError
+        A side of a page is negative: tifffile would look for its series without an end.
     """
-    series: Any = file.series
+    pages: Any = file.pages
+    go_to = pages.set_keyframe
+
+    def go_and_check(index: int) -> None:
+        go_to(index)
+        _check_sides(pages.keyframe)
+
+    pages.set_keyframe = go_and_check  # called by tifffile for the first page of each series
+    try:
+        series: Any = file.series
+    finally:
+        pages.set_keyframe = go_to
     return list(series(squeeze=False)) if callable(series) else list(series)
+
+
+def _check_sides(page: TiffPage, levels: int = 3) -> None:
+    """Raise `FormatError` where a side of a page, or of a page below it, is negative, as damaged tags may say."""
+    if min(page.shape, default=1) < 0:
+        raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
+    if page.subifds and levels:
+        for below in page.pages or ():
+            if isinstance(below, TiffPage):
+                _check_sides(below, levels - 1)
 
 
 def _dimensions(series: Any) -> tuple[str, tuple[int, ...]]:
@@ -85,7 +111,7 @@ class PageMap:
         self._order = [order[axis] for axis in AXES if axis in order]
         self.is_in_order = self._order == sorted(self._order)
         # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
-        self._offset = None if series.is_multifile else series.dataoffset
+        self._offset = None if series.is_multifile or not _is_place(series.dataoffset) else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
         self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
 
@@ -146,13 +172,18 @@ def _is_plain(page: Page) -> bool:
     keyframe = page.keyframe
     if keyframe is None or not keyframe.is_final or not page.dataoffsets:
         return False
-    if not isinstance(page.dataoffsets[0], int):  # of a tag of another type
+    if not _is_place(page.dataoffsets[0]):
         return False
     # tifffile asks the first page only; in later ones strips may lie apart, or be left out.
     offsets, counts = page.dataoffsets, page.databytecounts
     return offsets[0] != 0 and all(
         start + count == following for start, count, following in zip(offsets, counts, offsets[1:], strict=False)
     )
+
+
+def _is_place(offset: object) -> bool:
+    """Tell whether pixels can be read at an offset: a damaged tag may be a float or text, or negative."""
+    return isinstance(offset, int) and offset >= 0
 
 
 def _divide(

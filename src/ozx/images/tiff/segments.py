@@ -197,6 +197,8 @@ class SegmentReader:
         offset, count = page.dataoffsets[number], page.databytecounts[number]
         if not (isinstance(offset, int) and isinstance(count, int)):  # of a tag of another type
             raise self._error(page, number, "where it is and how long it is are no numbers")
+        if offset < 0 or count < 0:
+            raise self._error(page, number, f"it has {count:,} bytes at {offset:,}")
         if offset == 0 or count == 0:  # sparse files leave out what is empty
             return np.full(self.lengths, self._keyframe.nodata, self._keyframe.dtype)
         source = self._files[page.parent.filehandle.path]
