@@ -14,6 +14,7 @@ from ozx.flow import fast_packing
 from ozx.flow.archive_sink import write_entries
 from ozx.flow.directory_source import MetadataFiles, iter_entries, read_file
 from ozx.flow.listing import list_directory
+from ozx.hierarchy.document_limits import LongDocuments
 from ozx.progress import NO_PROGRESS
 
 
@@ -163,7 +164,7 @@ def test_reading_a_whole_file_notices_changes(tmp_path, monkeypatch):
     path.write_bytes(b"{}")
     touch_while_reading(monkeypatch, path, lambda: path.write_bytes(b"[1]"))
     with pytest.raises(FormatError, match="changed while it was read"):
-        read_file(str(path), "zarr.json")
+        read_file(str(path), "zarr.json", LongDocuments())
 
 
 def test_a_failing_write_is_raised_where_the_caller_waits(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def test_metadata_of_absurd_length_is_not_read(tree, zarr_format, monkeypatch):
         file.truncate(1 << 40)
     with opened_hierarchy(root) as group:
         assert "g" in group
-        with pytest.raises(FormatError, match="expected metadata of at most 67,108,864 bytes"):
+        with pytest.raises(FormatError, match="expected metadata of at most 33,554,432 bytes"):
             GroupNodes(group).find("a")
         with pytest.raises(FormatError, match="expected metadata of at most"):
             group.store.get_sync(f"a/{name.name}")

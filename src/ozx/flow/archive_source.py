@@ -18,7 +18,7 @@ from ozx.archive.writer import local_header
 from ozx.errors import FormatError
 from ozx.flow.archive_keys import ArchiveKeys
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
-from ozx.hierarchy.document_limits import check_value_length
+from ozx.hierarchy.document_limits import LongDocuments
 
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
@@ -80,6 +80,7 @@ class ArchiveSource:
         self._checked: set[int] = set()
         self._inflated: OrderedDict[int, _InflatedValue] = OrderedDict()
         self._lock = threading.Lock()
+        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
@@ -103,7 +104,7 @@ class ArchiveSource:
     def read(self, key: str) -> bytes:
         """Return a value, its CRC-32 checked; `FormatError` where it is metadata too long to be read."""
         row = self._row(key)
-        check_value_length(int(self.reader.columns.uncompressed_sizes[row]), key)
+        self._long.check(int(self.reader.columns.uncompressed_sizes[row]), key)
         return self.reader.read(row)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:

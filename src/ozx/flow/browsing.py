@@ -21,7 +21,7 @@ from ozx.archive.records import CENTRAL_HEADER, CentralHeader
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.location import parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
-from ozx.hierarchy.document_limits import check_document_length
+from ozx.hierarchy.document_limits import LongDocuments
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
@@ -83,6 +83,7 @@ class ArchiveView:
         self.comment: Comment = parse_comment(self.end.comment)
         # Metadata documents that are read one after the other mostly stand one behind the other.
         self._ahead = ReadAhead(source, ahead)
+        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
@@ -150,7 +151,7 @@ class ArchiveView:
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
-        check_document_length(item.size, item.key)
+        self._long.check(item.size, item.key)
         return b"".join(iter_value(self._ahead, _header_of(item), self.end.directory_offset))
 
     def data_offset(self, item: Item) -> int | None:
@@ -197,6 +198,7 @@ class DirectoryView:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
@@ -238,7 +240,7 @@ class DirectoryView:
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata file; `FormatError` when no honest metadata is that long."""
-        check_document_length(item.size, item.key)
+        self._long.check(item.size, item.key)
         return b"".join(self.iter_value(item))
 
     def data_offset(self, item: Item) -> int | None:

@@ -12,7 +12,7 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.listing import Folder, Listing
-from ozx.hierarchy.document_limits import check_value_length
+from ozx.hierarchy.document_limits import LongDocuments
 
 __all__ = ["DirectorySource", "MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
 
@@ -32,9 +32,10 @@ class MetadataFiles(Mapping[str, bytes]):
         self._listing = listing
         self._keys = listing.metadata if keys is None else keys
         self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
 
     def __getitem__(self, key: str) -> bytes:
-        data = read_file(self._listing.path(key), key)
+        data = read_file(self._listing.path(key), key, self._long)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self._listing.path(key))
         return data
@@ -63,6 +64,7 @@ class DirectorySource:
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
         self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ class DirectorySource:
         OSError
             The file cannot be read.
         """
-        data = read_file(self._path(key), key)
+        data = read_file(self._path(key), key, self._long)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self._listing.path(key))
         return data
@@ -157,7 +159,7 @@ def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]
             yield Entry(key, (FilePart(path, size),))
 
 
-def read_file(path: str, key: str) -> bytes:
+def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     """Return a whole file's bytes.
 
     Parameters
@@ -166,6 +168,8 @@ def read_file(path: str, key: str) -> bytes:
         The file.
     key
         Its key in the hierarchy: what is metadata by it has a length up to which it is read.
+    long
+        The long documents of the hierarchy that were read before.
 
     Raises
     ------
@@ -178,7 +182,7 @@ def read_file(path: str, key: str) -> bytes:
     descriptor = open_for_reading(path)
     try:
         before = status_of(descriptor, path)
-        check_value_length(before[0], key)
+        long.check(before[0], key)
         pieces = []
         while data := os.read(descriptor, 1 << 20):
             pieces.append(data)

@@ -21,7 +21,7 @@ from ozx.archive.recovery import iter_found_value
 from ozx.archive.recovery_evidence import Evidence, LostEntry, Witnesses, repeated_names
 from ozx.flow.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import looks_like_chunk
-from ozx.hierarchy.document_limits import LONGEST_DOCUMENT
+from ozx.hierarchy.document_limits import LongDocuments
 from ozx.hierarchy.keys import (
     METADATA,
     breadth_first,
@@ -72,6 +72,7 @@ class _Judge:
         self._unsettled = {index for index in self._order if index in evidence.disputed}
         self._settled: set[int] = set()
         self._doubts: list[tuple[int, int]] = []
+        self._long = LongDocuments()
 
     # --- metadata -----------------------------------------------------------------------------------------------------
 
@@ -384,7 +385,8 @@ class _Judge:
 
     def _read(self, index: int) -> bytes:
         entry = self._evidence.entries[index]
-        return b"".join(iter_found_value(self._source, entry)) if entry.size <= LONGEST_DOCUMENT else b""
+        is_short = self._long.takes(entry.size, f"{index}/{METADATA}" if is_metadata_key(self._name(index)) else "")
+        return b"".join(iter_found_value(self._source, entry)) if is_short else b""
 
 
 def archive_rank(name: str) -> Rank:

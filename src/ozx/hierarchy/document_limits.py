@@ -1,6 +1,7 @@
 """How large a metadata document may be: what a hierarchy says of itself has to fit into memory, many times over.
 
-Consolidated metadata of a plate of 384 wells with 9 fields have some 20,000 nodes, 40 MB and 1,800,000 values.
+Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
+that changes a document takes some six times its length, which is to stay below 200 MB.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import re
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
-__all__ = ["LONGEST_DOCUMENT", "check_document", "check_document_length", "check_value_length"]
+__all__ = ["LONGEST_DOCUMENT", "LongDocuments", "check_document", "check_document_length", "check_value_length"]
 
 #: How many bytes a metadata document may have. Readers compare before they read or inflate one.
-LONGEST_DOCUMENT = 64 << 20
-# What is shorter takes little, whatever is in it.
+LONGEST_DOCUMENT = 32 << 20
+# What is shorter takes little, whatever is in it. Consolidated metadata alone are longer.
 _SHORT = 1 << 20
 # Parsed, a value takes some hundred bytes, a name that was not met before twice as much.
-_MOST_VALUES = 2_000_000
+_MOST_VALUES = 1_200_000
 _MOST_NAMES = 400_000
 _MARKS = (b"{", b"[", b",", b":")
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
@@ -37,7 +38,7 @@ def check_document_length(length: int, key: str) -> None:
     --------
     >>> check_document_length(100_000_000, "zarr.json")
     Traceback (most recent call last):
-    ozx.errors.FormatError: zarr.json: expected metadata of at most 67,108,864 bytes; found 100,000,000
+    ozx.errors.FormatError: zarr.json: expected metadata of at most 33,554,432 bytes; found 100,000,000
     """
     if length > LONGEST_DOCUMENT:
         raise FormatError(
@@ -58,6 +59,54 @@ def check_value_length(length: int, key: str) -> None:
         check_document_length(length, key)
 
 
+class LongDocuments:
+    """The documents of a hierarchy that are longer than 1 MiB: together they may be no longer than one alone.
+
+    Verbs keep the documents that they change, and a deflated one of 40 MB may take 40 KB of a file.
+
+    Examples
+    --------
+    >>> long = LongDocuments()
+    >>> long.check(20_000_000, "zarr.json")
+    >>> long.check(900, "0/zarr.json")
+    >>> long.check(20_000_000, "1/zarr.json")
+    Traceback (most recent call last):
+    ozx.errors.FormatError: 1/zarr.json: expected metadata of at most 33,554,432 bytes; found 40,000,000 in 2 documents
+    """
+
+    def __init__(self) -> None:
+        self._lengths: dict[str, int] = {}
+
+    def check(self, length: int, key: str) -> None:
+        """Raise where the value of `key` is metadata that is too long to be read besides those met before.
+
+        Raises
+        ------
+        FormatError
+            It is (``zarr/json``).
+        """
+        if length <= _SHORT or not (is_metadata_key(key) or is_legacy_metadata_key(key)):
+            return
+        check_document_length(length, key)
+        self._lengths[key] = length
+        together = sum(self._lengths.values())
+        if together > LONGEST_DOCUMENT:
+            found = f"{together:,} in {len(self._lengths):,} documents"
+            del self._lengths[key]
+            raise FormatError(
+                f"{key}: expected metadata of at most {LONGEST_DOCUMENT:,} bytes; found {found}", rule="zarr/json"
+            )
+
+    def takes(self, length: int, key: str) -> bool:
+        """Tell whether a value may be read as metadata; it counts with the others where `key` is that of metadata."""
+        try:
+            check_document_length(length, key)
+            self.check(length, key)
+        except FormatError:
+            return False
+        return True
+
+
 def check_document(data: bytes, key: str) -> None:
     """Raise where a metadata document would take too much memory when it is parsed.
 
@@ -70,7 +119,7 @@ def check_document(data: bytes, key: str) -> None:
     --------
     >>> check_document(b'{"many": [' + b"0," * 3_000_000 + b"0]}", "zarr.json")
     Traceback (most recent call last):
-    ozx.errors.FormatError: zarr.json: expected metadata of at most 2,000,000 values; found about 3,000,003
+    ozx.errors.FormatError: zarr.json: expected metadata of at most 1,200,000 values; found about 3,000,003
     """
     if len(data) <= _SHORT:
         return

@@ -16,7 +16,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.archive_source import ArchiveSource
 from ozx.flow.browsing import open_view
 from ozx.flow.location import parse_location, printable_location
-from ozx.hierarchy.document_limits import check_document_length
+from ozx.hierarchy.document_limits import LongDocuments
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import (
     EntryRoles,
@@ -223,11 +223,12 @@ class _MetadataEntries(Mapping[str, bytes]):
         # Metadata that are read one after the other mostly stand one behind the other.
         self._source = ReadAhead(reader.source)
         self._indices = dict(zip(keys, indices, strict=True))
+        self._long = LongDocuments()
 
     def __getitem__(self, key: str) -> bytes:
         columns, index = self._facts.columns, self._indices[key]
         header = columns.header(index)
-        check_document_length(header.uncompressed_size, key)
+        self._long.check(header.uncompressed_size, key)
         return b"".join(iter_value(self._source, header, self._end.directory_offset))
 
     def __iter__(self) -> Iterator[str]:
