@@ -179,3 +179,9 @@ def test_a_story_that_cannot_be_told_stops_no_work(cells, tmp_path):
             told = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full, check=False)
         assert told.returncode == code
     assert (tmp_path / "out" / "zarr.json").is_file()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_nul_character_is_a_wrong_argument(capsys, name):
+    assert run([name, "cells\0.ozx"]) == 2
+    assert capsys.readouterr().err == "error: expected arguments without NUL characters\n"

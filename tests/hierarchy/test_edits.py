@@ -53,6 +53,12 @@ def test_an_unknown_unit_is_refused_with_all_that_there_are(unit):
     assert "micrometer" in refusal.value.hint
 
 
+@pytest.mark.parametrize("size", [1e308, 1.1e100, 1e-101, 1e-320])
+def test_a_pixel_size_can_be_multiplied(size):
+    with pytest.raises(UsageError, match=r"axis x: expected a pixel size from 1e-100 to 1e\+100; got"):
+        parse_edits(pixel_size={"x": size})
+
+
 @pytest.mark.parametrize("size", [0, -1, float("nan"), float("inf"), "wide", None, True, 10**400])
 def test_a_pixel_size_is_a_positive_number(size):
     with pytest.raises(UsageError, match="axis x: expected a pixel size greater than 0"):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -540,6 +541,27 @@ def with_limit(limit, function):
             os._exit(4)
 
     return run_in_child(work)
+
+
+@needs_fork
+@pytest.mark.parametrize("limit", [0, 10_000, 60_000, 120_000, 149_300])
+def test_a_full_disk_says_what_is_needed(path, limit):
+    def work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            with writer(path, "w") as store:
+                put(store, "zarr.json", SEED["zarr.json"])
+                put(store, "0/c/9/9", b"x" * 100_000)
+                store.close()
+        except ResourceError as error:
+            path.with_name("told").symlink_to(f"{error.message}; {error.path == str(path)}")
+            os._exit(4)
+
+    assert run_in_child(work) == 4
+    told = os.readlink(path.with_name("told"))
+    assert re.fullmatch(
+        r"File too large: about 1?\d?\d?,?\d+ bytes are needed, about [\d,]+ are allowed in one file; True", told
+    )
 
 
 @needs_fork

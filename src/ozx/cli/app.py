@@ -153,6 +153,9 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code; of exceptions only `SystemExit` leaves it, as for SIGTERM."""
+    if any("\0" in word for word in arguments or ()):  # no system has such an argument, but a program may
+        say_error("expected arguments without NUL characters")
+        return WRONG_USAGE
     try:
         return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
     except click.ClickException as error:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from ozx.errors import UsageError
+from ozx.flow.location import given_path
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = ["check_outside", "check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
@@ -47,8 +48,9 @@ def check_place(source: str, target: str) -> None:
     Raises
     ------
     UsageError
-        `target` lies inside `source`, or inside another hierarchy.
+        `target` lies inside `source`, or inside another hierarchy; or one of them is no path.
     """
+    source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
     real_source = os.path.realpath(source)
     if os.path.isdir(source) and (folder == real_source or folder.startswith(real_source.rstrip(os.sep) + os.sep)):

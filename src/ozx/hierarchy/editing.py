@@ -309,7 +309,8 @@ def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> No
         product = 0.0
     if not product and numbers[index]:
         raise UsageError(
-            f"{node or 'the root'}: {numbers[index]} times {float(factor):.6g} is beyond what numbers hold"
+            f"expected a pixel size that is not so far from the one before; {node or 'the root'} has the number "
+            f"{numbers[index]}, which would become {'0' if factor < 1 else 'too large for a number'}"
         )
     if product != numbers[index]:
         numbers[index] = product

@@ -185,6 +185,10 @@ def _axis_name(axis: str) -> str:
     return axis
 
 
+# Those of smaller levels are multiples of it, which have to be numbers, too.
+_LARGEST_SIZE = 1e100
+
+
 def _pixel_size(axis: str, size: float) -> float:
     try:
         number = float(size)
@@ -192,6 +196,9 @@ def _pixel_size(axis: str, size: float) -> float:
         number = math.nan
     if isinstance(size, bool) or not math.isfinite(number) or number <= 0:
         raise UsageError(f"axis {axis}: expected a pixel size greater than 0; got {size!r}")
+    if not 1 / _LARGEST_SIZE <= number <= _LARGEST_SIZE:
+        least, most = f"{1 / _LARGEST_SIZE:g}", f"{_LARGEST_SIZE:g}"
+        raise UsageError(f"axis {axis}: expected a pixel size from {least} to {most}; got {size!r}")
     return number
 
 

@@ -104,8 +104,8 @@ class OzxStore(SessionStore):
         FormatError
             `require_ome` was given and it is no OME-Zarr; or the file that is added to changed meanwhile. What was
             written stays as ``NAME.partial``.
-        OSError
-            The file cannot be written; what was written stays, too.
+        ResourceError
+            The file cannot be written; what was written stays, too. A full disk says what is needed and what is free.
         """
         super().close()
         if self._write is not None and not self.read_only:
@@ -229,11 +229,9 @@ class OzxStore(SessionStore):
         FormatError, UnsupportedError
             The file that is added to is no archive that can be read.
         ResourceError
-            Another program, or another process of this one, writes the file.
+            Another program, or another process of this one, writes the file; or it cannot be written.
         TypeError
             `value` is no buffer.
-        OSError
-            The file cannot be written.
         """
         self.set_sync(key, value)
 

@@ -15,8 +15,9 @@ from zarr.abc.store import ByteRequest
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.names import name_fault
-from ozx.atomic.targets import check_target
-from ozx.errors import PartialFileWarning, ResourceError, UsageError
+from ozx.atomic.targets import check_target, naming_errors
+from ozx.atomic.temporary import name_beside
+from ozx.errors import PartialFileWarning, ResourceError, UsageError, resource_errors
 from ozx.flow.browsing import is_any_metadata_key
 from ozx.flow.byte_ranges import requested_span
 from ozx.store.after_fork import renew_after_fork
@@ -169,11 +170,16 @@ class WriteSession:
         UsageError
             `key` cannot be the name of an entry.
         ResourceError
-            Another program, or another process of this one, writes the file.
+            Another program, or another process of this one, writes the file; or it cannot be written: a full disk says
+            what is needed and what is free.
         """
         fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
         if fault is not None:
             raise UsageError(f"{key!r} is no key: {fault}", path=self.path)
+        with self._writing_errors(len(value)):
+            self._set(key, value)
+
+    def _set(self, key: str, value: memoryview) -> None:
         if is_any_metadata_key(key):
             document = bytes(value)
             with self._lock:
@@ -215,7 +221,7 @@ class WriteSession:
         """Remove a value; do nothing where there is none."""
         if self.size(key) is None:
             return
-        with self._lock:
+        with self._writing_errors(), self._lock:
             growing = self._begin()
             growing.forget_draft(key)
             if self._forget(key) and self._keys is not None:
@@ -229,8 +235,10 @@ class WriteSession:
         FormatError
             The hierarchy is no OME-Zarr and `require_ome` was given, or the archive that is added to changed
             meanwhile; what was written stays as ``NAME.partial``.
+        ResourceError
+            The file cannot be written: a full disk says what is needed and what is free.
         """
-        with self._lock:
+        with self._writing_errors(), self._lock:
             growing, base = self._end()
             if growing is None:
                 return
@@ -263,6 +271,20 @@ class WriteSession:
             growing, _ = self._end()
             if growing is not None:
                 self._leave(growing)
+
+    @contextmanager
+    def _writing_errors(self, more: int = 0) -> Iterator[None]:
+        """Turn errors of the system into `ResourceError`, about the final name; `more` bytes are being written."""
+
+        def needed() -> int:
+            with self._lock:
+                documents = sum(map(len, self._documents.values()))
+                values = sum(slot.length for slot in self._slots.values())
+                kept = self._base.source.size() if self._base is not None else 0
+                return documents + values + kept + more
+
+        with resource_errors(), naming_errors(self.path, name_beside(self.path, ".partial"), needed):
+            yield
 
     def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
         """Return the file that is to be finished or left, and the old one; nothing can be changed or read any more.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
 from ozx.errors import UsageError
+from ozx.flow.location import given_path
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -70,7 +71,7 @@ class Schemas:
         """
         documents = {}
         for url, path in files.items():
-            with open(path, "rb") as file:
+            with open(given_path(path), "rb") as file:
                 data = file.read()
             try:
                 documents[url] = json.loads(data)
