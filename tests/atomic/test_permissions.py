@@ -132,6 +132,67 @@ def test_a_folder_that_may_not_be_written_to_is_refused_before_anything_is_made(
         assert (os.listdir(name), os.listdir(path)) == (["d"], ["new"])
 
 
+@as_root
+@pytest.mark.parametrize("inner", ["0", "0/c/1"])
+def test_a_folder_in_it_that_may_not_be_written_to_is_refused_before_anything_is_made(inner):
+    def work():
+        os.setgroups([])
+        os.setegid(USER)
+        os.seteuid(USER)
+        with pytest.raises(ResourceError, match=f"d/{inner} may not be written to, so .* could not be removed"):
+            fill(path, replace_folder=True)
+
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o777)
+        path = Path(name, "d")
+        os.makedirs(path / "0" / "c" / "1")
+        (path / inner / "value").write_bytes(b"1")
+        for folder in (path, path / "0", path / "0/c", path / "0/c/1"):
+            os.chown(folder, USER, USER)
+        (path / inner).chmod(0o555)
+        assert run_in_child(work) == 0
+        assert (os.listdir(name), sorted(os.listdir(path / inner))) == (
+            ["d"],
+            [*(["c"] if inner == "0" else []), "value"],
+        )
+
+
+@as_root
+def test_empty_folders_are_removed_whatever_their_permissions_are():
+    def work():
+        os.setgroups([])
+        os.setegid(USER)
+        os.seteuid(USER)
+        fill(path, replace_folder=True)
+
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o777)
+        path = Path(name, "d")
+        os.makedirs(path / "0")
+        os.chown(path, USER, USER)
+        os.chown(path / "0", USER, USER)
+        (path / "0").chmod(0o555)
+        assert run_in_child(work) == 0
+        assert (os.listdir(name), os.listdir(path)) == (["d"], ["new"])
+
+
+def test_what_could_not_be_removed_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "d"
+    fill(path)
+
+    def fail(_):
+        raise PermissionError(13, "Permission denied", "0")
+
+    monkeypatch.setattr("ozx.atomic.new_directory.remove_recorded", fail)
+    with pytest.raises(ResourceError) as caught:
+        fill(path, replace_folder=True)
+    assert str(caught.value) == (
+        f"{path}: what it replaced could not be removed (Permission denied), and is kept as {path}.old"
+    )
+    assert caught.value.hint.startswith("The new directory is complete.")
+    assert sorted(os.listdir(tmp_path)) == ["d", "d.old"]
+
+
 def control_list(mask):
     """Return what system.posix_acl_access holds: another user may write, the group may only read."""
     entries = [(1, 6, -1), (2, 6, USER), (4, 4, -1), (16, mask, -1), (32, 0, -1)]

@@ -13,7 +13,7 @@ from ozx.atomic.locks import has_locks, lock_file
 from ozx.atomic.permissions import PRIVATE_FOLDER, keep_permissions
 from ozx.atomic.renaming import finish_swap, rename_directory
 from ozx.atomic.syncing import sync_folder, sync_tree
-from ozx.atomic.targets import check_folder, naming_errors
+from ozx.atomic.targets import check_folder, check_removable, naming_errors
 from ozx.atomic.temporary import create_directory, show_replaced, sweep
 from ozx.atomic.tree_record import TreeRecord, identity_of, name_some
 from ozx.atomic.tree_removal import remove_recorded
@@ -64,7 +64,8 @@ def replacing_directory(
     UsageError
         `path` exists and may not be replaced, or is no directory.
     ResourceError
-        The directory that was replaced has changed; it is kept, and named.
+        The directory that was replaced has changed, or could not be removed; it is kept, and named. Where folders in
+        it may not be written to, nothing is made.
     """
     folder = os.path.dirname(os.path.abspath(path))
     swept = finish_swap(path) + sweep(folder)
@@ -72,6 +73,8 @@ def replacing_directory(
     if recorded is None and old is not None and not os.path.islink(path):
         recorded = TreeRecord.of(path)
         recorded.settle()
+    if recorded is not None:
+        check_removable(*recorded.iter_filled())
     temporary, lock = create_directory(path, 0o777 if old is None else PRIVATE_FOLDER)
     try:
         with naming_errors(path, temporary):
@@ -126,7 +129,16 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
     if not found:
         os.rename(held, temporary)
         now.root = temporary
-        found = remove_recorded(now)
+        try:
+            found = remove_recorded(now)
+        except OSError as error:
+            os.rename(temporary, held)
+            told = error.strerror or str(error)
+            raise ResourceError(
+                f"what it replaced could not be removed ({told}), and is kept as {show_replaced(held, path)}",
+                path=path,
+                hint="The new directory is complete. Of the old one some may be gone; remove the rest.",
+            ) from error
         if found:
             os.rename(temporary, held)
     if found:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
 from ozx.errors import OzxError, ResourceError, UsageError
 
-__all__ = ["already_there", "check_folder", "check_regular", "check_target", "naming_errors"]
+__all__ = ["already_there", "check_folder", "check_regular", "check_removable", "check_target", "naming_errors"]
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -125,12 +125,24 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
         )
     if not replace_folder:
         _check_contents(path)
-    if not os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise ResourceError(
-            f"{path} may not be written to, so that what is in it could not be removed",
-            hint="Allow it (chmod u+w), or choose another name.",
-        )
+    check_removable(path)
     return status
+
+
+def check_removable(*folders: str) -> None:
+    """Refuse to replace what has folders that may not be written to.
+
+    Raises
+    ------
+    ResourceError
+        What is in one of them could not be removed.
+    """
+    for folder in folders:
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise ResourceError(
+                f"{folder} may not be written to, so that what is in it could not be removed",
+                hint="Allow it (chmod -R u+w), or choose another name.",
+            )
 
 
 def _check_contents(path: str) -> None:

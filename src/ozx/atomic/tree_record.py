@@ -101,6 +101,13 @@ class TreeRecord:
             for name in folder.names:
                 yield prefix + name
 
+    def iter_filled(self) -> Iterator[str]:
+        """Yield the paths of all folders but empty ones, which may be removed whatever their permissions are."""
+        parents = {prefix[: prefix.rstrip("/").rfind("/") + 1] for prefix in self.folders if prefix}
+        for prefix, folder in self.folders.items():
+            if folder.names or prefix in parents:
+                yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
+
     def differences(self, now: TreeRecord) -> list[str]:
         """Name what is not in `now` as it is here: ``"0/c/1 changed"``, ``"0/c/2 is new"``, ``"0/c/3 is gone"``."""
         found = []
