@@ -207,7 +207,7 @@ def test_one_archive_appended_to_its_like_is_refused():
     error = refusal(first + second)
     assert error.rule == "zip/directory"
     assert "two central directories" in str(error)
-    assert names(forge(MEMBERS) + second) == [b"a"]
+    assert refusal(forge(MEMBERS) + second).rule == "zip/leading-entries"
 
 
 @pytest.mark.parametrize(
@@ -365,8 +365,8 @@ def test_bytes_after_the_last_header_are_refused():
 def test_one_read_finds_everything_at_the_end(zip64, prepended):
     source = CountingSource(forge(MEMBERS, zip64=zip64, prepended=prepended, comment=b"c" * 5_000))
     read_end(source)
-    # Where bytes were prepended, one look at the declared place more.
-    assert len(source.reads) == (2 if prepended else 1)
+    # Where bytes were prepended, one look at the declared place more, and one at these bytes.
+    assert len(source.reads) == (3 if prepended else 1)
 
 
 def test_one_read_finds_the_zip64_records_before_the_longest_comment():

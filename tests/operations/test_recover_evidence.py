@@ -73,6 +73,14 @@ def test_zeroed_numbers_do_not_make_a_value_empty(attempt, fields):
     assert [entry.name for entry in result.lost] == ["0/c/0/1"]
 
 
+def test_a_size_beyond_the_file_loses_its_value_alone(attempt):
+    for size in ("compressed", "uncompressed"):
+        data = build().set("0/c/0/1", local={size: 1 << 30, "crc32": 1}).build()
+        result, values = attempt(data[: data.index(b"PK\1\2")])
+        assert values == {name: value for name, value in VALUES.items() if name != "0/c/0/1"}
+        assert [entry.name for entry in result.lost] == ["0/c/0/1"]
+
+
 def test_an_empty_value_comes_back(attempt):
     values = {**VALUES, "OME/empty": b""}
     for builder in (build(values), build(values).stream("OME/empty"), build(values).deflate("OME/empty")):

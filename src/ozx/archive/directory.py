@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.inner_archives import check_leading
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -94,14 +95,22 @@ class EndOfDirectory:
         return self.locator_offset is not None
 
 
-def read_end(source: ByteSource) -> EndOfDirectory:
+def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndOfDirectory:
     """Return what the end records of `source` say; one read, a second one where the ZIP64 record lies far away.
+
+    Parameters
+    ----------
+    source
+        The file.
+    allow_leading_entries
+        Whether the archive may stand behind entries of another one, as what is left of a damaged file.
 
     Raises
     ------
     FormatError
         There is no end record (``zip/not-a-zip``, ``zip/truncated``), there are two, or they contradict each other
-        (``zip/end-record``), or the directory would lie outside the file (``zip/directory``).
+        (``zip/end-record``), the directory would lie outside the file (``zip/directory``), or the archive stands
+        behind entries of another one (``zip/leading-entries``).
     UnsupportedError
         The archive is one part of several (``rfc9/not-split``).
     """
@@ -116,6 +125,8 @@ def read_end(source: ByteSource) -> EndOfDirectory:
     merged = classic if zip64 is None else _merge(source, classic, zip64.record)
     _check_single_disk(source, merged)
     directory_offset = _locate_directory(source, merged, end_offset)
+    if not allow_leading_entries:
+        check_leading(source, directory_offset - merged.directory_offset)
     return EndOfDirectory(
         entries=merged.entries,
         directory_offset=directory_offset,

@@ -7,14 +7,13 @@ the directory from its beginning, needs neither the arrays nor numpy, whose impo
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
+from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.names import contradicting_path, decode_name
 from ozx.archive.records import (
-    CENTRAL_SIGNATURE,
     EXTRA_UNICODE_PATH,
     FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
@@ -22,8 +21,6 @@ from ozx.archive.records import (
     FLAG_UTF8,
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
-    MASK_32,
-    SPLIT_SIGNATURE,
     STORED,
     CentralHeader,
     LocalHeader,
@@ -34,7 +31,6 @@ from ozx.archive.records import (
 from ozx.errors import FormatError, UnsupportedError
 
 __all__ = [
-    "LONGEST_DESCRIPTOR",
     "ReadAhead",
     "check_crc32",
     "check_empty",
@@ -44,7 +40,6 @@ __all__ = [
     "entry_name",
     "find_data",
     "header_contradiction",
-    "hides_value",
     "iter_value",
     "read_local_header",
 ]
@@ -53,10 +48,7 @@ _BLOCK = 1 << 20
 # A local file header nearly always fits here, so that one read brings it whole.
 _HEADER_GUESS = 512
 
-# 4.3.9: a data descriptor without its signature, and that of ZIP64.
-_DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
 _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
-LONGEST_DESCRIPTOR = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size
 
 
 class ReadAhead:
@@ -262,52 +254,39 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
         )
     local = read_local_header(source, header)
     offset = data_offset_behind(source, header, local, limit)
-    if hides_value(header, local):
-        check_empty(source, header, source.read_at(offset, min(LONGEST_DESCRIPTOR, limit - offset)))
+    if header.compressed_size == 0 and offset < limit:
+        check_empty(source, header, local, source.read_at(offset, min(ROOM_OF_EMPTY, limit - offset)))
     return offset
 
 
-def hides_value(header: CentralHeader, local: LocalHeader) -> bool:
-    """Tell whether only a data descriptor can tell if the entry is empty, as its directory header says.
-
-    The CRC-32 of no bytes is 0, so that a header of zeros agrees with itself, and with a local header whose fields are
-    zero because they follow in the descriptor (APPNOTE 4.4.4, bit 3).
-    """
-    return header.compressed_size == 0 and bool(local.flags & FLAG_DATA_DESCRIPTOR)
-
-
-def check_empty(source: ByteSource, header: CentralHeader, behind: bytes) -> None:
-    """Make sure that what follows the local header of an entry that is empty by its directory header agrees.
+def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
+    """Make sure that what follows the local header of an entry that is empty by its headers agrees.
 
     Parameters
     ----------
     source
         The archive, whose name stands in messages.
-    header
-        The entry's header in the central directory.
+    header, local
+        The entry's headers, in the central directory and before its bytes.
     behind
-        What follows its local header, as long as the longest descriptor, or shorter where the room ends.
+        What follows: `ozx.archive.empty_values.ROOM_OF_EMPTY` bytes, or fewer where the room ends.
 
     Raises
     ------
     FormatError
         There is a value or a descriptor of one (``zip/local-header``).
     """
-    # 4.3.9: CRC-32 and two sizes, of four or of eight bytes, behind a signature or not.
-    for signature in (SPLIT_SIGNATURE, b""):
-        for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
-            fields = form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
-            if behind.startswith(signature + fields):
-                return
-    # Without room for one, or with the next record in its place, it is missing: nothing contradicts the directory.
-    if len(behind) < _DESCRIPTOR.size or behind.startswith((LOCAL_SIGNATURE, CENTRAL_SIGNATURE)):
-        return
-    raise FormatError(
-        f"entry {entry_name(header)!r}: it is empty by the central directory, but no data descriptor of an empty entry "
-        f"follows its local header at {header.header_offset:,}",
-        path=source.name,
-        rule="zip/local-header",
-    )
+    is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
+    if not follows_empty(header, behind, is_streamed=is_streamed):
+        expected = (
+            "no data descriptor of an empty entry follows" if is_streamed else "bytes that belong to nothing follow"
+        )
+        raise FormatError(
+            f"entry {entry_name(header)!r}: it is empty by the central directory, but {expected} its local header at "
+            f"{header.header_offset:,}",
+            path=source.name,
+            rule="zip/local-header",
+        )
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:

@@ -12,6 +12,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns
 from ozx.archive.descriptors import read_descriptors
 from ozx.archive.directory import EndOfDirectory
+from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.local_headers import LocalHeaders
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
@@ -42,6 +43,8 @@ class Layout:
         Indices of entries that end after the central directory has begun.
     bad_descriptors
         Indices of entries whose data descriptor is missing, or says something else than the central directory.
+    hidden_values
+        Indices of other entries that are empty by their headers, though a value seems to follow.
     """
 
     order: _Indices
@@ -52,6 +55,7 @@ class Layout:
     overlaps: tuple[tuple[int, int], ...]
     into_directory: _Indices
     bad_descriptors: _Indices
+    hidden_values: _Indices
 
 
 def find_layout(
@@ -79,6 +83,7 @@ def find_layout(
     furthest = np.maximum.accumulate(ends) if len(ends) else ends
     begins = np.concatenate([[0], furthest, [end.directory_offset + end.directory_size]])
     rooms = np.concatenate([starts, [end.directory_offset, end.end_offset]]) - begins
+    hidden = _find_hidden(source, columns, local, inside, ends, rooms)
     bad = _take_descriptors(source, columns, local, inside, ends, begins, rooms)
     gaps = np.flatnonzero(rooms > 0)
     return Layout(
@@ -90,6 +95,7 @@ def find_layout(
         overlaps=tuple(_iter_overlaps(inside, starts, ends, furthest)),
         into_directory=inside[ends > end.directory_offset],
         bad_descriptors=bad,
+        hidden_values=np.setdiff1d(hidden, bad),
     )
 
 
@@ -113,6 +119,25 @@ def _take_descriptors(
     # 4.3.9.1: it "MUST exist if bit 3 of the general purpose bit flag is set", in the header that it follows.
     entries = inside[rows]
     return entries[~found.agree & (local.has_descriptor[entries] | (found.lengths > 0))]
+
+
+def _find_hidden(
+    source: ByteSource,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    ends: _Indices,
+    rooms: _Indices,
+) -> _Indices:
+    """Return the entries that are empty by their headers, where what follows says otherwise."""
+    is_empty = (columns.compressed_sizes[inside] == 0) & (local.lengths[inside] >= 0) & (rooms[1:-1] > 0)
+    found = []
+    for row in np.flatnonzero(is_empty).tolist():
+        entry = int(inside[row])
+        behind = source.read_at(int(ends[row]), min(ROOM_OF_EMPTY, int(rooms[row + 1])))
+        if not follows_empty(columns.header(entry), behind, is_streamed=bool(local.has_descriptor[entry])):
+            found.append(entry)
+    return np.array(found, np.int64)
 
 
 def _iter_overlaps(inside: _Indices, starts: _Indices, ends: _Indices, furthest: _Indices) -> Iterator[tuple[int, int]]:

@@ -44,6 +44,7 @@ from ozx.archive.remote_reading import (
     leading_span,
     predicted_data_offset,
 )
+from ozx.archive.repeated_names import check_order
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
 __all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "overlapping_pairs"]
@@ -233,7 +234,8 @@ class ArchiveReader:
         allow_bombs
             Whether entries may inflate to enormous sizes.
         allow_duplicates
-            Whether several entries may have one name: whoever looks entries up by `find` sees the last one.
+            Whether several entries may have one name: whoever looks entries up by `find` sees the last one, which
+            has to be the last one in the file.
 
         Raises
         ------
@@ -286,11 +288,22 @@ class ArchiveReader:
                 fault = name_fault(name)
                 if fault is not None:
                     raise _refused_name(name, fault, path)
+        self._check_folders()
+        self._check_duplicates(allow_duplicates=allow_duplicates, is_ascii=is_ascii)
+
+    def _check_folders(self) -> None:
+        columns, path = self.columns, self.source.name
         for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
             raise _refused_name(columns.name(index), "it is that of a folder, but has bytes", path)
+
+    def _check_duplicates(self, *, allow_duplicates: bool, is_ascii: bool) -> None:
+        columns, path = self.columns, self.source.name
+        duplicates = self.name_index.duplicates()
         if allow_duplicates:
+            for raw, indices in duplicates:
+                check_order(raw.decode("utf-8", "replace"), columns.header_offsets[indices].tolist(), path)
             return
-        repeated = [raw.decode("utf-8", "replace") for raw, _ in self.name_index.duplicates()]
+        repeated = [raw.decode("utf-8", "replace") for raw, _ in duplicates]
         if not (repeated or is_ascii):  # different bytes may stand for the same text
             repeated = [name for name, count in Counter(columns.names()).items() if count > 1]
         if repeated:

@@ -265,7 +265,7 @@ def _iter_stored(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
 
 def _read_end(source: ByteSource) -> EndOfDirectory | None:
     try:
-        return read_end(source)
+        return read_end(source, allow_leading_entries=True)
     except (FormatError, UnsupportedError):
         return None
 

@@ -295,14 +295,14 @@ class _Hearing:
         result = self._result
         if result.is_whole:
             return
-        heard = set(self._starts.tolist())
-        lost = {entry.name for entry in result.lost}
+        heard, lost = set(self._starts.tolist()), {entry.name for entry in result.lost}
         for entry in self._scan.broken:
             if entry.start in heard or entry.name in lost or entry.name.endswith("/"):
                 continue
             lost.add(entry.name)
             stored = None
-            if entry.data_offset is not None and entry.stored_size and not entry.is_cut_off:
+            end = (entry.data_offset or 0) + (entry.stored_size or 0)  # of bytes that may not all be there
+            if entry.data_offset is not None and entry.stored_size and end <= self._source.size():
                 stored = StoredValue(entry.data_offset, entry.stored_size, is_named_twice=False, has_one_checksum=False)
             result.lost.append(LostEntry(entry.name, entry.reason, entry.start, stored))
             if entry.is_cut_off:

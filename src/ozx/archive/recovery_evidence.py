@@ -114,6 +114,18 @@ class Evidence:
     is_whole: bool = False
     is_accounted: bool = False
 
+    def choose(self, indices: Sequence[int]) -> int:
+        """Return which of several entries of one name counts: the last one of those that both headers name, or of all.
+
+        A later one that the directory does not list may be part of a value that is lost, or replace the one before it:
+        then the name of the one that counts is doubted.
+        """
+        listed = [index for index in indices if self.names_by[index] == Witnesses.TWO]
+        chosen = (listed or indices)[-1]
+        if chosen != indices[-1]:
+            self.names_by[chosen] = Witnesses.ONE
+        return chosen
+
 
 def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
     """Return the names that stand several times among `names`, and where.

@@ -14,14 +14,13 @@ import numpy as np
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
+from ozx.archive.empty_values import ROOM_OF_EMPTY
 from ozx.archive.entry_reading import (
-    LONGEST_DESCRIPTOR,
     check_crc32,
     check_empty,
     check_not_encrypted,
     check_stored_size,
     data_offset_behind,
-    hides_value,
     iter_value,
     read_local_header,
 )
@@ -194,9 +193,9 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
             data += yield begin + len(data), needed - len(data)
     local = read_local_header(_Window(begin, data, source.name), header)
     data_offset = data_offset_behind(source, header, local, limit)
-    if hides_value(header, local) and limit > data_offset:
-        behind = yield data_offset, min(LONGEST_DESCRIPTOR, limit - data_offset)
-        check_empty(source, header, behind)
+    if header.compressed_size == 0 and limit > data_offset:
+        behind = yield data_offset, min(ROOM_OF_EMPTY, limit - data_offset)
+        check_empty(source, header, local, behind)
     here = data[data_offset + first - begin : data_offset + last - begin]
     if len(here) < last - first:
         here += yield data_offset + first + len(here), last - first - len(here)

@@ -9,6 +9,7 @@ possible is read, and whatever is there is shown.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
@@ -18,6 +19,7 @@ from ozx.archive.byte_source import ByteSource, FileSource, open_remote, read_ex
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, entry_name, find_data, iter_value
 from ozx.archive.records import CENTRAL_HEADER, CentralHeader
+from ozx.archive.repeated_names import check_order
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.location import parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
@@ -81,6 +83,9 @@ class ArchiveView:
         self._prefix = f"{node}/" if node else ""
         self.end: EndOfDirectory = read_end(source)
         self.comment: Comment = parse_comment(self.end.comment)
+        # Where the entries begin, once all of them were looked at.
+        self._starts: list[int] = []
+        self._is_sorted = False
         # Metadata documents that are read one after the other mostly stand one behind the other.
         self._ahead = ReadAhead(source, ahead)
         self._long = LongDocuments()
@@ -121,9 +126,19 @@ class ArchiveView:
 
     def _iter_all(self) -> Iterator[Item]:
         is_big = self.end.entries > _MANY_ENTRIES
+        starts = []
         for header in self._iter_columns() if is_big else iter_headers(self.source, self.end):
             key = header.name.decode("ascii") if header.name.isascii() else entry_name(header)
+            starts.append(header.header_offset)
             yield Item(key, header.uncompressed_size, header)
+        self._starts, self._is_sorted = starts, False
+
+    def _end_of_room(self, header: CentralHeader) -> int:
+        """Return where the next entry begins, as far as that is known, or else the central directory."""
+        if len(self._starts) > 1 and not self._is_sorted:
+            self._starts, self._is_sorted = sorted(self._starts), True
+        following = bisect_right(self._starts, header.header_offset)
+        return self._starts[following] if following < len(self._starts) else self.end.directory_offset
 
     def _below(self, items: Iterable[Item]) -> Iterable[Item]:
         """Return those of `items` that are below the node, their keys relative to it."""
@@ -139,25 +154,27 @@ class ArchiveView:
             found = [item for item in self.leading if item.key == key]
             if found:
                 return found[-1]
-        last = None
-        for item in self.iter_items():
-            if item.key == key:
-                last = item
-        return last
+        found = [item for item in self.iter_items() if item.key == key]
+        if len(found) > 1:
+            check_order(key, [_header_of(item).header_offset for item in found], self.name)
+        return found[-1] if found else None
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
         """Yield the value of an entry in blocks; its CRC-32 is checked at the end."""
-        return iter_value(self.source, _header_of(item), self.end.directory_offset)
+        header = _header_of(item)
+        return iter_value(self.source, header, self._end_of_room(header))
 
     def read_document(self, item: Item) -> bytes:
         """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
         self._long.check(item.size, item.key)
-        return b"".join(iter_value(self._ahead, _header_of(item), self.end.directory_offset))
+        header = _header_of(item)
+        return b"".join(iter_value(self._ahead, header, self._end_of_room(header)))
 
     def data_offset(self, item: Item) -> int | None:
         """Return where the bytes of an entry begin; None where its local header is missing or wrong."""
         try:
-            return find_data(self.source, _header_of(item), self.end.directory_offset)
+            header = _header_of(item)
+            return find_data(self.source, header, self._end_of_room(header))
         except (FormatError, UnsupportedError):
             return None
 

@@ -9,6 +9,7 @@ import numpy as np
 from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, FLAG_DATA_DESCRIPTOR, LOCAL_SIGNATURE, STORED
+from ozx.archive.repeated_names import check_order
 from ozx.flow.archive_keys import ArchiveKeys
 from ozx.flow.mended_names import MendedNames
 from ozx.flow.mended_source import Mending
@@ -39,13 +40,15 @@ def litter_mendings(names: Sequence[str]) -> Iterator[Mending]:
         yield Mending.of_many("mending/litter", what, len(names), "left out", names[0])
 
 
-def key_mendings(keys: ArchiveKeys, columns: Columns) -> Iterator[Mending]:
-    """Yield which keys several entries had."""
+def key_mendings(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Mending]:
+    """Yield which keys several entries had in the archive at `path`; the last one has to stand last in the file."""
     if not keys.repeated:
         return
     same = 0
     for places in keys.repeated:
         rows = keys.rows[places]
+        name = keys.names.raw_name(places[-1]).decode("utf-8", "replace")
+        check_order(name, columns.header_offsets[rows].tolist(), path)
         alike = (columns.crc32s[rows] == columns.crc32s[rows[-1]]).all()
         same += bool(alike and (columns.uncompressed_sizes[rows] == columns.uncompressed_sizes[rows[-1]]).all())
     first = keys.names.raw_name(keys.repeated[0][-1]).decode("utf-8", "replace")

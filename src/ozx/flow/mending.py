@@ -95,7 +95,7 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
     reader.prefetch_head()
     source = ArchiveSource(reader, keys)
     legacy = [key.removeprefix(root) for key in names.legacy if key.startswith(root)]
-    mendings = [*name_mendings(names), *mendings, *key_mendings(keys, reader.columns)]
+    mendings = [*name_mendings(names), *mendings, *key_mendings(keys, reader.columns, file.name)]
     zarr_format, changes, of_documents = _mend_metadata(source, keys.metadata, list(dict.fromkeys(legacy)))
     version = _root_version(source) if zarr_format == 3 else None
     mendings += container_mendings(reader, keys, version, is_ome_zip=zarr_format == 3 and not node)

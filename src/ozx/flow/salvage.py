@@ -269,7 +269,8 @@ class _Judge:
         names = [self._name(index) for index in kept]
         for places in repeated_names(names).values():
             result.repeated += 1
-            self._rejected.update(kept[place] for place in places[:-1])
+            indices = [kept[place] for place in places]
+            self._rejected.update(set(indices) - {self._evidence.choose(indices)})
         lost = {entry.name: entry for entry in self._evidence.lost}
         rejected = result.lost[len(self._evidence.lost) :]
         for index in [index for index in self._kept() if self._name(index) in lost] if lost else ():

@@ -79,12 +79,14 @@ AMBIGUITY_RULES = (
         severity="error",
         title="The file begins with entries that the directory does not list",
         clause="4.3.6: the file begins with the first entry. Another one may have been deleted there, or the archive "
-        "appended to another one.",
+        "appended to another one. Where the offsets leave these bytes out, the archive may be the value of an entry of "
+        "a file whose end is lost: then nothing reads it.",
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="7-Zip reads a file from its beginning, so that it shows the first archive of two, deleted entries, or "
         "a part of the entries.",
-        mend="If you trust its origin: `ozx repack FILE OUT.ozx` keeps what the last central directory lists.",
+        mend="If you trust its origin: `ozx repack FILE OUT.ozx` keeps what the last central directory lists; where "
+        "nothing reads the file, `ozx recover` saves what is whole.",
     ),
     Rule(
         id="zip/bytes-after-directory",

@@ -128,6 +128,9 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.9: what follows the value says the same as the central directory.
     message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
     yield from _each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
+    # 4.4.4: the sizes of an empty entry are 0, as those of one that lost them.
+    message = "entry {name!r} is empty by its headers, but bytes that belong to nothing follow"
+    yield from _each_entry(facts, "zip/local-header", facts.layout.hidden_values, message)
     # 4.4.4, bits 0 and 6.
     yield from _each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
 

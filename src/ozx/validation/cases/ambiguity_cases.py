@@ -123,6 +123,12 @@ AMBIGUITY_CASES = (
         lambda: _leading(_deleted()),
         "zip/leading-entries zip/unreferenced-bytes",
     ),
+    Case(
+        "zip/leading-entries",
+        "an entry that the offsets leave out",
+        lambda: _valid().with_(prefix=_deleted()),
+        "zip/leading-entries",
+    ),
     Case("zip/leading-entries", "a value that is an entry", lambda: _valid().add("notes", _deleted())),
     Case(
         "zip/bytes-after-directory",

@@ -186,6 +186,12 @@ ZIP_CASES = (
         lambda: _valid().stream("0/c/0").set("0/c/0", central={"crc32": 0, "compressed": 0, "uncompressed": 0}),
         "zip/local-header zip/unreferenced-bytes",
     ),
+    Case(
+        "zip/local-header",
+        "two headers that call a value empty",
+        lambda: _both(_valid(), "0/c/0", crc32=0, compressed=0, uncompressed=0),
+        "zip/local-header zip/unreferenced-bytes",
+    ),
     Case("zip/local-header", "an empty value, sizes after it", lambda: _valid().add("notes").stream("notes")),
     Case("zip/local-header", "other flags", lambda: _valid().set("0/c/0", local={"flags": 2}), "zip/local-header"),
     Case(

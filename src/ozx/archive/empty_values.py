@@ -1,0 +1,60 @@
+"""Whether an entry that is empty by its headers is empty: what follows them has to agree.
+
+The CRC-32 of no bytes is 0, so that a header whose numbers were lost agrees with itself, and with another one of which
+they were lost, too, or whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ozx.archive.records import CENTRAL_SIGNATURE, LOCAL_SIGNATURE, MASK_32, SPLIT_SIGNATURE, CentralHeader
+
+__all__ = ["ROOM_OF_EMPTY", "follows_empty"]
+
+# 4.3.9: a data descriptor without its signature, and that of ZIP64.
+_DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
+_NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)
+
+#: How much of what follows an empty entry's local header is looked at: a descriptor, and what is behind it.
+ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATURE)
+
+
+def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
+    r"""Tell whether what follows the local header of an entry allows that it is empty, as its directory header says.
+
+    Parameters
+    ----------
+    header
+        The entry's header in the central directory.
+    behind
+        What follows its local header: `ROOM_OF_EMPTY` bytes, or fewer where its room ends.
+    is_streamed
+        Whether the local header announces a data descriptor.
+
+    Returns
+    -------
+    bool
+        False where there is a value or a descriptor of one. The next record may follow, the end of the room, or, where
+        no descriptor is announced, unused space of zeros.
+
+    Examples
+    --------
+    >>> header = CentralHeader(20, 0, 0, 0, 0, 0, 0, 0, b"a", b"", 47)
+    >>> follows_empty(header, b"PK\3\4", is_streamed=False), follows_empty(header, b"value", is_streamed=False)
+    (True, False)
+    >>> follows_empty(header, bytes(12), is_streamed=True), follows_empty(header, bytes(24), is_streamed=True)
+    (True, False)
+    """
+    if not behind or behind.startswith(_NEXT):
+        return True
+    if not is_streamed:
+        return not any(behind)
+    for signature in (SPLIT_SIGNATURE, b""):
+        for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
+            descriptor = signature + form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
+            rest = behind[len(descriptor) :]
+            # Zeros may also be the value, which its own descriptor follows.
+            if behind.startswith(descriptor) and (not rest or rest.startswith(_NEXT)):
+                return True
+    return len(behind) < _DESCRIPTOR.size  # without room for one it is missing

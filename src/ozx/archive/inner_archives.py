@@ -1,0 +1,67 @@
+"""Archives that lie in the value of an entry, and pass for the whole file where the end of the outer one is lost."""
+
+from __future__ import annotations
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.records import LOCAL_HEADER, LOCAL_SIGNATURE, MASK_16
+from ozx.errors import FormatError
+
+__all__ = ["check_leading"]
+
+_LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
+
+
+def check_leading(source: ByteSource, prepended: int) -> None:
+    r"""Refuse an archive before which entries of another one stand.
+
+    A self-extracting file begins with a program (APPNOTE 4.1.9). Where the offsets of the directory leave out bytes
+    that begin with a local header, or that end in one, the archive is the value of an entry whose own directory is
+    lost, or it was appended to another one, or bytes were inserted into it.
+
+    Parameters
+    ----------
+    source
+        The file.
+    prepended
+        How many bytes at its beginning the offsets leave out.
+
+    Raises
+    ------
+    FormatError
+        There are such entries (``zip/leading-entries``).
+
+    Examples
+    --------
+    >>> from ozx.archive.byte_source import MemorySource
+    >>> check_leading(MemorySource(b"#!/bin/sh\n" + bytes(100)), 10)
+    """
+    if not prepended:
+        return
+    start = max(0, prepended - _LONGEST_HEADER)
+    before = source.read_at(start, max(prepended - start, len(LOCAL_SIGNATURE)))
+    if (source.read_at(0, len(LOCAL_SIGNATURE)) if start else before).startswith(LOCAL_SIGNATURE):
+        found = "the file begins with a local header"
+    elif _ends_in_header(before[: prepended - start]):
+        found = "a local header ends where it begins"
+    else:
+        return
+    raise FormatError(
+        f"its offsets leave out the first {prepended:,} bytes, but {found}: it is an archive in a value, or behind "
+        "another archive, or bytes were inserted",
+        path=source.name,
+        rule="zip/leading-entries",
+        hint="Copy or download the file again; `ozx recover` saves what is whole.",
+    )
+
+
+def _ends_in_header(before: bytes) -> bool:
+    """Tell whether bytes end in a local header with its name and extra field."""
+    position = before.rfind(LOCAL_SIGNATURE)
+    while position >= 0:
+        fixed = before[position : position + LOCAL_HEADER.size]
+        if len(fixed) == LOCAL_HEADER.size:
+            lengths = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
+            if position + LOCAL_HEADER.size + lengths == len(before):
+                return True
+        position = before.rfind(LOCAL_SIGNATURE, 0, position)
+    return False

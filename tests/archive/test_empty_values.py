@@ -1,0 +1,70 @@
+"""Entries that are empty by their headers: what follows has to agree, at every door."""
+
+import pytest
+from agreement import check_agreement, errors_of
+
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
+
+ZEROED = dict.fromkeys(("crc32", "compressed", "uncompressed"), 0)
+VALUES = {"zarr.json": group(), "0/zarr.json": array([2], [1]), "0/c/0": b"\1234", "0/c/1": b"5678", "x": b"last"}
+
+
+def build(name="0/c/0", value=None):
+    builder = ArchiveBuilder()
+    for key, old in VALUES.items():
+        builder.add(key, old if key != name or value is None else value)
+    return builder.classic()
+
+
+def refusal(data, name):
+    reader = ArchiveReader(MemorySource(data))
+    with pytest.raises(FormatError, match="it is empty by the central directory") as caught:
+        reader.read(reader.find(name))
+    assert caught.value.rule == "zip/local-header"
+
+
+@pytest.mark.parametrize("name", ["0/c/0", "x"])
+@pytest.mark.parametrize("signature", [True, False])
+@pytest.mark.parametrize("value", [b"abcd", bytes(24), bytes(16), bytes(12), bytes(100)])
+def test_a_streamed_value_is_not_empty_by_the_directory_alone(tmp_path, name, signature, value):
+    # Zeros look like the descriptor of an empty value; the one that follows them tells.
+    data = build(name, value).stream(name, signature=signature).set(name, central=ZEROED).build()
+    refusal(data, name)
+    path = tmp_path / "a.ozx"
+    path.write_bytes(data)
+    assert "zip/local-header" in errors_of(path)
+    assert check_agreement(data) == []
+
+
+@pytest.mark.parametrize("name", ["0/c/0", "x"])
+def test_nor_by_both_headers(tmp_path, name):
+    data = build(name).set(name, central=ZEROED, local=ZEROED).build()
+    refusal(data, name)
+    path = tmp_path / "a.ozx"
+    path.write_bytes(data)
+    assert "zip/local-header" in errors_of(path)
+    assert check_agreement(data) == []
+
+
+@pytest.mark.parametrize("name", ["0/c/0", "x"])
+def test_what_is_empty_is_read(name):
+    empty = build(name, b"")
+    deleted = ArchiveBuilder().add("old", b"1234")["old"].local_header(zip64=False) + b"1234"
+    builders = [
+        empty,
+        build(name, b"").stream(name),
+        build(name, b"").stream(name, signature=False),
+        build(name, b"").deflate(name).stream(name),
+    ]
+    if name != "x":
+        for gap in (deleted, bytes(3), bytes(5_000)):  # a deleted entry, or unused space
+            builders.append(build(name, b""))
+            builders[-1]["0/c/1"].before = gap
+    for builder in builders:
+        data = builder.build()
+        reader = ArchiveReader(MemorySource(data))
+        assert reader.read(reader.find(name)) == b""
+        assert check_agreement(data) == []
