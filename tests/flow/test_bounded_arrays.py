@@ -186,3 +186,18 @@ def test_what_is_bounded_stays_so():
     pipeline = array.async_array.codec_pipeline
     assert bound_array(array).async_array.codec_pipeline is pipeline
     assert bound_array("no array") == "no array"
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_chain_of_compressors_has_the_limit_of_one(zarr_format):
+    # Twice as much for each of twenty would be a terabyte.
+    store = {}
+    if zarr_format == 3:
+        array = write(store, 3, {"compressors": [GzipCodec()] * 20})
+    else:
+        array = write(store, 2, {"filters": [numcodecs.GZip()] * 19, "compressors": numcodecs.GZip()})
+    assert np.array_equal(bound_array(array)[...], PIXELS)
+    bomb = default_buffer_prototype().buffer.from_bytes(gzip.compress(BOMB))
+    store[f"0/{key_of(array)}"] = bomb
+    with pytest.raises(UndecodableChunkError, match=r"expected at most 1,04[0-9],[0-9]+ bytes; the data"):
+        bound_array(array)[...]

@@ -174,11 +174,14 @@ class _BoundedCompressor(BytesBytesCodec):
         return found
 
     def _limit(self, spec: ArraySpec) -> int:
-        size = _decoded_size(spec)
+        size = decoded = _decoded_size(spec)
         if self.serializer not in ("bytes", *_VARIABLE_LENGTH):
-            size = largest_stored(size)
+            size = largest_stored(decoded)
         for name in self.before:
-            size = size + _CHECKSUM if name in _CHECKSUMS else size if name in _SAME_SIZE else largest_stored(size)
+            if name in _CHECKSUMS:
+                size += _CHECKSUM
+            elif name not in _SAME_SIZE:  # not twice as much for each: a hundred compressors would have no limit
+                size = max(size, largest_stored(decoded))
         return size
 
 

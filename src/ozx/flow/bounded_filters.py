@@ -85,9 +85,13 @@ def bounded_filters(
     """
     size = most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
     bounded = []
+    most = largest_stored(size)
     for codec in filters or ():
         bounded.append(_bounded(codec, size, count))
-        size = _encoded_size(codec, size, count)
+        known = _encoded_size(codec, size, count)
+        # Not twice as much for each compressor: a hundred of them would have no limit.
+        size = max(size, most) if known is None else known
+        most = max(most, largest_stored(size)) if codec.codec_id in _OTHER_TYPE | _OBJECTS else most
     return (tuple(bounded) if filters else None), (None if compressor is None else _bounded(compressor, size, count))
 
 
@@ -96,8 +100,8 @@ def _bounded(codec: Any, size: int, count: int) -> Any:
     return _BoundedFilter(codec, size, count) if is_bounded else codec
 
 
-def _encoded_size(codec: Any, size: int, count: int) -> int:
-    """Return how large a filter's output is at most, given that of its input."""
+def _encoded_size(codec: Any, size: int, count: int) -> int | None:
+    """Return how large a filter's output is at most, given that of its input; None where nothing says so."""
     name, config = codec.codec_id, codec.get_config()
     if name in _SAME_SIZE:
         return size
@@ -107,7 +111,7 @@ def _encoded_size(codec: Any, size: int, count: int) -> int:
         return count * int(np.dtype(config.get("encode_dtype") or config.get("astype") or config["dtype"]).itemsize)
     if name == "packbits":
         return -(-count // 8) + 1
-    return most_text(count) if name in _OBJECTS else largest_stored(size)
+    return most_text(count) if name in _OBJECTS else None
 
 
 @dataclass(frozen=True)

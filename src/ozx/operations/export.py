@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.flow.target import swept_notes
 from ozx.hierarchy.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
@@ -30,6 +31,8 @@ _MOST_JOBS = 8
 _MOST_CHUNKS = 10_000_000
 _MOST_BYTES = 16 << 40
 _LARGEST_CHUNK = 64 << 30
+# No compressor makes so little of pixels (gzip at most a thousandth): what has fewer bytes has hardly a chunk.
+_SPARSE_FROM, _MOST_RATIO = 64 << 30, 50_000
 # Each has a directory of its own in the file.
 _MOST_PAGES = 4_000_000
 
@@ -185,7 +188,7 @@ def export(
     try:
         with opened_hierarchy(path) as group:
             taken = take_hierarchy(group, node, choice)
-            _check_price(taken)
+            _check_price(taken, parse_location(path))
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress.start(os.path.basename(target), _size(taken))
             with replacing_file(target, force=force, sync=sync) as new:
@@ -234,7 +237,7 @@ def _write(
     return is_big
 
 
-def _check_price(taken: ExportedHierarchy) -> None:
+def _check_price(taken: ExportedHierarchy, source: Location) -> None:
     """Raise where reading all chunks would take days, or the file would be larger than any disk."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
@@ -252,6 +255,28 @@ def _check_price(taken: ExportedHierarchy) -> None:
     check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: exporting it", hint)
     if pages > _MOST_PAGES:
         raise UnsupportedError(f"{where}: expected at most {_MOST_PAGES:,} planes; found {pages:,}", hint=hint)
+    if price.decoded > _SPARSE_FROM and not _has_bytes(source, least := price.decoded // _MOST_RATIO):
+        raise UnsupportedError(
+            f"{where}: exporting it would read {price} from less than {least:,} bytes; nearly all chunks are missing, "
+            "and a TIFF file has all pixels",
+            hint=hint,
+        )
+
+
+def _has_bytes(source: Location, least: int) -> bool:
+    """Tell whether a file, or a directory with all that is in it, has some bytes at least."""
+    if source.is_remote:
+        return True
+    if not os.path.isdir(source.path):
+        return os.path.getsize(source.path) >= least
+    found = 0
+    for folder, _, names in os.walk(source.path):
+        for name in names:
+            with suppress(OSError):
+                found += os.stat(os.path.join(folder, name)).st_size
+        if found >= least:
+            return True
+    return False
 
 
 def _size(taken: ExportedHierarchy) -> int:

@@ -117,5 +117,6 @@ def test_it_is_not_asked_where_it_would_compare_millions_of_pairs():
     assert refusals({"version": "0.5", "plate": plate}, is_v3=True) == []
     well = {"images": [{"path": "0"}] * 501}
     assert refusals({"version": "0.5", "well": well}, is_v3=True) == []
-    multiscale = {"axes": [{"name": "x", "type": "space"}] * 501, "datasets": []}
-    assert refusals({"version": "0.5", "multiscales": [multiscale]}, is_v3=True) == []
+    for name in ("axes", "datasets"):
+        multiscale = {"axes": [], "datasets": [], name: [{"name": "x", "type": "space"}] * 501}
+        assert refusals({"version": "0.5", "multiscales": [multiscale]}, is_v3=True) == []

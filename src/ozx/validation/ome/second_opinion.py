@@ -37,7 +37,7 @@ _IGNORED = ("name", "type", "metadata")
 _ALSO_ERRORS = ("ome/inner-version",)
 # Many refusals of one part say the same.
 _MOST = 3
-# It compares each row of a plate with each other, and so with columns, fields of a well and axes.
+# It compares each row of a plate with each other, and so with columns, fields of a well, axes and datasets.
 _LONGEST_COMPARED = 500
 
 
@@ -100,7 +100,7 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
 def _takes_long(part: Any) -> bool:
     """Tell whether ome-zarr-models would compare too many items with each other; there is no opinion then."""
     lists = [part.get(name) for name in ("rows", "columns", "images")] if isinstance(part, dict) else []
-    lists += [as_object(item).get("axes") for item in as_list(part)]
+    lists += [as_object(item).get(name) for item in as_list(part) for name in ("axes", "datasets")]
     return any(len(as_list(items)) > _LONGEST_COMPARED for items in lists)
 
 
