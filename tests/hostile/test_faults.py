@@ -25,6 +25,11 @@ MAY_FAIL = {
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
     ("atomic.syncing.close_written", "close"): "what could not be written was heard of before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
+    (
+        "atomic.locks.still_has_name",
+        "fstat",
+    ): "the next writer moves it aside",
+    ("atomic.locks.still_has_name", "lstat"): "the next writer moves it aside",
     ("atomic.syncing.sync_folder", "open"): "some folders may not be listed",
     ("atomic.syncing.sync_folder", "fsync"): "some file systems refuse it",
     ("atomic.renaming.finish_swap", "unlink"): "the marker goes when the same name is written to again",

@@ -148,7 +148,9 @@ class PartialFile:
 
     def remove(self) -> None:
         """Remove the file; one that cannot be removed is moved aside by the next writer."""
-        is_ours = still_has_name(self.descriptor, self.path)
+        is_ours = False
+        with contextlib.suppress(OSError):
+            is_ours = still_has_name(self.descriptor, self.path)
         if not has_locks():
             self.close()
         with contextlib.suppress(OSError):
