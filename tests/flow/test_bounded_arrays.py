@@ -201,3 +201,19 @@ def test_a_chain_of_compressors_has_the_limit_of_one(zarr_format):
     store[f"0/{key_of(array)}"] = bomb
     with pytest.raises(UndecodableChunkError, match=r"expected at most 1,04[0-9],[0-9]+ bytes; the data"):
         bound_array(array)[...]
+
+
+def test_filters_make_no_texts_of_numbers():
+    wide = {"encode_dtype": "<u2", "decode_dtype": "<U100000"}
+    store = {}
+    array = write(store, 3, {"filters": [numcodecs_codec("delta", dtype="<u2")], "compressors": None})
+    document = json.loads(store["0/zarr.json"].to_bytes())
+    document["codecs"][0] = numcodecs_codec("astype", **wide)
+    store["0/zarr.json"] = default_buffer_prototype().buffer.from_bytes(json.dumps(document).encode())
+    with warnings.catch_warnings(action="ignore"):
+        array = zarr.open_array(store, path="0", mode="r")
+    with pytest.raises(UndecodableChunkError, match="items of at most 16 bytes; a filter makes some of 400,000"):
+        bound_array(array)[...]
+    (bounded,), _ = bounded_filters([numcodecs.AsType(**wide)], None, np.dtype("u2"), 4)
+    with pytest.raises(OversizeError, match="items of at most 16 bytes"):
+        bounded.decode(bytes(8))

@@ -27,7 +27,7 @@ from zarr.storage import StorePath, WrapperStore
 
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.bounded_decoding import BOUNDED, OversizeError, UndecodableChunkError, decompress
-from ozx.flow.bounded_filters import bounded_filters, check_count, largest_stored, most_text
+from ozx.flow.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
 from ozx.flow.zarr_errors import missing_codec
 
 __all__ = ["bound_array"]
@@ -94,6 +94,8 @@ class _BoundedPipeline(BatchedCodecPipeline):
     async def _read_one(self, item: Any, out: NDBuffer, drop_axes: tuple[int, ...]) -> Any:
         getter, spec = item[0], item[1]
         try:
+            for codec in self.array_array_codecs:
+                check_item_sizes(getattr(codec, "codec_config", {}), spec.dtype.to_native_dtype())
             await _check_stored(getter, spec, is_sharded=self._is_sharded)
             if self._is_sharded:  # its inner chunks wait, each for its turn
                 return await self.read_batch([item], out, drop_axes)

@@ -7,7 +7,7 @@ it has a limit.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from ozx.flow.bounded_decoding import BOUNDED, OversizeError, decompress
 
-__all__ = ["bounded_filters", "check_count", "largest_stored", "most_text"]
+__all__ = ["bounded_filters", "check_count", "check_item_sizes", "largest_stored", "most_text"]
 
 _CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
 _SAME_SIZE = frozenset(("bitround", "shuffle"))
@@ -25,6 +25,7 @@ _COUNTED = frozenset(("vlen-array", "vlen-bytes", "vlen-utf8"))
 _LISTS = frozenset(("json2", "msgpack2"))
 _OBJECTS = _COUNTED | _LISTS | {"pickle"}
 _MOST_TEXT = 2 << 30
+_LONGEST_NUMBER = 16
 
 
 def largest_stored(decoded: int) -> int:
@@ -69,6 +70,27 @@ def check_count(data: Any, count: int) -> None:
         raise ValueError(f"expected {count:,} values in the chunk; its header has {found:,}")
 
 
+def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
+    """Raise where a filter that changes the type of pixels makes items of them that no pixel needs.
+
+    Raises
+    ------
+    OversizeError
+        It names a type whose items are longer than the array's, and than complex numbers.
+
+    Examples
+    --------
+    >>> check_item_sizes({"id": "astype", "encode_dtype": "u1", "decode_dtype": "<U100000"}, np.dtype("u1"))
+    Traceback (most recent call last):
+    ozx.flow.bounded_decoding.OversizeError: expected items of at most 16 bytes; a filter makes some of 400,000
+    """
+    most = max(_LONGEST_NUMBER, dtype.itemsize)
+    for name in ("dtype", "astype", "encode_dtype", "decode_dtype"):
+        length = np.dtype(config[name]).itemsize if config.get(name) else 0
+        if length > most:
+            raise OversizeError(f"expected items of at most {most:,} bytes; a filter makes some of {length:,}")
+
+
 def bounded_filters(
     filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
 ) -> tuple[tuple[Any, ...] | None, Any]:
@@ -87,17 +109,18 @@ def bounded_filters(
     bounded = []
     most = largest_stored(size)
     for codec in filters or ():
-        bounded.append(_bounded(codec, size, count))
+        bounded.append(_bounded(codec, size, count, dtype))
         known = _encoded_size(codec, size, count)
         # Not twice as much for each compressor: a hundred of them would have no limit.
         size = max(size, most) if known is None else known
         most = max(most, largest_stored(size)) if codec.codec_id in _OTHER_TYPE | _OBJECTS else most
-    return (tuple(bounded) if filters else None), (None if compressor is None else _bounded(compressor, size, count))
+    last = None if compressor is None else _bounded(compressor, size, count, dtype)
+    return (tuple(bounded) if filters else None), last
 
 
-def _bounded(codec: Any, size: int, count: int) -> Any:
-    is_bounded = codec.codec_id in BOUNDED or codec.codec_id in _COUNTED or codec.codec_id in _LISTS
-    return _BoundedFilter(codec, size, count) if is_bounded else codec
+def _bounded(codec: Any, size: int, count: int, dtype: np.dtype[Any]) -> Any:
+    is_bounded = codec.codec_id in BOUNDED | _COUNTED | _LISTS | _OTHER_TYPE
+    return _BoundedFilter(codec, size, count, dtype) if is_bounded else codec
 
 
 def _encoded_size(codec: Any, size: int, count: int) -> int | None:
@@ -121,6 +144,7 @@ class _BoundedFilter:
     codec: Any
     size: int
     count: int
+    dtype: np.dtype[Any]
 
     @property
     def codec_id(self) -> str:
@@ -135,6 +159,9 @@ class _BoundedFilter:
     def decode(self, buf: Any, out: Any = None) -> Any:
         if self.codec_id in BOUNDED:
             return decompress(self.get_config(), np.ascontiguousarray(buf).view("u1").data, self.size)
+        if self.codec_id in _OTHER_TYPE:
+            check_item_sizes(self.get_config(), self.dtype)
+            return self.codec.decode(buf, out)
         data = bytes(np.ascontiguousarray(buf).view("u1").data)
         if self.codec_id in _COUNTED:
             check_count(data, self.count)

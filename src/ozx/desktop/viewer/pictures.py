@@ -12,7 +12,7 @@ import zarr
 from numpy.typing import NDArray
 
 from ozx.desktop.viewer.chunk_cache import ChunkCache
-from ozx.desktop.viewer.samples import image_samples, label_samples
+from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.ome import Axis
 from ozx.hierarchy.rendering import Window
@@ -179,6 +179,7 @@ class Picture:
 
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         source, full = self.sources[number], self.sources[0].shape
+        sample_type(source.dtype, is_label=False)  # texts and the like are not read
         down, right = self.dimensions
         index = [range(1)] * len(self.axes)
         index[down], index[right] = (
