@@ -52,6 +52,14 @@ WHOLE = {
     "races": 4_500,
     "readers": 3_600,
 }
+UNITS = {
+    "archives": "mutated archives",
+    "documents": "mutated documents",
+    "damage": "archives damaged in one or two places",
+    "kills": "kills",
+    "races": "races of a verb and a writer",
+    "readers": "s of reading",
+}
 # Files cost a hundred times what bytes in memory do, and validation ten times.
 EVERY_FILE, EVERY_VALIDATION = 200, 20
 # All doors of ozx cost ten times what store and recover do in memory, programs of others a hundred times.
@@ -382,30 +390,31 @@ def _take(state: State, name: str, found: Round, seconds: float) -> None:
 
 def table(state: State) -> str:
     """Return the figures for the document."""
-    units = {
-        "archives": "mutated archives",
-        "documents": "mutated documents",
-        "damage": "archives damaged in one or two places",
-        "kills": "kills",
-        "races": "races of a verb and a writer",
-        "readers": "s of reading",
-    }
     lines = ["| part | done | of | seconds | findings | at | counts |", "|---|--:|--:|--:|--:|---|---|"]
     for name, part in state.parts.items():
+        if not part.done:
+            continue
         counts = ", ".join(f"{what}: {count:,}" for what, count in sorted(part.counts.items()))
         figures = f"{part.done:,}", f"{WHOLE[name]:,}", f"{part.seconds:,.0f}", len(part.findings)
-        row = (units[name], *figures, ", ".join(part.commits), counts)
+        row = (UNITS[name], *figures, ", ".join(part.commits), counts)
         lines.append(f"| {' | '.join(map(str, row))} |")
     where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     return "\n".join([f"Seed {state.seed}; {where}.", "", *lines])
 
 
 def write(state: State) -> None:
-    """Put the figures into the document."""
+    """Put the figures into the document; rows of parts of which the state has none stay as they are."""
     text = DOCUMENT.read_text(encoding="utf-8")
     begin, end = "<!-- soak -->", "<!-- end: soak -->"
-    new = f"{begin}\n\n{table(state)}\n\n{end}"
-    DOCUMENT.write_text(re.sub(f"{begin}.*{end}", lambda _: new, text, flags=re.DOTALL), encoding="utf-8")
+    old = text.partition(begin)[2].partition(end)[0].strip().splitlines()
+    new = table(state).splitlines()
+    rows = {
+        line.split(" | ")[0]: line for line in [*old, *new] if line.startswith("| ") and not line.startswith("| part")
+    }
+    order = [f"| {unit}" for unit in UNITS.values()]
+    made = "\n".join([*new[:4], *sorted(rows.values(), key=lambda line: order.index(line.split(" | ")[0]))])
+    found = re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{made}\n\n{end}", text, flags=re.DOTALL)
+    DOCUMENT.write_text(found, encoding="utf-8")
 
 
 def main() -> int:

@@ -24,6 +24,23 @@ def test_no_wrong_value_is_called_right():
     assert findings == []
 
 
+def test_zeros_that_both_headers_call_empty_leave_no_evidence():
+    base = next(base for base in bases() if base.name == "by zipfile, stored")
+    for key, outcome in (
+        ("0/c/15/0", "store: read, with zeros that both headers call empty"),
+        ("0/c/0/0", "store: refused"),
+    ):
+        data, name = bytearray(base.data), key.encode()
+        for record in base.records:
+            if data[record.start : record.stop].find(name) >= 0 and record.kind in (b"PK\3\4", b"PK\1\2"):
+                start = record.start + (14 if record.kind == b"PK\3\4" else 16)
+                data[start : start + 12] = bytes(12)
+        outcomes, wrong = check(base, bytes(data))
+        assert outcome in outcomes
+        assert "recover: complete" not in outcomes
+        assert wrong == []
+
+
 def test_the_same_seed_makes_the_same_damage():
     first, second = (mutate(bases()[0], random.Random(5)) for _ in range(2))
     assert first == second
