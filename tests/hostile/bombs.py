@@ -13,6 +13,7 @@ import contextlib
 import gzip
 import importlib
 import json
+import lzma
 import os
 import resource
 import shutil
@@ -245,6 +246,46 @@ def long_document() -> dict[str, bytes]:
     return values
 
 
+def attributed(value: Callable[[], bytes]) -> dict[str, bytes]:
+    values = image({"c/0/0": bytes(4096)}, array([BYTES]))
+    values["zarr.json"] = values["zarr.json"].replace(b'"attributes": {', b'"attributes": {"more": ' + value() + b", ")
+    return values
+
+
+def long_documents() -> dict[str, bytes]:
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"more": "x" * 20_000_000}}
+    return {**image({"c/0/0": bytes(4096)}, array([BYTES])), **{f"g{n}/zarr.json": dumps(group) for n in range(20)}}
+
+
+def deep_shards() -> dict[str, bytes]:
+    codecs = [BYTES]
+    for _ in range(50):
+        codecs = [sharding([64, 64], codecs)]
+    return image({"c/0/0": bytes(4096)}, array(codecs))
+
+
+def bomb_labels() -> dict[str, bytes]:
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["cells"]}}}
+    label = image({"c/0/0": zeros_gzip()}, array([BYTES, GZIP]))
+    root = json.loads(label["zarr.json"])
+    root["attributes"]["ome"]["image-label"] = {}
+    found = {f"labels/cells/{key}": data for key, data in {**label, "zarr.json": dumps(root)}.items()}
+    return {**image({"c/0/0": bytes(4096)}, array([BYTES])), "labels/zarr.json": dumps(group), **found}
+
+
+# A type of 100,000 letters, and one of a gibibyte.
+LONG_ITEMS = {"name": "numcodecs.astype", "configuration": {"encode_dtype": "u1", "decode_dtype": "<U100000"}}
+LONG_TYPE = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 1 << 30}}
+# A frame's header with a window of 2^31 bytes (RFC 8878, 3.1.1.1.2).
+WIDE_WINDOW = b"\x28\xb5\x2f\xfd" + bytes([0x00, (31 - 10) << 3])
+
+
+def lzma_dictionary() -> bytes:
+    data = bytearray(lzma.compress(bytes(MIB), format=lzma.FORMAT_ALONE))
+    data[1:5] = b"\xff" * 4
+    return bytes(data)
+
+
 def text_of(data: bytes) -> Callable[[], dict[str, bytes]]:
     return lambda: image({"c/0/0": data}, array([VLEN], dtype="string", fill=""))
 
@@ -285,6 +326,22 @@ BOMBS = [
     Bomb("one chunk of 1 TiB, nearly empty", one([BYTES, GZIP], lambda: gzip.compress(bytes(4096)), shape=(1 << 20, 1 << 20), chunks=(1 << 20, 1 << 20)), 4096),
     Bomb("a stored value of 512 MB", one([BYTES], lambda: bytes(_HUGE)), 4096, is_deflated=True),
     Bomb("a long document", long_document, 4096, is_deflated=True),
+    Bomb("a long text in the attributes", partial(attributed, lambda: b'"' + b"x" * 30_000_000 + b'"'), 4096, is_deflated=True),
+    Bomb("a million texts", partial(attributed, lambda: b"[" + b'"text",' * 1_100_000 + b"{}]"), 4096, is_deflated=True),
+    Bomb("deep arrays", partial(attributed, lambda: b"[" * 100_000 + b"]" * 100_000), 4096),
+    Bomb("long documents", long_documents, 4096, is_deflated=True),
+    Bomb("twenty compressors", one([BYTES, *[GZIP] * 20], zeros_gzip), 4096),
+    Bomb("shards in shards in shards", deep_shards, 4096),
+    Bomb("a filter to long texts", one([LONG_ITEMS, {**BYTES, **LITTLE}], lambda: bytes(4096)), 4096),
+    Bomb("items of 1 GiB", one([{**BYTES, **LITTLE}, GZIP], zeros_gzip, dtype=LONG_TYPE, fill=""), 4096),
+    Bomb("a long text that fills", lambda: image({}, array([VLEN], (1 << 20, 1 << 20), dtype="string", fill="x" * 10_000_000)), 64 * MIB),
+    Bomb("a terabyte that is not there", wide(1 << 20, 1 << 15, {"c/9/9": b""}), 1 << 30),
+    Bomb("a window of 2 GiB", one([BYTES, ZSTD], lambda: WIDE_WINDOW + zstd_frame(MIB)[6:]), 4096),
+    Bomb("v2 a dictionary of 4 GiB", lambda: image_v2(lzma_dictionary(), {"id": "lzma", "format": 2, "check": -1, "preset": None, "filters": None}), 4096),
+    Bomb("v2 a list", lambda: image_v2(b"[" + b"{}," * 1_000_000 + b'"|O",[64,64]]', None, [{"id": "json2", "encoding": "utf-8"}], "|O"), 64 * MIB),
+    Bomb("v2 msgpack", lambda: image_v2(b"\xdd\xff\xff\xff\xff" + bytes(100), None, [{"id": "msgpack2"}], "|O"), 64 * MIB),
+    Bomb("v2 bits", lambda: image_v2(zeros_gzip(), {"id": "gzip", "level": 1}, [{"id": "packbits"}], "|b1"), 4096),
+    Bomb("labels", bomb_labels, 4096),
     Bomb("a plate of 4,000,000 places", huge_plate, 4096),
 ]  # fmt: skip
 

@@ -379,3 +379,14 @@ def test_an_edit_is_the_same_twice_and_can_be_undone(packed):
     edit(path, pixel_size=DOUBLED)
     edit(path, pixel_size={"y": 0.325, "x": 0.325})
     assert values_of(path) == before
+
+
+def test_metadata_too_long_to_be_kept_are_refused(packed):
+    path = packed()
+    values = values_of(path)
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"text": "x" * (20 << 20)}}
+    values |= {f"long{number}/zarr.json": json.dumps(group).encode() for number in range(2)}
+    write_archive(path, sort_values(values))
+    with pytest.raises(FormatError, match=r"long1/zarr.json: expected metadata of at most 33,554,432 bytes"):
+        edit(path, name="cells")
+    assert values_of(path) == values

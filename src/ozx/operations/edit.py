@@ -155,6 +155,8 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[Edition, tuple[st
         try:
             collector.add(item.key, view.read_document(item))
         except (FormatError, UnsupportedError) as error:
+            if isinstance(error, FormatError) and error.rule == "zarr/json":
+                raise  # too long: the store that writes would take all of them into memory
             collector.add_problem(item.key, error.message)
     nodes = collector.nodes()
 
