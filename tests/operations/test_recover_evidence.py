@@ -81,6 +81,37 @@ def test_a_size_beyond_the_file_loses_its_value_alone(attempt):
         assert [entry.name for entry in result.lost] == ["0/c/0/1"]
 
 
+def test_two_names_of_a_lost_value_are_both_lost(attempt):
+    # The directory's name is that of another entry, so that the value seems to be one that was replaced.
+    data = build().set("0/c/0/1", central={"name": b"0/c/1/0"}).build().replace(b"BBBB", b"BB\0B")
+    result, values = attempt(data)
+    assert values == {name: value for name, value in VALUES.items() if name != "0/c/0/1"}
+    assert not result.complete
+    assert [entry.name for entry in result.lost] == ["0/c/0/1"]
+
+
+def test_what_seems_to_be_replaced_by_a_damaged_header_is_not_complete(attempt):
+    values = {**VALUES, "OME/x": b"free"}
+    headers = build(values).build()
+    start, end = headers.index(b"PK\1\2"), headers.rindex(b"PK\5\6")
+    places = [at for at in range(start, end) if headers.startswith(b"PK\1\2", at)] + [end]
+    second, third = headers[places[3] : places[4]], headers[places[4] : places[5]]
+    # The header of 0/c/1/0 is overwritten by that of 0/c/0/1, of which the first copy leads elsewhere.
+    data = headers[: places[3]] + second[:42] + b"\1\0\0\0" + second[46:] + second + headers[places[5] :]
+    assert len(second) == len(third)
+    result, found = attempt(data)
+    assert not result.complete
+    assert found.items() <= values.items()
+    # Two local headers are exchanged, and the directory's name of one is that of another entry.
+    builder = build(values).set("0/c/0/0", central={"name": b"0/c/1/0"})
+    data = bytearray(builder.build())
+    first, last = (data.index(b"PK\3\4", data.index(value) - 40) for value in (b"AAAA", b"DDDD"))
+    data[first : first + 37], data[last : last + 37] = data[last : last + 37], data[first : first + 37]
+    result, found = attempt(bytes(data))
+    assert not result.complete
+    assert found.items() <= values.items()
+
+
 def test_an_empty_value_comes_back(attempt):
     values = {**VALUES, "OME/empty": b""}
     for builder in (build(values), build(values).stream("OME/empty"), build(values).deflate("OME/empty")):

@@ -15,10 +15,10 @@ import numpy as np
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names import decode_name, name_fault
-from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, MASK_16, STORED, LocalHeader
-from ozx.archive.recovery_entries import BrokenEntry, FoundEntry, Scan
+from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
+from ozx.archive.recovery_entries import BrokenEntry, FoundEntry, Scan, listed_claims
 from ozx.archive.recovery_evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
-from ozx.archive.recovery_values import Claim, ValueFinder, VerifiedValue, header_lengths, local_header_at
+from ozx.archive.recovery_values import ValueFinder, VerifiedValue, header_lengths, local_header_at
 
 __all__ = ["hear_directory"]
 
@@ -77,7 +77,7 @@ class _Hearing:
         indices = np.array(kept, np.int64)
         result.order = indices[np.argsort(starts[indices], kind="stable")]
         # A whole directory that lists a name twice means the last value; several directories may be several archives.
-        others = self._differing_others()
+        others = self._scan.differing_others()
         result.is_accounted = (
             is_accounted and self._is_sound and not others and (result.is_whole or not result.replaced)
         )
@@ -162,6 +162,11 @@ class _Hearing:
                 reason = "the directory says that it is empty, but bytes follow its header"
             stored = self._stored_value(entry, broken.get(start))
             self._result.lost.append(LostEntry(entry.name, reason, start, stored))
+            called = broken[start].name if start in broken else entry.name
+            if called != entry.name and called not in self._listed_names and name_fault(called) is None:
+                # One of the two names is damaged, and nothing tells which.
+                self._result.lost.append(LostEntry(called, f"{reason}; the directory calls it {entry.name!r}", start))
+                self._is_sound = False
             for other in by_name.get(entry.name, ()):
                 if other.data_offset is not None and other.stored_size == entry.stored_size:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
@@ -174,7 +179,7 @@ class _Hearing:
             return self._prove_empty(row, entry, start, local, name)
         for data_offset in dict.fromkeys(self._data_offsets(entry, start)):
             is_own = local is not None and name == entry.name and data_offset == start + local.length
-            for claim in _claims(entry, data_offset, local if is_own else None):
+            for claim in listed_claims(entry, data_offset, local if is_own else None):
                 value = self._finder.verify(claim) if data_offset > start else None
                 if value is not None:
                     is_header = local is not None and data_offset == start + local.length
@@ -198,7 +203,7 @@ class _Hearing:
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
         # A local header that does not fit the value, and belongs to another entry, says nothing about this one.
-        if local.crc32 == value.crc32 or name not in self._listed_names:
+        if local.crc32 == value.crc32 or (name not in self._listed_names and local.crc32 not in self._listed_checksums):
             result.entries.names[index] = name
             result.disputed[index] = entry.name
 
@@ -277,6 +282,10 @@ class _Hearing:
     @cached_property
     def _listed_names(self) -> set[str]:
         return set(self._listed.names)
+
+    @cached_property
+    def _listed_checksums(self) -> set[int]:
+        return set(self._listed.checksums)
 
     # --- entries that the directory does not describe -----------------------------------------------------------------
 
@@ -362,6 +371,11 @@ class _Hearing:
         if not replaced:
             return
         rows = self._row_of.tolist()
+        # A header that only seems to be that of a replaced value, by its name, may be that of another entry.
+        proven = [row for index, row in enumerate(rows) if row >= 0 and self._result.names_by[index] == Witnesses.TWO]
+        known = {(int(self._starts[row]), self._listed.names[row]) for row in proven}
+        known |= {(entry.start, entry.name) for entry in self._scan.broken}
+        self._is_sound &= all((int(self._starts[row]), self._listed.names[row]) in known for row in replaced)
         self._dropped.update(index for index, row in enumerate(rows) if row in replaced)
         self._doubt_order()
         names = {self._listed.names[row] for row in replaced}
@@ -379,22 +393,3 @@ class _Hearing:
                 self._is_sound = False
                 for index in np.flatnonzero(self._row_of == places[-1]).tolist():
                     self._result.names_by[index] = Witnesses.ONE
-
-    def _differing_others(self) -> set[str]:
-        """Return the names that other directories in the file list with other values, as of a second archive."""
-        others = self._scan.others
-        if not len(others):
-            return set()
-        here = self._listed.values_by_name()
-        return {name for name, values in others.values_by_name().items() if not values <= here.get(name, set())}
-
-
-def _claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield what a header of the directory says of a value, and what it says together with a local header.
-
-    `local` has the same name: its CRC-32, or that of the data descriptor, may be right where the directory's is not.
-    """
-    claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
-    yield claim
-    if local is not None:
-        yield claim._replace(crc32=None if local.flags & FLAG_DATA_DESCRIPTOR else local.crc32)

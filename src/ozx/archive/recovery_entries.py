@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ozx.archive.directory import EndOfDirectory
+from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
+from ozx.archive.recovery_values import Claim
 
-__all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan"]
+__all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
 
 
 class FoundEntry(NamedTuple):
@@ -153,3 +156,27 @@ class Scan:
     has_holes: bool = False
     directory_follows: bool = False
     directory_start: int | None = None
+
+    def differing_others(self) -> set[str]:
+        """Return the names that other directories in the file list with other values, as of a second archive."""
+        here = self.listed.values_by_name() if len(self.others) else {}
+        return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
+
+
+def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
+    """Yield what a header of the directory says of a value, and what it says together with a local header.
+
+    Parameters
+    ----------
+    entry
+        What the directory says.
+    data_offset
+        Where the value may begin.
+    local
+        The local header, if it has the same name: its CRC-32, or that of the data descriptor, may be right where the
+        directory's is not.
+    """
+    claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
+    yield claim
+    if local is not None:
+        yield claim._replace(crc32=None if local.flags & FLAG_DATA_DESCRIPTOR else local.crc32)
