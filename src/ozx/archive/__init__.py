@@ -22,6 +22,8 @@ From the bytes upwards:
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``
     One entry's value, given its header in the central directory; needs no numpy.
+``empty_values``, ``inner_archives``, ``repeated_names``
+    What passes for right, and is refused: values that lost their sizes, archives in values, names in two orders.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
 ``audit``, ``local_headers``, ``extra_fields``, ``descriptors``, ``layout``, ``name_audit``, ``file_kinds``
