@@ -112,6 +112,17 @@ def test_what_seems_to_be_replaced_by_a_damaged_header_is_not_complete(attempt):
     assert found.items() <= values.items()
 
 
+def test_a_second_value_of_a_key_beside_a_damaged_directory_is_not_complete(attempt):
+    data = bytearray(build().build())
+    first, second = (data.index(b"PK\3\4", data.index(value) - 40) for value in (b"BBBB", b"CCCC"))
+    name = first + 30
+    data[name : name + 7] = data[second + 30 : second + 37]  # 0/c/0/1 is called 0/c/1/0
+    header = data.rindex(b"PK\1\2", 0, data.index(b"0/c/0/1", data.index(b"PK\1\2")))
+    data[header : header + 12] = bytes(12)
+    result, _ = attempt(bytes(data))
+    assert not result.complete
+
+
 def test_an_empty_value_comes_back(attempt):
     values = {**VALUES, "OME/empty": b""}
     for builder in (build(values), build(values).stream("OME/empty"), build(values).deflate("OME/empty")):

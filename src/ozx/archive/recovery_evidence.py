@@ -124,6 +124,8 @@ class Evidence:
         chosen = (listed or indices)[-1]
         if chosen != indices[-1]:
             self.names_by[chosen] = Witnesses.ONE
+        # Where the directory is damaged, the other one may be another entry under a wrong name.
+        self.is_accounted = self.is_accounted and self.is_whole
         return chosen
 
 
