@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent.parent
 #: Pages whose examples take more than two seconds. The tutorial does too, but nothing is to break it unnoticed.
 SLOW = {
     f"docs/howto/{name}.md"
-    for name in ("convert-04", "dask", "fiji-and-qupath", "from-tiff", "pack-for-sharing", "recover")
+    for name in (
+        *("convert-04", "dask", "double-click", "fiji-and-qupath", "from-tiff", "inodes-on-a-cluster"),
+        *("pack-for-sharing", "recover", "share-by-url", "tensorstore"),
+    )
 }
 
 

@@ -15,8 +15,8 @@ SECONDS = 10
 PEAK = 300_000_000
 CODES = {0, 1, 2, 3, 4}
 # What decodes, once each.
-SAMPLE = ("gzip", "zstd claims 40 GB", "2^62 pixels a side", "tiff: plane count")
-SAMPLE_VERBS = ("thumbnail", "export", "repack --chunks", "validate --level data (folder)", "view", "import")
+SAMPLE = ("gzip", "zstd claims 40 GB", "tiff: plane count")
+SAMPLE_VERBS = ("thumbnail", "validate --level data (folder)", "import")
 
 
 def runs_of(folder: Path, *names: str, verbs: tuple[str, ...] = ()) -> list[bombs.Run]:
@@ -42,9 +42,9 @@ def faults(runs: list[bombs.Run]) -> list[str]:
 
 
 def test_a_sample(tmp_path):
-    # Above two seconds: Python starts, loads all that verbs load, and forks for each of some twenty runs.
+    # Above two seconds: Python starts, loads all that verbs load, and forks for each of some runs.
     runs = runs_of(tmp_path, *SAMPLE, verbs=SAMPLE_VERBS)
-    assert len(runs) == 3 * (len(SAMPLE_VERBS) - 1) + 1
+    assert len(runs) == (len(SAMPLE) - 1) * (len(SAMPLE_VERBS) - 1) + 1
     assert faults(runs) == []
     assert {run.code for run in runs if run.verb in ("thumbnail", "export", "import")} == {1}
 

@@ -15,6 +15,7 @@ from sweeping import forget_swept_folders
 
 import ozx
 from ozx.atomic.tree_removal import MARKER
+from ozx.flow import fast_unpacking
 from ozx.flow.plain_content import PlainContent
 
 pytestmark = needs_fork
@@ -26,7 +27,7 @@ def sources(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sources")
     for name, seed in (("old", 1), ("new", 2)):
         content = random.Random(seed)
-        chunks = {f"0/c/{n // 100}/{n % 100}": content.randbytes(2_000) for n in range(4_500)}
+        chunks = {f"0/c/{n // 100}/{n % 100}": content.randbytes(2_000) for n in range(1_500)}
         chunks["0/c/large"] = content.randbytes(12 << 20)
         ozx.pack(make_image(folder / name, chunks), folder / f"{name}.ozx", sync=False)
     return folder
@@ -55,7 +56,8 @@ def test_pack_killed_at_random_moments(tmp_path, sources, old):
 
 @pytest.mark.ci
 @pytest.mark.parametrize("old", [True, False])
-def test_unpack_killed_at_random_moments(tmp_path, sources, old):
+def test_unpack_killed_at_random_moments(tmp_path, sources, monkeypatch, old):
+    monkeypatch.setattr(fast_unpacking, "_ENOUGH_FOR_TWO", 1_000)
     out = tmp_path / "a.ome.zarr"
     new, before = tree(sources / "new"), tree(sources / "old") if old else None
 

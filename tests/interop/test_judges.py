@@ -96,6 +96,7 @@ def written(folder: Path, data: bytes) -> Path:
     return path
 
 
+@pytest.mark.ci
 class TestArchives:
     def test_the_archive_holds_zip64_extras_in_local_headers(self) -> None:
         size, size_stored, name_length = struct.unpack_from("<IIH", GOOD, 18)
@@ -179,6 +180,7 @@ class TestArchives:
             judge.read(written(tmp_path, GOOD + b"and more"))
 
 
+@pytest.mark.ci
 class TestArrays:
     @pytest.fixture(params=["", "0"], ids=["root", "node"])
     def node(self, request: pytest.FixtureRequest) -> str:

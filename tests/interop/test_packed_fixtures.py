@@ -32,6 +32,7 @@ def test_every_key_and_byte_is_read_back(packed, judge):
         assert judge.read(path) == digests(tree(source))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("judge", ARRAY_JUDGES, ids=lambda judge: judge.name)
 def test_every_array_has_the_pixels_of_the_source(packed, judge):
     require(judge)

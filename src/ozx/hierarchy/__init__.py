@@ -4,8 +4,8 @@
     Store keys: metadata keys, nodes, and the two orders an archive is written in.
 ``entry_order``
     A million keys: whether they are in these orders, and the way into them.
-``documents``
-    JSON bytes to a metadata document, and back.
+``documents``, ``document_limits``
+    JSON bytes to a metadata document, and back; how large it may be.
 ``strict_json``
     The same, noticing what other programs refuse or read differently.
 ``comment``

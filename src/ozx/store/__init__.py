@@ -9,8 +9,9 @@
     metadata, and the end.
 ``sorted_keys``, ``partial_values``, ``after_fork``
     What is below a prefix; writes to parts of a value; locks in a forked child.
-``normalised``, ``source_store``
-    Other stores: one that shows metadata in the form that zarr-python reads, and a source as a store.
+``normalised``, ``source_store``, ``local_store``, ``presence``
+    Other stores: one that shows metadata in the form that zarr-python reads, a source as a store, and directories;
+    which nodes there are in one.
 ``opening``, ``handled``
     Groups out of files, their arrays as handlers of extensions want them used.
 ``image_view``, ``lazy_views``, ``reading_price``
