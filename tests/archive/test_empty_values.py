@@ -3,6 +3,7 @@
 import pytest
 from agreement import check_agreement, errors_of
 
+import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
@@ -47,6 +48,29 @@ def test_nor_by_both_headers(tmp_path, name):
     path.write_bytes(data)
     assert "zip/local-header" in errors_of(path)
     assert check_agreement(data) == []
+
+
+def test_nor_where_a_zip64_field_still_has_its_size(tmp_path):
+    """A value that is an archive begins with a local header, as a deleted entry behind an empty one does."""
+    inner = ArchiveBuilder().add("a", b"inner").classic().build()
+    builder = ArchiveBuilder()
+    for key, value in (VALUES | {"x": inner, "y": b"y"}).items():
+        builder.add(key, value)
+    data = bytearray(builder.build())
+    local = data.rindex(b"PK\3\4", 0, data.index(inner))
+    central = data.index(b"PK\1\2", data.index(b"y", local))
+    while data[central + 46 : central + 47] != b"x":
+        central = data.index(b"PK\1\2", central + 4)
+    data[local + 14 : local + 26] = bytes(12)
+    data[central + 16 : central + 28] = bytes(12)
+    reader = ArchiveReader(MemorySource(bytes(data)))
+    with pytest.raises(FormatError, match="a ZIP64 field with a size"):
+        reader.read(reader.find("x"))
+    (tmp_path / "a.ozx").write_bytes(data)
+    assert errors_of(tmp_path / "a.ozx")
+    assert check_agreement(bytes(data)) == []
+    result = ozx.recover(tmp_path / "a.ozx", tmp_path / "b.ozx")
+    assert not result.complete
 
 
 @pytest.mark.parametrize("name", ["0/c/0", "x"])

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import struct
 
-from ozx.archive.records import CENTRAL_SIGNATURE, LOCAL_SIGNATURE, MASK_32, SPLIT_SIGNATURE, CentralHeader
+from ozx.archive.records import (
+    CENTRAL_SIGNATURE,
+    EXTRA_ZIP64,
+    LOCAL_SIGNATURE,
+    MASK_32,
+    SPLIT_SIGNATURE,
+    CentralHeader,
+    iter_extra_fields,
+)
 
-__all__ = ["ROOM_OF_EMPTY", "follows_empty"]
+__all__ = ["ROOM_OF_EMPTY", "follows_empty", "says_nothing_of_sizes"]
 
 # 4.3.9: a data descriptor without its signature, and that of ZIP64.
 _DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
@@ -18,6 +26,19 @@ _NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)
 
 #: How much of what follows an empty entry's local header is looked at: a descriptor, and what is behind it.
 ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATURE)
+
+
+def says_nothing_of_sizes(extra: bytes) -> bool:
+    r"""Tell whether no ZIP64 field of an empty entry's local header has a size (APPNOTE 4.5.3).
+
+    Sizes that were lost in the header itself may still stand there.
+
+    Examples
+    --------
+    >>> says_nothing_of_sizes(bytes(0)), says_nothing_of_sizes(b"\1\0\x10\0" + 2 * (294).to_bytes(8, "little"))
+    (True, False)
+    """
+    return not any(any(field.data) for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64)
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:

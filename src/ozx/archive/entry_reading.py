@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
-from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
+from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
 from ozx.archive.names import contradicting_path, decode_name
 from ozx.archive.records import (
     EXTRA_UNICODE_PATH,
@@ -277,6 +277,13 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
         There is a value or a descriptor of one (``zip/local-header``).
     """
     is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
+    if not says_nothing_of_sizes(local.extra):
+        raise FormatError(
+            f"entry {entry_name(header)!r}: it is empty by the central directory, but its local header at "
+            f"{header.header_offset:,} has a ZIP64 field with a size",
+            path=source.name,
+            rule="zip/local-header",
+        )
     if not follows_empty(header, behind, is_streamed=is_streamed):
         expected = (
             "no data descriptor of an empty entry follows" if is_streamed else "bytes that belong to nothing follow"

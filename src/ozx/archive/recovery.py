@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
+from ozx.archive.empty_values import says_nothing_of_sizes
 from ozx.archive.entry_reading import ReadAhead
 from ozx.archive.inflate import iter_inflated
 from ozx.archive.names import decode_name, name_fault
@@ -137,7 +138,10 @@ class _Scanner:
         name = decode_name(header.name, header.flags, header.extra)
         claims = claims_of(header, place + header.length)
         values = filter(None, map(self._finder.verify, claims))
-        value = next((value for value in values if value.size or self._is_evidently_empty(value, claims[0])), None)
+        may_be_empty = says_nothing_of_sizes(header.extra)
+        value = next(
+            (one for one in values if one.size or (may_be_empty and self._is_evidently_empty(one, claims[0]))), None
+        )
         if value is not None and (name or value.size):
             self._find(name, place, value)
             self._value_end = value.end

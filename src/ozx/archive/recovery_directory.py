@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ozx.archive.byte_source import ByteSource
+from ozx.archive.empty_values import says_nothing_of_sizes
 from ozx.archive.names import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
 from ozx.archive.recovery_entries import BrokenEntry, FoundEntry, Scan, listed_claims
@@ -221,6 +222,8 @@ class _Hearing:
         """
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
+            return False
+        if local is not None and not says_nothing_of_sizes(local.extra):
             return False
         raw = entry.name.encode("utf-8", "surrogateescape")
         if name != entry.name and not self._has_name_at(start, raw):
