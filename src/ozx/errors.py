@@ -252,8 +252,8 @@ def resource_errors() -> Iterator[None]:
     Raises
     ------
     ResourceError
-        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass: whoever reads
-        there has gone, which is an end and no fault.
+        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass: the reader has
+        gone, which is an end and no fault.
 
     Examples
     --------

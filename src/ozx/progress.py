@@ -37,7 +37,7 @@ class Progress(Protocol):
         description
             What is worked on: the name of a file, ``cells.ozx``, or of a batch how many there are, ``3 hierarchies``.
         total
-            The number of bytes there are; None where nobody knows.
+            The number of bytes there are; None where that is not known.
         """
 
     def advance(self, amount: int) -> None:

@@ -1,4 +1,4 @@
-"""What reading a part of an array costs, told before it is read."""
+"""The price of reading a part of an array, known before it is read."""
 
 import numpy as np
 import pytest

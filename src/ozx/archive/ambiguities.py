@@ -49,7 +49,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """What readers understand in different ways; indices are those of the central directory.
+    """Things that readers understand in different ways; indices are those of the central directory.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Whether an entry that is empty by its headers is empty: what follows them has to agree.
+"""Check that an entry that is empty by its headers is empty: the bytes that follow have to agree.
 
 The CRC-32 of no bytes is 0, so that a header whose numbers were lost agrees with itself, and with another one of which
 they were lost, too, or whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).

@@ -234,7 +234,7 @@ class ArchiveReader:
         allow_bombs
             Whether entries may inflate to enormous sizes.
         allow_duplicates
-            Whether several entries may have one name: whoever looks entries up by `find` sees the last one, which
+            Whether several entries may have one name: a search by `find` sees the last one, which
             has to be the last one in the file.
 
         Raises

@@ -1,4 +1,4 @@
-"""What a scan of a damaged archive finds: entries in columns, broken headers, and what is left of the directory."""
+"""The findings of a scan of a damaged archive: entries in columns, broken headers, and the rest of the directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FoundEntry(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where its bytes end."""
+        """The offset at which its bytes end."""
         return self.data_offset + self.stored_size
 
 
@@ -116,7 +116,7 @@ class BrokenEntry(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What was found.
+    """The findings.
 
     Attributes
     ----------

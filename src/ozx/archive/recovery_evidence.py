@@ -1,4 +1,4 @@
-"""What is known of the entries of a damaged archive, and which evidence says so."""
+"""The facts about the entries of a damaged archive, and the evidence for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"
 
 
 class Witnesses(IntEnum):
-    """How well the name of an entry is known; no checksum covers it.
+    """The certainty of an entry's name, which no checksum covers.
 
     `LOCAL`: its local header alone says it. `ONE`: one of two headers says it, as the other one is damaged or says
     something else. `TWO`: both headers say it.
@@ -28,7 +28,7 @@ class Witnesses(IntEnum):
 
 
 class StoredValue(NamedTuple):
-    """Where the bytes of a stored value lie that its CRC-32 does not prove.
+    """The place of a stored value that its CRC-32 does not prove.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is said of a full disk: what was needed, and what is free."""
+"""Messages about a full disk: the bytes that were needed, and those that are free."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def full_disk_error(error: OSError, path: str, temporary: str, needed: int | Non
     temporary
         The name it has now: what it takes counts as free, as it will be removed.
     needed
-        About how many bytes it will have; None where nobody knows yet.
+        About how many bytes it will have; None where that is not known yet.
     """
     written = _size(temporary)
     wanted = f"about {needed:,} bytes are needed" if needed is not None else f"more than {written:,} bytes are needed"

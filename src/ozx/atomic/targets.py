@@ -190,7 +190,7 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
     path, temporary
         Both names.
     needed
-        Returns how many bytes it will have, None where nobody knows.
+        Returns how many bytes it will have, None where that is not known.
 
     Raises
     ------

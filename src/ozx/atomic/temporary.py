@@ -204,7 +204,7 @@ def _show_if_dead(folder: str, match: re.Match[str]) -> str | None:
 def _remove_if_dead(path: str) -> bool:
     try:
         mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):  # it has no lock, and whoever left it is done with it
+        if stat.S_ISLNK(mode):  # it has no lock, and the program that left it is done with it
             os.unlink(path)
             return True
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # not ours: a device does something when it is opened

@@ -36,7 +36,7 @@ class FolderRecord:
 
 @dataclass(slots=True)
 class TreeRecord:
-    """What a tree holds, links not followed: some 50 bytes for a file.
+    """The files and folders of a tree, links not followed: some 50 bytes for a file.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 @dataclass(frozen=True, slots=True)
 class RemovalMarker:
-    """What a run says before it removes a tree.
+    """A note of a run, made before it removes a tree.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ def run(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         say("interrupted; nothing was left half-written")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 (whatever is left is a fault of ozx, which is told as one)
+    except Exception as error:  # noqa: BLE001 (anything else is a fault of ozx, and reported as one)
         told = as_error(error)
         report_error(told)
         return exit_code(told)

@@ -103,7 +103,7 @@ class UndecodableError(Exception):
 
 
 class InexactError(Exception):
-    """What was encoded does not decode to the values that it was made of; `args` may hold the reason."""
+    """Encoded bytes do not decode to the values that they were made of; `args` may hold the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:

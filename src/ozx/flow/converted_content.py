@@ -100,7 +100,7 @@ class ConvertedContent:
                 continue
             try:
                 conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=wish))
-            except OzxError:  # an array that nobody here understands can be copied, but gets no checksums
+            except OzxError:  # an array that is not understood here can be copied, but gets no checksums
                 continue
             for entry in self._added:
                 conversion.add(entry)

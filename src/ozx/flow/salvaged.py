@@ -1,4 +1,4 @@
-"""What is to be written of a damaged archive, and what is lost."""
+"""The plan of a recovery: the values to be written, and those that are lost."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RebuiltValue:
 
 @dataclass(slots=True)
 class Salvage:
-    """What is to be written, in the order of an archive, and what is not.
+    """The values to be written, in the order of an archive, and those that are left out.
 
     Attributes
     ----------

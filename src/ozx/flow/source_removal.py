@@ -13,7 +13,7 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place"]
 
-# Without these nobody takes what is left for a hierarchy.
+# Without these no program takes the rest for a hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
 
 

@@ -1,4 +1,4 @@
-"""What zarr-python says of arrays that it cannot open or decode, and codecs that are not installed."""
+"""Errors of zarr-python about arrays that it cannot open or decode, and codecs that are not installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ozx.errors import UnsupportedError
 
 __all__ = ["check_codecs_installed", "missing_codec", "words_of"]
 
-# What numcodecs imports where it is there; of all other codecs nobody can know the package.
+# What numcodecs imports where it is there; of other codecs the package is not known.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
 _NAMED = re.compile(r"[\w.+-]+(?='*\"?$)")
 

@@ -1,4 +1,4 @@
-"""How large a metadata document may be: what a hierarchy says of itself has to fit into memory, many times over.
+"""The limits of metadata documents, which have to fit into memory many times over.
 
 Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
 that changes a document takes some six times its length, which is to stay below 200 MB.

@@ -117,7 +117,7 @@ def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription
     count
         How many samples a pixel has.
     most
-        What stands for full light; None where nobody knows.
+        What stands for full light; None where that is not known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether a store has a key, without zarr's way through an event loop: a plate may list thousands of missing wells."""
+"""A quick look for keys in a store, without zarr's event loop: a plate may list thousands of missing wells."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """How many chunks are decoded, and to how many bytes together; `chunk` is the length of one.
+    """A number of chunks to decode, and their bytes together; `chunk` is the length of one.
 
     Examples
     --------

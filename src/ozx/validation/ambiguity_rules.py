@@ -1,4 +1,4 @@
-"""What readers of ZIP files understand in different ways: findings of what `ozx.archive.ambiguities` sees.
+"""Rules about ZIP files that readers understand in different ways, as `ozx.archive.ambiguities` sees them.
 
 An error where readers give different names or bytes, or some give none; a warning where they only complain.
 """

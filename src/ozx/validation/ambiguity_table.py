@@ -12,7 +12,7 @@ _READERS = "Limits of today's readers"
 _READERS_REVISION = "as of 2026-11"
 
 _DISTRUST = "Do not trust the file; get it again from where it was made."
-_REPACK = "`ozx repack FILE OUT.ozx` writes the entries anew, in a form that all of them read."
+_REPACK = "`ozx repack FILE OUT.ozx` writes the entries again, in a form that all of them read."
 
 AMBIGUITY_RULES = (
     Rule(

@@ -1,4 +1,4 @@
-"""How much an OME-XML document says that there is, before anything believes it."""
+"""The claims of an OME-XML document about sizes and counts, checked before anything relies on them."""
 
 from __future__ import annotations
 
