@@ -1,5 +1,6 @@
 """Archives cut, flipped, never finished: all that is whole comes back bit for bit, and nothing wrong is passed off."""
 
+import gzip
 import io
 import json
 import os
@@ -148,6 +149,9 @@ def check_flip(data, expected, position, mask, attempt):
         assert error.rule in ("rfc9/root", "zip/crc", "zip/not-a-zip")  # noqa: PT017
         return None
     wrong = {key for key in values if key not in result.made and values[key] != expected.get(key)}
+    # gzip's checksum proves the pixels of a chunk, not the time in its header (RFC 1952, 2.3.1).
+    proven = {key for key in wrong if is_same_when_inflated(values[key], expected.get(key))}
+    wrong -= proven
     if result.directory == "none":
         # A group that nothing leads to and that has nothing below may be called anything: that is counted, no more.
         assert result.unconfirmed == len(values) - len(result.made)
@@ -155,10 +159,14 @@ def check_flip(data, expected, position, mask, attempt):
     assert wrong == set()
     assert all(json.loads(values[key])["node_type"] == "group" for key in result.made)
     missing = expected.keys() - (values.keys() - set(result.made))
-    assert missing or result.complete or result.unconfirmed or len(damaged) < len(data)
-    assert not (missing and result.complete)
+    assert missing or proven or result.complete or result.unconfirmed or len(damaged) < len(data)
+    assert not ((missing or proven) and result.complete)
     assert all(finding.severity != "error" for finding in ozx.validate(result.path, level="archive").findings)
     return missing
+
+
+def is_same_when_inflated(value, expected):
+    return expected is not None and expected[:2] == b"\x1f\x8b" and gzip.decompress(value) == gzip.decompress(expected)
 
 
 def is_lonely_group(key, values):

@@ -339,8 +339,8 @@ def _notes(found: Salvage) -> Iterator[str]:
 
 def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
-        yield f"{len(found.rebuilt):,} damaged values were rebuilt from the chunks in them that a checksum proves"
+        yield f"damaged values rebuilt from the chunks that a checksum proves: {len(found.rebuilt):,}"
     if found.unproven:
-        yield f"{found.unproven:,} lost values hold chunks without checksums; --keep-unproven keeps them"
+        yield f"lost values whose chunks have no checksum: {found.unproven:,}; --keep-unproven keeps them"
     if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
-        yield f"{kept:,} chunks are kept that nothing proves; their pixels may be wrong"
+        yield f"chunks kept that no checksum proves: {kept:,}; their pixels may be wrong"
