@@ -103,11 +103,11 @@ def raising(monkeypatch, error):
 )
 def test_every_exception_becomes_a_message_and_a_code(monkeypatch, capfd, error, code, told):
     raising(monkeypatch, error)
-    stdout = os.dup(1)  # a broken pipe has it replaced
+    stdout = os.dup(number := sys.stdout.fileno())  # a broken pipe has it replaced
     try:
         assert run(["info"]) == code
     finally:
-        os.dup2(stdout, 1)
+        os.dup2(stdout, number)
         os.close(stdout)
     err = capfd.readouterr().err.lstrip()
     assert err.startswith(told)
