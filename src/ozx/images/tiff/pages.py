@@ -43,9 +43,9 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
     pages.set_keyframe = go_and_check  # called by tifffile for the first page of each series
     try:
         series: Any = file.series
+        return list(series(squeeze=False)) if callable(series) else list(series)  # newer ones look for them here
     finally:
         pages.set_keyframe = go_to
-    return list(series(squeeze=False)) if callable(series) else list(series)
 
 
 def _check_sides(page: TiffPage, levels: int = 3) -> None:
