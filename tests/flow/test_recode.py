@@ -13,6 +13,7 @@ from pathlib import Path
 import numcodecs
 import numpy as np
 import pytest
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import pack_tree, zip_values
@@ -222,10 +223,14 @@ def test_text_that_would_be_scrambled_is_refused(dtype, wishes):
         texts = np.vectorize(str.encode, otypes="O")(texts)
     fill = "" if dtype == "string" else b""
     values = write_v3(texts, (3, 4), dtype=dtype, fill_value=fill, filters=TransposeCodec(order=(1, 0)))
-    with pytest.raises(
-        UnsupportedError, match=r"^the root: expected codecs that keep every value; the chain transpose, "
-    ):
-        recode(values, **wishes)
+    try:
+        found = recode(values, **wishes)
+    except UnsupportedError as error:
+        assert str(error).startswith("the root: expected codecs that keep every value; the chain transpose, ")  # noqa: PT017
+    else:  # by a zarr-python that does not scramble it any more
+        assert zarr.__version__ != "3.1.6"
+        check_same(read_zarr(found), read_zarr(values))
+        assert read_zarr(found).tolist() == texts.tolist()
 
 
 def test_an_array_without_dimensions_that_begins_like_its_fill_value():

@@ -233,7 +233,9 @@ def view_of(path: Path) -> Iterator[str]:
 
     def attempt(call: Callable[[], object]) -> str | None:
         try:
-            call()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call()
         except Exception as error:  # noqa: BLE001 (as the server does)
             told = as_error(error)
             return str(told) if isinstance(told, FaultError) else None

@@ -12,7 +12,7 @@ __all__ = ["check_codecs_installed", "missing_codec", "words_of"]
 
 # What numcodecs imports where it is there; of other codecs the package is not known.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
-_NAMED = re.compile(r"[\w.+-]+(?='*\"?$)")
+_NAMED = re.compile(r"[\w+-]+(\.[\w+-]+)*")
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
@@ -37,7 +37,8 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
         found = found.__cause__
     if found is None:
         return None
-    named = _NAMED.search(str(found))
+    # In quotes, and with advice behind it, as versions of zarr-python have it.
+    named = _NAMED.search(str(getattr(found, "codec_id", found)))
     return _not_installed(named[0] if named else "that it names", where)
 
 
