@@ -12,7 +12,8 @@ __all__ = ["check_codecs_installed", "missing_codec", "words_of"]
 
 # What numcodecs imports where it is there; of other codecs the package is not known.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
-_NAMED = re.compile(r"[\w+-]+(\.[\w+-]+)*")
+# The first name in quotes; newer versions of zarr-python have advice behind it.
+_NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
@@ -37,9 +38,8 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
         found = found.__cause__
     if found is None:
         return None
-    # In quotes, and with advice behind it, as versions of zarr-python have it.
-    named = _NAMED.search(str(getattr(found, "codec_id", found)))
-    return _not_installed(named[0] if named else "that it names", where)
+    named = _NAMED.search(str(found))
+    return _not_installed(named[1] if named else "that it names", where)
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:
