@@ -172,6 +172,17 @@ def test_exchanged_local_headers_exchange_no_values(attempt):
     assert (result.complete, result.lost) == (True, ())
 
 
+def test_an_exchanged_local_header_takes_no_value_when_the_directory_is_damaged_too(attempt):
+    # The headers of streamed entries have no numbers, so that nothing but the directory ties a name to its value.
+    values = {**VALUES, "OME/x": b"file"}
+    builder = build(values).stream("0/c/1/1").stream("OME/x")
+    builder.set("0/c/1/1", local={"name": b"OME/x"}, central={"name": b"\x1f/c/1/1"})
+    result, found = attempt(builder.set("OME/x", local={"name": b"0/c/1/1"}).build())
+    assert not result.complete
+    assert found["OME/x"] == b"file"
+    assert found.get("0/c/1/1", b"DDDD") == b"DDDD"
+
+
 def test_a_key_that_one_header_says_is_confirmed_by_a_full_grid_alone(attempt):
     sparse = {name: value for name, value in VALUES.items() if name != "0/c/1/0"}
     builder = build(sparse).set("0/c/1/1", local={"name": b"0/c/1/9", "crc32": 1})

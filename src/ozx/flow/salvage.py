@@ -71,6 +71,7 @@ class _Judge:
         self._around: dict[int, tuple[str | None, str | None]] = {}
         self._unsettled = {index for index in self._order if index in evidence.disputed}
         self._settled: set[int] = set()
+        self._exchanged: set[int] = set()
         self._doubts: list[tuple[int, int]] = []
         self._long = LongDocuments()
 
@@ -130,12 +131,16 @@ class _Judge:
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
+        local = {self._evidence.entries.names[index] for index in disputed}
+        central = {self._evidence.disputed[index] for index in disputed}
         self._look_around()
         for index in disputed:
             names = self._evidence.entries.names[index], self._evidence.disputed[index]
             weights = [self._weight(index, name, wanted) for name in names]
-            if listed[names[0]]:  # the local header is that of another entry, as where two were exchanged
-                weights[0] = 0
+            if listed[names[0]] or names[1] in local:
+                weights[0] = 0  # the local header is that of another entry, or the entry's own one is elsewhere
+            if names[0] in central or names[1] in local:
+                self._exchanged.add(index)  # with a name in the directory that is damaged too, either may be wrong
             if weights[0] == weights[1] and weights[0]:
                 weights = [int(self._is_in_place(index, name)) for name in names]
             self._doubt_older(index, names)
@@ -327,7 +332,7 @@ class _Judge:
             single = []
         counted = Counter(skeleton.role(name).array for name in (self._names() if single else ()))
         needed, proven = {"", *skeleton.mentioned, *map(parent_of, skeleton.nodes)}, set()
-        for index in single:
+        for index in [index for index in single if index not in self._exchanged]:
             role = skeleton.role(self._name(index))
             grid = skeleton.grids.get(role.array) if role.kind == "chunk" and role.array is not None else None
             if (grid is not None and counted[role.array] == grid.total) or (
