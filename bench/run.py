@@ -16,7 +16,7 @@ import containers
 import document
 import exporting
 import importing
-import mending
+import repair
 import programs
 import remote
 import resharding
@@ -36,7 +36,7 @@ GROUPS: dict[str, Group] = {
     **viewer.GROUPS,
     **importing.GROUPS,
     **exporting.GROUPS,
-    **mending.GROUPS,
+    **repair.GROUPS,
     **validating.GROUPS,
     **scaling.GROUPS,
 }

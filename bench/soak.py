@@ -62,7 +62,7 @@ UNITS = {
 }
 # Files cost a hundred times what bytes in memory do, and validation ten times.
 EVERY_FILE, EVERY_VALIDATION = 200, 20
-# All doors of ozx cost ten times what store and recover do in memory, programs of others a hundred times.
+# All readers of ozx cost ten times what store and recover do in memory, programs of others a hundred times.
 EVERY_AGREEMENT, EVERY_FOREIGN = 50, 500
 RULE = re.compile("[a-z0-9]+/[a-z0-9-]+")
 
@@ -202,7 +202,7 @@ def damage_round(seed: int, number: int) -> Round:
                 if place % EVERY_FILE == 0:
                     wrong += check_unpacked(data, Path(folder) / str(place))
                 if place % EVERY_AGREEMENT == 0:
-                    counts["all doors compared"] += 1
+                    counts["all readers compared"] += 1
                     wrong += check_agreement(data)
                 if place % EVERY_FOREIGN == 0:
                     counts["compared with other programs"] += 1

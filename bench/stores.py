@@ -31,15 +31,15 @@ def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
         for name, way in WAYS.items()
         if way != "tensorstore zip"
     }
-    wish = "≥ 150 × faster than ZipStore, ≥ 2 × than LocalStore; bytes read ≤ 1.05 × chunk (131,072) + index"
+    option = "≥ 150 × faster than ZipStore, ≥ 2 × than LocalStore; bytes read ≤ 1.05 × chunk (131,072) + index"
     length = (8 if quick else 256) << 20
     tables = [
         Table(
             f"a random inner chunk of 128 KiB out of a shard of {length >> 20} MiB",
             take_turns(inner, None, rounds),
-            wish,
+            option,
             show_read=True,
-            wishes={"zarr ZipStore": 150, "zarr LocalStore": 2},
+            options={"zarr ZipStore": 150, "zarr LocalStore": 2},
         )
     ]
     kinds = {
@@ -54,9 +54,9 @@ def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
             if way != "tensorstore zip" or name != "sharded"
         }
         rows = take_turns(measures, None, rounds)
-        wish = "≥ 1.3 × faster than ZipStore, ≥ 1.8 × than LocalStore"
-        wishes = {"zarr ZipStore": 1.3, "zarr LocalStore": 1.8}
-        tables.append(Table(f"a plane of 8 MiB, {title}", rows, wish, bytes=8 << 20, wishes=wishes))
+        option = "≥ 1.3 × faster than ZipStore, ≥ 1.8 × than LocalStore"
+        options = {"zarr ZipStore": 1.3, "zarr LocalStore": 1.8}
+        tables.append(Table(f"a plane of 8 MiB, {title}", rows, option, bytes=8 << 20, options=options))
     return tables
 
 
@@ -68,8 +68,8 @@ def bench_store_open(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
         for name, way in (("OzxStore", "ozx"), ("zarr ZipStore", "zip"))
     }
     rows = take_turns(measures, None, rounds)
-    title, wishes = f"open a group and an array among {entries:,} entries", {"zarr ZipStore": 10}
-    return [Table(title, rows, "≥ 10 × faster", show_memory=True, wishes=wishes)]
+    title, options = f"open a group and an array among {entries:,} entries", {"zarr ZipStore": 10}
+    return [Table(title, rows, "≥ 10 × faster", show_memory=True, options=options)]
 
 
 def bench_write(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
@@ -87,8 +87,8 @@ def bench_write(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
         extra = os.stat(out).st_blocks * 512 / data - 1
         assert extra <= 0.02, extra
         title = f"write {data / (1 << 30):.4g} GiB in {kind} of {'64 MiB' if kind == 'shards' else '2 MiB'}"
-        wish = f"≤ 1.3 × LocalStore, neither syncs; ≤ 2 % extra disk: {extra:.2%}"
-        tables.append(Table(title, rows, wish, bytes=data, wishes={"zarr LocalStore": 1 / 1.3}))
+        option = f"≤ 1.3 × LocalStore, neither syncs; ≤ 2 % extra disk: {extra:.2%}"
+        tables.append(Table(title, rows, option, bytes=data, options={"zarr LocalStore": 1 / 1.3}))
         remove(out)
     return tables
 
@@ -112,8 +112,8 @@ def bench_append(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     for path in (work, small, copy):
         remove(path)
     size = os.path.getsize(original)
-    title, wishes = f"add a label image to a file of {size / 1e6:.0f} MB", {"cp of the file": 1 / 1.3}
-    return [Table(title, rows, "≤ 1.3 × cp, neither syncs", bytes=size, wishes=wishes)]
+    title, options = f"add a label image to a file of {size / 1e6:.0f} MB", {"cp of the file": 1 / 1.3}
+    return [Table(title, rows, "≤ 1.3 × cp, neither syncs", bytes=size, options=options)]
 
 
 GROUPS = {

@@ -18,7 +18,7 @@ SOURCE = ROOT / "src" / "ozx"
 # What a layer is for, in few words; the picture has no room for docstrings.
 _JOBS = {
     "cli": "commands; the only place that prints",
-    "doors": "fsspec, xarray, napari",
+    "integrations": "fsspec, xarray, napari",
     "desktop": "double-click, viewer, ozx serve",
     "operations": "one verb, one result",
     "validation": "rules, findings, reports",
@@ -50,7 +50,7 @@ def layers() -> list[list[str]]:
     Examples
     --------
     >>> layers()[0], layers()[-1]
-    (['cli', 'doors'], ['errors'])
+    (['cli', 'integrations'], ['errors'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (contract for contract in contracts if contract["type"] == "layers")

@@ -25,7 +25,7 @@ from pictures import add_image, omero  # noqa: E402
 from private_desktop import press, private_screen, private_session, reload, started, wait_for  # noqa: E402
 
 import ozx  # noqa: E402
-from ozx.desktop.associate import associate  # noqa: E402
+from ozx.desktop.association.associate import associate  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable

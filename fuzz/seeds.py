@@ -11,7 +11,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 
 from recipes import RECIPES
 
-from ozx.hierarchy.shards import build_index
+from ozx.hierarchy.zarr.shards import build_index
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 LARGEST = 2_000

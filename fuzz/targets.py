@@ -14,23 +14,23 @@ from pathlib import Path
 
 import google_crc32c
 
-from ozx.archive.audit import audit
+from ozx.archive.audit.facts import audit
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import iter_headers, read_end
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.recovery import iter_found_value, scan_archive
-from ozx.archive.recovery_directory import hear_directory
+from ozx.archive.recovery.directory import merge_directory
+from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import OzxError
 from ozx.hierarchy.chunk_grid import parse_chunk_grid
 from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.documents import dump_document, parse_document
 from ozx.hierarchy.images import describe_images, image_paths, label_paths, plate_wells
-from ozx.hierarchy.layout import parse_layout
+from ozx.hierarchy.json.documents import dump_document, parse_document
 from ozx.hierarchy.nodes import NodeCollector
-from ozx.hierarchy.normalisation import normalise_document
-from ozx.hierarchy.shards import IndexFormat, build_index, parse_index
 from ozx.hierarchy.upgrade import upgrade_hierarchy
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.normalisation import normalise_document
+from ozx.hierarchy.zarr.shards import IndexFormat, build_index, parse_index
 
 __all__ = ["TARGETS", "load_verbs"]
 
@@ -71,7 +71,7 @@ def local_headers(data: bytes) -> None:
     """Local headers without a directory: what is found has the CRC-32 that it claims."""
     source = MemorySource(data)
     try:
-        evidence = hear_directory(source, scan_archive(source))
+        evidence = merge_directory(source, scan_archive(source))
     except OzxError:
         return
     for index in evidence.order.tolist():
@@ -179,7 +179,12 @@ def load_verbs() -> None:
 
     for arguments in VERBS.values():
         load_command(arguments[0])
-    for name in ("ozx.desktop.viewer.page_server", "ozx.store.opening", "ozx.flow.block_recoding", "ozx.flow.reshard"):
+    for name in (
+        "ozx.desktop.viewer.page_server",
+        "ozx.store.opening",
+        "ozx.flow.chunks.block_transcoding",
+        "ozx.flow.chunks.reshard",
+    ):
         importlib.import_module(name)
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ozx.desktop import launching
+from ozx.desktop.association import launching
 
 #: What shared-mime-info's program does, as far as it matters here: files out of all packages.
 UPDATE_MIME_DATABASE = """#!/bin/sh
@@ -97,7 +97,7 @@ def programs(tmp_path, monkeypatch):
     make_program(folder / "ozx-open")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
-    monkeypatch.setattr("ozx.desktop.macos._LSREGISTER", str(folder / "lsregister"))
+    monkeypatch.setattr("ozx.desktop.association.macos._LSREGISTER", str(folder / "lsregister"))
     return folder
 
 

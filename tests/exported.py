@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 from ozx.images.description import ImageDescription
-from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
+from ozx.images.exported_image import ExportedImage, ExportedLevel
 from ozx.store.lazy_views import LevelSlice
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from ozx.desktop import launching
-from ozx.desktop.associate import associate, dissociate
+from ozx.desktop.association import launching
+from ozx.desktop.association.associate import associate, dissociate
 
 __all__ = ["associate_in", "dissociate_in", "environment", "make_associated_home", "make_home"]
 

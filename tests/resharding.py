@@ -11,15 +11,15 @@ import zarr
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter
-from ozx.flow.archive_sink import write_entries
-from ozx.flow.archive_source import ArchiveSource
-from ozx.flow.directory_source import DirectorySource
+from ozx.flow.chunks.inner_chunks import InnerChunks
+from ozx.flow.chunks.reshard import iter_resharded
+from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.entry import read_part
-from ozx.flow.inner_chunks import InnerChunks
-from ozx.flow.listing import list_directory
-from ozx.flow.reshard import iter_resharded
-from ozx.flow.stored_chunks import SourceChunks, iter_key_groups
-from ozx.hierarchy.layout import parse_layout, relayout_document
+from ozx.flow.sinks.archive import write_entries
+from ozx.flow.sources.archive import ArchiveSource
+from ozx.flow.sources.directory import DirectorySource
+from ozx.flow.sources.listing import list_directory
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 from ozx.progress import NO_PROGRESS
 
 PATH = "0"

@@ -13,7 +13,7 @@ import ozx
 from ozx import extensions
 from ozx.errors import UnsupportedError, UsageError
 from ozx.extensions import Fault, find_handler, has_method, register
-from ozx.store.handled import HandledGroup
+from ozx.store.extension_groups import HandledGroup
 from ozx.store.opening import open_group
 
 PIXELS = np.arange(48 * 48, dtype="uint16").reshape(48, 48)

@@ -12,9 +12,9 @@ from stores import buffer, contents
 from zarr.storage import MemoryStore
 
 from ozx.hierarchy.keys import is_legacy_metadata_key
-from ozx.hierarchy.reframing import reframe_zlib
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.v2_arrays import UpgradedArray, upgrade_array
+from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
+from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
 
 def store_of(values: dict[str, bytes]) -> MemoryStore:
@@ -50,19 +50,19 @@ def upgrade_values(values: dict[str, bytes], dimension_names=None, **options) ->
 def move_chunks(upgraded: UpgradedArray, values: dict[str, bytes], prefix: str = "") -> dict[str, bytes]:
     """Return the array at `prefix` in Zarr v3: its document, and its chunks under their new keys."""
     moved = {f"{prefix}zarr.json": json.dumps(upgraded.document, allow_nan=False).encode()}
-    if upgraded.treatment == "recode":
-        return moved | _recode(values, prefix, moved[f"{prefix}zarr.json"])
+    if upgraded.treatment == "transcode":
+        return moved | _transcode(values, prefix, moved[f"{prefix}zarr.json"])
     dimensions = len(upgraded.document["shape"])
     for key, data in values.items():
         numbers = key[len(prefix) :].split(upgraded.separator) if key.startswith(prefix) else []
         if not numbers or not all(number.isdigit() for number in numbers):
             continue
         new = "/".join(["c", *numbers]) if dimensions else "c"
-        moved[prefix + new] = reframe_zlib(data) if upgraded.treatment == "reframe" else data
+        moved[prefix + new] = zlib_to_gzip(data) if upgraded.treatment == "zlib_to_gzip" else data
     return moved
 
 
-def _recode(values, prefix, document) -> dict[str, bytes]:
+def _transcode(values, prefix, document) -> dict[str, bytes]:
     store = store_of({"zarr.json": document})
     old = {key[len(prefix) :]: data for key, data in values.items() if key.startswith(prefix)}
     with quiet():

@@ -197,7 +197,7 @@ def has_method(point: str, name: str, method: str) -> bool:
 
     Examples
     --------
-    >>> has_method("extensions", "example.unheard-of", "open")
+    >>> has_method("extensions", "example.unmatched-of", "open")
     False
     """
     return callable(getattr(find_handler(point, name), method, None))
@@ -221,7 +221,7 @@ def _load(name: str) -> Any:
         return handler() if isinstance(handler, type) else handler
     except Exception as error:
         message = f"the handler of the extension {name}, {found.value}, cannot be loaded: {error!r}"
-        raise UsageError(message, hint="Mend or remove the package that provides it.") from error
+        raise UsageError(message, hint="Repair or remove the package that provides it.") from error
 
 
 @functools.cache

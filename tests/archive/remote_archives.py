@@ -10,7 +10,7 @@ from range_server import serving
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote import RemoteSource
+from ozx.archive.remote.source import RemoteSource
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 MIB = 1 << 20

@@ -224,7 +224,7 @@ class TestMarkers:
         assert (tmp_path / "victim").read_bytes() == b"old"
 
     def test_a_directory_called_old_that_came_later_is_not_removed(self, tmp_path):
-        # Killed in between, mended by hand, and a backup made of that name.
+        # Killed in between, repaired by hand, and a backup made of that name.
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / "zarr.json").write_bytes(b"{}")
         renaming._write_marker(renaming._marker(str(tmp_path / "d")), str(tmp_path / "d"))

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from commands import command, schema_of
 
-from ozx.desktop.associate import associate, association_status, dissociate
+from ozx.desktop.association.associate import associate, association_status, dissociate
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Linux")
 

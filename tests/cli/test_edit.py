@@ -12,7 +12,7 @@ from packed import pack_tree, sort_values, write_archive
 
 import ozx
 from ozx.cli.edit_text import describe_differences
-from ozx.hierarchy.differences import Difference
+from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import edit
 
 SCHEMA = schema_of("edit")

@@ -38,7 +38,7 @@ def test_json_is_what_the_schema_says(capsys):
     answer = json.loads(out)
     jsonschema.validate(answer, SCHEMA)
     assert answer["upgraded"]
-    assert answer["treatments"] == {"recoded": 4}
+    assert answer["treatments"] == {"transcoded": 4}
 
 
 def test_what_happened_is_told_on_stderr(capsys, here):

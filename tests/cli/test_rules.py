@@ -27,7 +27,7 @@ def test_every_rule_is_explained(identifier, capsys):
     rule = RULES[identifier]
     words = " ".join(out.split())
     assert words.startswith(f"{rule.id} ({rule.severity}): {rule.title}")
-    for text in (rule.clause, rule.meaning, rule.mend, f"({rule.document}, {rule.revision})"):
+    for text in (rule.clause, rule.meaning, rule.repair, f"({rule.document}, {rule.revision})"):
         assert text in words
     assert max(map(len, out.splitlines())) <= 100
 

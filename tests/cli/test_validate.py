@@ -69,14 +69,14 @@ def test_findings_are_readable(wrong, capsys):
         "  /y: 1 error",
         "    error    zip/name",
         "             entry name '/y' is refused: it is absolute",
-        f"             hint: {RULES['zip/name'].mend}",
+        f"             hint: {RULES['zip/name'].repair}",
         "  ../x: 1 error",
         "    error    zip/name",
         "             entry name '../x' is refused: it has a '..' component",
         "  the file as a whole: 1 warning",
         "    warning  rfc9/comment",
         "             there is no archive comment",
-        f"             hint: {RULES['rfc9/comment'].mend}",
+        f"             hint: {RULES['rfc9/comment'].repair}",
     ]
     assert err == "what a finding means: ozx rules ID\n"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ozx.desktop import linux, macos, windows
-from ozx.desktop.macos import chosen_application
-from ozx.desktop.record import digest
-from ozx.desktop.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
+from ozx.desktop.association import linux, macos, windows
+from ozx.desktop.association.macos import chosen_application
+from ozx.desktop.association.record import digest
+from ozx.desktop.association.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
 
 GOLDEN = Path(__file__).parent / "golden"
 

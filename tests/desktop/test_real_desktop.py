@@ -19,8 +19,8 @@ from PIL import Image
 from private_desktop import press, private_screen, private_session, reload, started, wait_for
 
 import ozx as toolkit
-from ozx.desktop import launching
-from ozx.desktop.associate import associate, association_status, dissociate
+from ozx.desktop.association import launching
+from ozx.desktop.association.associate import associate, association_status, dissociate
 
 pytestmark = pytest.mark.desktop
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from ozx.desktop import windows
-from ozx.desktop.actions import Doer
-from ozx.desktop.associate import associate, association_status, dissociate
-from ozx.desktop.carrying_out import carry_out, is_in_place
-from ozx.desktop.record import Record
-from ozx.desktop.steps import WriteFile
-from ozx.desktop.taking_back import take_back
+from ozx.desktop.association import windows
+from ozx.desktop.association.apply import apply, is_in_place
+from ozx.desktop.association.associate import associate, association_status, dissociate
+from ozx.desktop.association.record import Record
+from ozx.desktop.association.revert import revert
+from ozx.desktop.association.steps import WriteFile
+from ozx.desktop.association.transaction import Transaction
 from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Windows")
@@ -32,8 +32,8 @@ def path(tmp_path):
 
 
 def carried_out(path, registry, viewer=VIEWER, old=None):
-    with Doer(registry) as doer:
-        carry_out(steps(viewer), viewer, old or Record(), path, doer)
+    with Transaction(registry) as transaction:
+        apply(steps(viewer), viewer, old or Record(), path, transaction)
     with open(path, "rb") as file:
         return Record.from_bytes(file.read(), path)
 
@@ -47,11 +47,11 @@ def test_values_are_set_and_taken_back(path, registry, existing):
     record = carried_out(path, registry)
     assert registry.told == 1
     assert registry.get(EXTENSION, "") == windows.PROG_ID
-    assert is_in_place(steps(), VIEWER, record, Doer(registry))
+    assert is_in_place(steps(), VIEWER, record, Transaction(registry))
     opener = windows.find_opener(registry)
     assert (opener.identifier, opener.command, opener.is_ours) == (windows.PROG_ID, f'"{VIEWER[0]}" "%1"', True)
-    with Doer(registry) as doer:
-        take_back(record, path, doer)
+    with Transaction(registry) as transaction:
+        revert(record, path, transaction)
     assert registry.keys == before
     assert registry.told == 2
 
@@ -61,19 +61,19 @@ def test_another_viewer_keeps_what_stood_there_first(path, registry):
     before = copy.deepcopy(registry.keys)
     first = carried_out(path, registry)
     second = carried_out(path, registry, (r"C:\napari.exe",), first)
-    assert not is_in_place(steps(), VIEWER, second, Doer(registry))
+    assert not is_in_place(steps(), VIEWER, second, Transaction(registry))
     assert windows.find_opener(registry).command == r'"C:\napari.exe" "%1"'
-    with Doer(registry) as doer:
-        take_back(second, path, doer)
+    with Transaction(registry) as transaction:
+        revert(second, path, transaction)
     assert registry.keys == before
 
 
 def test_a_value_that_others_set_since_stays(path, registry):
     record = carried_out(path, registry)
     registry.set(EXTENSION, "", "Napari.ozx")
-    with Doer(registry) as doer:
-        take_back(record, path, doer)
-    assert [action.target for action in doer.actions if action.what == "keep"] == [f"{EXTENSION}\\"]
+    with Transaction(registry) as transaction:
+        revert(record, path, transaction)
+    assert [action.target for action in transaction.actions if action.what == "keep"] == [f"{EXTENSION}\\"]
     assert registry.keys[EXTENSION] == {"": "Napari.ozx"}
     assert r"Software\Classes\OzxToolkit.ozx.1" not in registry.keys
 
@@ -104,7 +104,7 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(home / "Local"))
     for module in ("associate", "systems"):
-        monkeypatch.setattr(f"ozx.desktop.{module}.user_registry", lambda: registry)
+        monkeypatch.setattr(f"ozx.desktop.association.{module}.user_registry", lambda: registry)
     assert association_status().to_dict()["opens_with"] is None
     assert associate().notes == ()
     status = association_status()
@@ -124,13 +124,13 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
 def test_a_dry_run_shows_values(path, registry):
     registry.set(EXTENSION, "", "Napari.ozx")
     before = copy.deepcopy(registry.keys)
-    doer = Doer(registry, is_dry=True)
-    carry_out(steps(), VIEWER, Record(), path, doer)
+    transaction = Transaction(registry, is_dry=True)
+    apply(steps(), VIEWER, Record(), path, transaction)
     assert registry.keys == before
-    shown = {action.target: action.detail for action in doer.actions}
+    shown = {action.target: action.detail for action in transaction.actions}
     assert shown[f"{EXTENSION}\\"] == ("- Napari.ozx", "+ OzxToolkit.ozx.1")
 
 
 def test_without_a_registry_there_is_an_error(path):
-    with pytest.raises(ResourceError, match="expected a registry"), Doer(None) as doer:
-        carry_out(steps(), VIEWER, Record(), path, doer)
+    with pytest.raises(ResourceError, match="expected a registry"), Transaction(None) as transaction:
+        apply(steps(), VIEWER, Record(), path, transaction)

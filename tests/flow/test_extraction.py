@@ -6,11 +6,11 @@ from packed import pack_tree, sort_values
 
 from ozx.flow.entry import read_part
 from ozx.flow.extraction import Extractor
-from ozx.flow.mending import open_mended
-from ozx.flow.subtree import Subtree
-from ozx.hierarchy.level_choice import LevelChoice
-from ozx.hierarchy.region import parse_region
-from ozx.hierarchy.selection import Selection
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sources.subtree import Subtree
+from ozx.hierarchy.subset.level_choice import LevelChoice
+from ozx.hierarchy.subset.region import parse_region
+from ozx.hierarchy.subset.selection import Selection
 
 PLATE = FIXTURES / "plate.ome.zarr"
 
@@ -19,7 +19,7 @@ PLATE = FIXTURES / "plate.ome.zarr"
 def test_a_subtree_is_a_source(tmp_path, node):
     prefix = f"{node}/" if node else ""
     values = {key.removeprefix(prefix): value for key, value in tree(PLATE).items() if key.startswith(prefix)}
-    with open_mended(pack_tree(PLATE, tmp_path / "a.ozx")) as packed, open_mended(PLATE) as directory:
+    with open_repaired(pack_tree(PLATE, tmp_path / "a.ozx")) as packed, open_repaired(PLATE) as directory:
         for source in (packed, directory):
             part = Subtree(source, node)
             assert len(part) == len(values)
@@ -37,7 +37,7 @@ def test_a_subtree_is_a_source(tmp_path, node):
 
 
 def test_entries_and_metadata_of_an_extraction():
-    with open_mended(PLATE) as source:
+    with open_repaired(PLATE) as source:
         part = Extractor(source, "A/1").take(Selection(LevelChoice(0, 1), parse_region("y=:32")))
         entries = {entry.key: entry for entry in [*part.iter_metadata(), *part.iter_data()]}
         assert list(entries)[: len(part.metadata)] == list(part.metadata)
@@ -55,7 +55,7 @@ def test_entries_and_metadata_of_an_extraction():
 
 
 def test_the_whole_is_the_source():
-    with open_mended(PLATE) as source:
+    with open_repaired(PLATE) as source:
         part = Extractor(source).take(Selection())
         assert {
             entry.key: b"".join(entry.iter_blocks()) for entry in [*part.iter_metadata(), *part.iter_data()]

@@ -10,11 +10,11 @@ from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
-from ozx.flow import fast_packing
-from ozx.flow.archive_sink import write_entries
-from ozx.flow.directory_source import MetadataFiles, iter_entries, read_file
-from ozx.flow.listing import list_directory
-from ozx.hierarchy.document_limits import LongDocuments
+from ozx.flow.sinks import fast_packing
+from ozx.flow.sinks.archive import write_entries
+from ozx.flow.sources.directory import MetadataFiles, iter_entries, read_file
+from ozx.flow.sources.listing import list_directory
+from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS
 
 

@@ -12,9 +12,10 @@ from hierarchies import digests, tree
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
-from ozx.flow import directory_sink, fast_unpacking
-from ozx.flow.archive_source import iter_entries
-from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
+from ozx.flow.sinks import directory as directory_sink
+from ozx.flow.sinks import fast_unpacking
+from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
+from ozx.flow.sources.archive import iter_entries
 from ozx.operations.unpack import unpack
 from ozx.progress import NO_PROGRESS
 

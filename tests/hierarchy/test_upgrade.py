@@ -31,7 +31,7 @@ from upgrades import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.ome import OME_KEYS
+from ozx.hierarchy.ome.metadata import OME_KEYS
 from ozx.hierarchy.upgrade import upgrade_hierarchy
 
 # The keys of objects that a reader of broken metadata might look at.
@@ -84,7 +84,7 @@ def test_the_fixture(tmp_path):
     assert list(attributes) == ["ome", "sample"]
     assert attributes["sample"] == {"stain": "synthetic"}
     assert ome_at(upgraded, "labels/cells")["image-label"]["version"] == "0.5"
-    assert {array.treatment for array in upgraded.arrays.values()} == {"verbatim", "reframe"}
+    assert {array.treatment for array in upgraded.arrays.values()} == {"verbatim", "zlib_to_gzip"}
     assert upgraded.notes == (
         "labels/cells/0 and 1 more: zlib becomes gzip: the compressed data stay, header and checksum are exchanged",
     )
@@ -460,7 +460,7 @@ def test_numcodecs_names_for_the_whole_hierarchy():
     import numcodecs  # noqa: PLC0415
 
     values = image_v2(compressors=numcodecs.BZ2())
-    assert {array.treatment for array in upgrade(values)[0].arrays.values()} == {"recode"}
+    assert {array.treatment for array in upgrade(values)[0].arrays.values()} == {"transcode"}
     kept, _ = upgrade_tree(values, keep_numcodecs=True)
     assert {array.treatment for array in kept.arrays.values()} == {"verbatim"}
 

@@ -1,4 +1,4 @@
-"""Whether all doors of ozx, and readers of others, agree about an archive."""
+"""Whether all readers of ozx, and readers of others, agree about an archive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.errors import OzxError
-from ozx.flow.browsing import open_view
+from ozx.flow.sources.browsing import open_view
 
 Values = dict[str, bytes]
 
@@ -36,7 +36,7 @@ _MOST_HARMLESS = {"unzip": 1, "7z": 2, "bsdtar": 1}
 
 
 def check_agreement(data: bytes, truth: Mapping[str, bytes] | None = None) -> list[str]:
-    """Return what the doors of ozx and zipfile disagree on; nothing where all is well.
+    """Return what the readers of ozx and zipfile disagree on; nothing where all is well.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_agreement(data: bytes, truth: Mapping[str, bytes] | None = None) -> li
         path.write_bytes(data)
         stored, refused = values_of_store(path)
         unpacked, shown = values_of_unpack(path), values_of_cat(path)
-        wrong = _compare_doors(stored, refused, unpacked, shown)
+        wrong = _compare_readers(stored, refused, unpacked, shown)
         wrong += _compare_recovered(path, stored, truth)
         if not errors_of(path):
             wrong += _compare_sound(data, stored, refused, unpacked)
@@ -168,7 +168,7 @@ def differences(found: Values | None, expected: Mapping[str, bytes]) -> list[str
     ]
 
 
-def _compare_doors(stored: Values | None, refused: set[str], unpacked: Values | None, shown: Values) -> list[str]:
+def _compare_readers(stored: Values | None, refused: set[str], unpacked: Values | None, shown: Values) -> list[str]:
     wrong = []
     for key, value in (stored or {}).items():
         if key not in shown:

@@ -15,7 +15,7 @@ from ozx.errors import OzxError
 
 Values = dict[str, bytes]
 
-#: What these directories of a test may hold is what the doors were asked to write.
+#: What these directories of a test may hold is what the readers were asked to write.
 OUT, RECOVERED, REPACKED = "out", "recovered.ozx", "repacked.ozx"
 
 

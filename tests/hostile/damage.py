@@ -26,11 +26,11 @@ import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
-from ozx.archive.recovery import iter_found_value, scan_archive
-from ozx.archive.recovery_directory import hear_directory
-from ozx.archive.recovery_evidence import Witnesses
+from ozx.archive.recovery.directory import merge_directory
+from ozx.archive.recovery.evidence import Witnesses
+from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import OzxError
-from ozx.flow.salvage import salvage
+from ozx.flow.repair.salvage import salvage
 from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 
 __all__ = ["Base", "bases", "check", "check_unpacked", "mutate"]
@@ -402,9 +402,9 @@ def check(base: Base, data: bytes) -> tuple[Counter[str], list[str]]:
 
 def _check_recovered(base: Base, data: bytes) -> tuple[str, list[str]]:
     source = MemorySource(data)
-    evidence = hear_directory(source, scan_archive(source))
+    evidence = merge_directory(source, scan_archive(source))
     found = salvage(source, evidence)
-    if "" not in found.skeleton.nodes:
+    if "" not in found.hierarchy.nodes:
         return "recover: refused", []
     values, wrong, outcome = {}, [], "recover: in part"
     for index in found.indices:

@@ -49,7 +49,7 @@ class Recipe:
     names
         What entries are called, where that is not their name in the directory as UTF-8.
     renamed
-        What `repack` calls keys that it mends; nothing where it leaves one out.
+        What `repack` calls keys that it repairs; nothing where it leaves one out.
     holds
         What is in it, where it is made byte by byte, so that no entries say it; nothing where no door gives any of it.
     """

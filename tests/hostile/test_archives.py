@@ -11,7 +11,7 @@ from recipes import RECIPES, RESERVED
 
 import ozx
 from ozx.errors import FormatError
-from ozx.flow.directory_sink import check_keys, folders_of
+from ozx.flow.sinks.directory import check_keys, folders_of
 
 NAME = attrgetter("name")
 

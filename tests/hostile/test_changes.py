@@ -19,7 +19,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.errors import FormatError, OzxError
-from ozx.flow import fast_unpacking
+from ozx.flow.sinks import fast_unpacking
 from ozx.operations.read_value import read_value
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)

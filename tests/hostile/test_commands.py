@@ -54,7 +54,7 @@ def hostile(monkeypatch, plant):
 
 
 def codes(command: str, recipe: recipes.Recipe) -> set[int]:
-    """Return the exit codes that fit the answer of the command's door; 0 or 1, where it is none of the doors."""
+    """Return the exit codes that fit the answer of the command's door; 0 or 1, where it is none of the readers."""
     answers = {name: recipe.answers()[name] for name in ("info", "unpack", "repack", "recover")}
     known = {"whole": {0}, "read": {0}, "part": {3}}
     return known.get(answers[command], {1}) if command in answers else {0, 1}

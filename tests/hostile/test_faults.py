@@ -16,14 +16,14 @@ from works import WORKS, WRITE_NOTHING, Work, left_for_good, leftovers, make_sou
 from ozx.atomic import renaming
 from ozx.cli.app import COMMANDS
 from ozx.errors import ResourceError
-from ozx.flow import fast_unpacking
+from ozx.flow.sinks import fast_unpacking
 
 #: Where a call may fail and the work be done all the same, and why. Everywhere else an error is asked for.
 MAY_FAIL = {
     # The new file has its name: nothing that fails now may hide that.
     ("atomic.renaming._let_go", "unlink"): "the temporary name goes with the next run",
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
-    ("atomic.syncing.close_written", "close"): "what could not be written was heard of before",
+    ("atomic.syncing.close_written", "close"): "what could not be written was matched of before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
     (
         "atomic.locks.still_has_name",
@@ -101,7 +101,7 @@ def check_faults(tmp_path: Path, sources: Path, work: Work, *, old: bool) -> Cou
         found = work.state(folder)
         if error is None:
             assert found == after, where
-            assert faults.fired is None or may_fail(faults), f"{where}: it is not heard of"
+            assert faults.fired is None or may_fail(faults), f"{where}: it is not matched of"
         else:
             assert isinstance(error, (InjectedError, ResourceError)), where
             wanted = after if work.is_many or (work.is_followed and found == after) else before

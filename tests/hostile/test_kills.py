@@ -15,8 +15,8 @@ from sweeping import forget_swept_folders
 
 import ozx
 from ozx.atomic.tree_removal import MARKER
-from ozx.flow import fast_unpacking
 from ozx.flow.plain_content import PlainContent
+from ozx.flow.sinks import fast_unpacking
 
 pytestmark = needs_fork
 

@@ -18,9 +18,9 @@ from sweeping import forget_swept_folders
 
 import ozx
 from ozx.atomic.tree_removal import MARKER
-from ozx.doors.napari import write_layers
 from ozx.errors import OzxWarning, ResourceError
 from ozx.images.pictures.thumbnail_cache import cache_path, file_uri
+from ozx.integrations.napari import write_layers
 from ozx.operations.import_tiff import import_tiffs
 from ozx.operations.pack import PackManyResult, pack_many
 from ozx.operations.write_cases import write_cases

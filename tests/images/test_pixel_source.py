@@ -44,10 +44,10 @@ def test_blocks(tmp_path, kind):
 
 def test_grain():
     options = {"store": MemoryStore(), "shape": (100, 200), "dtype": "uint8", "chunks": (10, 20)}
-    assert ArraySource(DATA, "zyx").grain == (1, 1, 1)
-    assert ArraySource(da.from_array(DATA, chunks=((1, 2), 100, 50)), "zyx").grain == (2, 100, 50)
-    assert ArraySource(zarr.create_array(**options, name="a"), "yx").grain == (10, 20)
-    assert ArraySource(zarr.create_array(**options, name="b", shards=(50, 40)), "yx").grain == (50, 40)
+    assert ArraySource(DATA, "zyx").read_alignment == (1, 1, 1)
+    assert ArraySource(da.from_array(DATA, chunks=((1, 2), 100, 50)), "zyx").read_alignment == (2, 100, 50)
+    assert ArraySource(zarr.create_array(**options, name="a"), "yx").read_alignment == (10, 20)
+    assert ArraySource(zarr.create_array(**options, name="b", shards=(50, 40)), "yx").read_alignment == (50, 40)
 
 
 @pytest.mark.parametrize("kind", ["numpy", "dask"])

@@ -20,7 +20,7 @@ import pytest
 from judges import REQUIRE_VARIABLE
 
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote import RemoteSource
+from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError, ResourceError
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 

@@ -17,8 +17,8 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.entry import read_part
-from ozx.flow.inner_chunks import InnerChunks
 
 LEGACY = FIXTURES / "legacy.ome.zarr"
 SHARDED = FIXTURES / "sharded.ome.zarr"
@@ -148,9 +148,9 @@ def test_pack_without_a_layout_keeps_every_byte(tmp_path, hierarchy):
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
 
 
-@pytest.mark.parametrize("wish", ["keep", "drop"])
-def test_none_are_added_where_they_are_refused(tmp_path, image, wish):
-    ozx.repack(image, tmp_path / "a.ozx", shards="auto", chunk_checksums=wish)
+@pytest.mark.parametrize("option", ["keep", "drop"])
+def test_none_are_added_where_they_are_refused(tmp_path, image, option):
+    ozx.repack(image, tmp_path / "a.ozx", shards="auto", chunk_checksums=option)
     assert set(has_checksums(tmp_path / "a.ozx").values()) == {False}
 
 
@@ -176,11 +176,11 @@ def test_shards_get_them_and_lose_them_where_they_are(tmp_path):
     assert codecs_of(tmp_path / "c.ozx") == codecs_of(tmp_path / "a.ozx")
 
 
-@pytest.mark.parametrize("wish", ["add", None])
-def test_nothing_is_added_where_there_is_one(tmp_path, wish):
+@pytest.mark.parametrize("option", ["add", None])
+def test_nothing_is_added_where_there_is_one(tmp_path, option):
     make_array(tmp_path / "a.ome.zarr", compressors=[ZstdCodec(), Crc32cCodec()])
     before = chunks_of(directory_source(tmp_path / "a.ome.zarr"))
-    ozx.repack(tmp_path / "a.ome.zarr", tmp_path / "b.ozx", shards="auto", chunk_checksums=wish)
+    ozx.repack(tmp_path / "a.ome.zarr", tmp_path / "b.ozx", shards="auto", chunk_checksums=option)
     assert chunks_of(archive_source(tmp_path / "b.ozx")) == before
     assert codecs_of(tmp_path / "b.ozx")["0"].count("crc32c") == 1
 
@@ -307,14 +307,14 @@ def test_resume_of_plain_packing_takes_them_too(tmp_path, image):
 def test_resume_of_what_is_not_understood_needs_no_checksums(tmp_path, image):
     copy = shutil.copytree(image, tmp_path / "a.ome.zarr")
     document = json.loads((copy / "0" / "zarr.json").read_text())
-    document["codecs"].append({"name": "example.unheard-of"})
+    document["codecs"].append({"name": "example.unmatched-of"})
     (copy / "0" / "zarr.json").write_text(json.dumps(document))
     ozx.pack(copy, tmp_path / "a.ozx")
     assert ozx.pack(copy, tmp_path / "a.ozx", resume=True).status == "skipped"
     (copy / "readme.txt").write_text("new")
     with pytest.raises(UsageError, match="not the complete copy"):
         ozx.pack(copy, tmp_path / "a.ozx", resume=True)
-    with pytest.raises(UnsupportedError, match="unheard-of"):
+    with pytest.raises(UnsupportedError, match="unmatched-of"):
         ozx.pack(copy, tmp_path / "b.ozx", chunk_checksums="add")
 
 

@@ -16,7 +16,7 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.edition import Change
+from ozx.hierarchy.edit.plan import Change
 from ozx.operations import edit as module
 from ozx.operations.edit import edit
 

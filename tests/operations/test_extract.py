@@ -465,7 +465,7 @@ def test_a_node_below_a_group_without_metadata(tmp_path):
 
 def test_the_plain_way_writes_the_same_bytes(tmp_path, monkeypatch):
     extract(SHARDED, tmp_path / "a.ozx", region="y=32:")
-    monkeypatch.setattr("ozx.flow.fast_assembling.is_available", lambda: False)
+    monkeypatch.setattr("ozx.flow.sinks.fast_assembling.is_available", lambda: False)
     extract(SHARDED, tmp_path / "b.ozx", region="y=32:")
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
 
@@ -635,7 +635,7 @@ def test_copies_of_metadata_that_no_longer_fit_go(tmp_path):
         return {key for key, value in values.items() if key.endswith("zarr.json") and b"consolidated" in value}
 
     extract(tmp_path / "a", tmp_path / "b.ozx")
-    # Those of the root do not fit as they are, and are mended away.
+    # Those of the root do not fit as they are, and are repaired away.
     assert left(tmp_path / "b.ozx") == {"A/1/zarr.json", "B/zarr.json"}
     result = extract(tmp_path / "a", tmp_path / "c.ozx", levels="0")
     assert not left(tmp_path / "c.ozx")
@@ -752,7 +752,7 @@ def test_sources_that_are_no_hierarchy(tmp_path):
     assert not (tmp_path / "out.ozx").exists()
 
 
-def test_what_is_mended_on_the_way_is_told(tmp_path):
+def test_what_is_repaired_on_the_way_is_told(tmp_path):
     make_image(tmp_path / "mixed")
     (tmp_path / "mixed/0/.zarray").write_text("{}")
     (note,) = extract(tmp_path / "mixed", tmp_path / "out.ozx").notes

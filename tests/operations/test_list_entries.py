@@ -10,7 +10,7 @@ from hierarchies import FIXTURES, tree
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 
 from ozx.errors import FormatError, UsageError
-from ozx.flow.browsing import FileSource
+from ozx.flow.sources.browsing import FileSource
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.list_entries import list_entries
 

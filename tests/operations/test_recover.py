@@ -25,7 +25,7 @@ from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.atomic.locks import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
-from ozx.hierarchy.skeleton import Skeleton
+from ozx.hierarchy.partial_hierarchy import PartialHierarchy
 from ozx.operations import recover as module
 from ozx.operations.recover import recover
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
@@ -108,7 +108,7 @@ def check_cut(path, length, attempt):
         return
     result, values = attempt(data)
     assert {key: value for key, value in values.items() if key not in result.made} == expected
-    assert all(values[key] == Skeleton.empty_group() for key in result.made)
+    assert all(values[key] == PartialHierarchy.empty_group() for key in result.made)
     assert result.complete == (length >= ArchiveReader(os.fspath(path)).end.end_offset)
     assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
 
@@ -221,14 +221,14 @@ def test_cut_and_flipped_a_thousand_times(packed, attempt):
     check_cut_and_flipped(packed, MANY, 6, attempt)
 
 
-def test_every_flip_in_a_local_header_is_mended_by_the_directory(cells, attempt):
+def test_every_flip_in_a_local_header_is_repaired_by_the_directory(cells, attempt):
     data, expected = cells.read_bytes(), values_of(cells)
     reader = ArchiveReader(os.fspath(cells))
     for position in range(int(reader.columns.header_offsets[40]), reader.data_offset(40)):
         assert check_flip(data, expected, position, 0x41, attempt) == set()
 
 
-def test_every_flip_in_a_name_of_the_directory_is_mended(cells, attempt):
+def test_every_flip_in_a_name_of_the_directory_is_repaired(cells, attempt):
     data, expected = cells.read_bytes(), values_of(cells)
     columns = ArchiveReader(os.fspath(cells)).columns
     name = data.index(columns.raw_name(30), ArchiveReader(os.fspath(cells)).end.directory_offset)
@@ -337,7 +337,7 @@ def test_the_last_of_several_values_counts_without_a_directory(tmp_path, attempt
     with ZipStore(result.path, mode="r") as store:
         assert zarr.open_group(store, mode="r")["0"][...].tolist() == [1, 1, 2, 2, 2, 2, *[1] * 10]
         assert zarr.open_group(store, mode="r").attrs["more"] == 1
-    # Cut within the last one, which was being written: the one before it counts.
+    # Box within the last one, which was being written: the one before it counts.
     again = data.rindex(b"PK\3\4")
     result, values = attempt(data[: again + 60])
     assert "more" not in json.loads(values["zarr.json"])["attributes"]

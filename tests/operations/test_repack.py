@@ -19,7 +19,8 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow import conversion_sink, fast_assembling
+from ozx.flow import conversion_sink
+from ozx.flow.sinks import fast_assembling
 from ozx.operations import repack as module
 from ozx.operations.repack import repack
 
@@ -62,7 +63,7 @@ def test_keeping_the_layout_gives_the_file_that_pack_writes(tmp_path, hierarchy)
     ozx.pack(hierarchy, tmp_path / "a.ozx")
     result = repack(hierarchy, tmp_path / "b.ozx")
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
-    assert (result.mended, result.notes, result.upgraded) == ((), (), False)
+    assert (result.repaired, result.notes, result.upgraded) == ((), (), False)
     again = repack(tmp_path / "b.ozx", tmp_path / "c.ozx")
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "c.ozx").read_bytes()
     assert (again.entries, again.bytes) == (result.entries, result.bytes)
@@ -357,7 +358,7 @@ def test_a_directory_is_laid_out_anew_in_its_own_place(tmp_path):
 @pytest.mark.parametrize("moment", ["before it is read", "after it is read"])
 def test_a_frame_that_comes_while_a_directory_is_replaced_by_its_copy_is_kept(tmp_path, monkeypatch, moment):
     root = in_place(tmp_path)
-    name = "open_mended" if moment == "before it is read" else "write_directory"
+    name = "open_repaired" if moment == "before it is read" else "write_directory"
     original = getattr(module, name)
 
     def late(*arguments, **options):

@@ -12,9 +12,9 @@ from commands import command
 from hierarchies import FIXTURES
 
 import ozx
-from ozx.desktop.actions import Doer
-from ozx.doors.napari import read_layers, write_layers
+from ozx.desktop.association.transaction import Transaction
 from ozx.errors import UnsupportedError, UsageError
+from ozx.integrations.napari import read_layers, write_layers
 from ozx.operations import thumbnail as thumbnail_module
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -49,7 +49,7 @@ VERBS = {
     "OzxStore a": lambda _, out: add_to_store(out, "a"),
     "napari": lambda folder, out: write_layers(str(out), read_layers(str(folder / "image.ozx"))),
     "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
-    "associate": lambda _, out: Doer(None).write(str(out), b"new"),
+    "associate": lambda _, out: Transaction(None).write(str(out), b"new"),
 }
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ozx
-from ozx.archive.names import name_fault
+from ozx.archive.names.decoding import name_fault
 from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
 
 ROOT = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}).encode()

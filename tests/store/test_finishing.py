@@ -12,7 +12,7 @@ from stores import SEED, assert_finished, buffer, contents, put, run
 from ozx import FormatError, OzxStore
 from ozx.errors import NotOmeZarrWarning, RewrittenWarning
 from ozx.store import finishing
-from ozx.store.head_room import document_room
+from ozx.store.metadata_reserve import document_room
 from ozx.validation.cases.archive_builder import group
 
 DATA = {f"0/c/0/{n}": bytes([n + 1]) * 80_000 for n in range(5)}
@@ -42,7 +42,7 @@ def room(monkeypatch):
     """Set how many bytes more than the metadata needs are kept at the head; all of the file may be padding."""
 
     def set_spare(spare):
-        monkeypatch.setattr("ozx.store.growing_file.head_room", lambda documents: HEAD + spare)
+        monkeypatch.setattr("ozx.store.growing_file.metadata_reserve", lambda documents: HEAD + spare)
         monkeypatch.setattr(finishing, "_MOST_PADDING", 1.0)
 
     return set_spare

@@ -58,7 +58,7 @@ def test_values_begin_behind_the_room_for_metadata_and_drafts_stand_in_it(growin
 
 
 def test_a_draft_that_does_not_fit_goes_behind_the_values(growing, monkeypatch):
-    monkeypatch.setattr("ozx.store.growing_file.head_room", lambda documents: 100)
+    monkeypatch.setattr("ozx.store.growing_file.metadata_reserve", lambda documents: 100)
     growing.make_room({"zarr.json": b"known"})
     slot = write(growing, "0/c/0", b"value")
     growing.draft("0/zarr.json", b"x" * 100)

@@ -5,9 +5,9 @@ import zarr
 from packed import pack_tree
 
 from ozx.errors import FormatError
-from ozx.flow.directory_source import DirectorySource
-from ozx.flow.listing import list_directory
-from ozx.hierarchy import document_limits
+from ozx.flow.sources.directory import DirectorySource
+from ozx.flow.sources.listing import list_directory
+from ozx.hierarchy.json import limits as document_limits
 from ozx.store.image_view import GroupNodes
 from ozx.store.local_store import DirectoryStore
 from ozx.store.opening import open_store, opened_hierarchy

@@ -13,7 +13,7 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import UsageError
-from ozx.flow.mending import open_mended
+from ozx.flow.repair.hierarchy import open_repaired
 from ozx.store.source_store import SourceStore, open_source_group
 
 IMAGE, LEGACY = FIXTURES / "image.ome.zarr", FIXTURES / "legacy.ome.zarr"
@@ -26,7 +26,7 @@ async def every(keys):
 
 @pytest.mark.parametrize("root", [IMAGE, LEGACY], ids=["v3", "v2"])
 def test_it_shows_what_a_local_store_shows(root):
-    with open_mended(root) as source, warnings.catch_warnings(action="ignore"):
+    with open_repaired(root) as source, warnings.catch_warnings(action="ignore"):
         found = open_source_group(source, source.zarr_format)
         expected = zarr.open_group(root, mode="r")
         arrays = dict(expected.members(max_depth=None))
@@ -40,7 +40,7 @@ async def test_keys_and_ranges(tmp_path):
     packed = ozx.pack(IMAGE, tmp_path / "a.ozx").path
     local = LocalStore(IMAGE, read_only=True)
     requests = [None, RangeByteRequest(3, 9), OffsetByteRequest(20), SuffixByteRequest(7)]
-    with open_mended(packed) as source:
+    with open_repaired(packed) as source:
         store = SourceStore(source)
         assert await every(store.list()) == await every(local.list())
         assert await every(store.list_prefix("labels/")) == await every(local.list_prefix("labels/"))
@@ -57,7 +57,7 @@ async def test_keys_and_ranges(tmp_path):
 
 
 async def test_it_only_reads():
-    with open_mended(IMAGE) as source:
+    with open_repaired(IMAGE) as source:
         store = SourceStore(source)
         assert store == SourceStore(source)
         for write in (store.set("a", PROTOTYPE.buffer.from_bytes(b"")), store.delete("zarr.json")):

@@ -27,21 +27,25 @@ ROOT = Path(ozx.__file__).parent
 
 #: Users import these by name; of all other modules they meet only what the pages of the reference name.
 MODULES = [
-    "ozx.doors.fsspec",
-    "ozx.doors.napari",
-    "ozx.doors.xarray",
+    "ozx.integrations.fsspec",
+    "ozx.integrations.napari",
+    "ozx.integrations.xarray",
     "ozx.extensions",
     "ozx.progress",
     "ozx.store.ozx_store",
 ]
 
 #: Not for users: by these a `ListedEntry` finds its offset.
-INSIDE = {"ozx.flow.browsing.ArchiveView", "ozx.flow.browsing.DirectoryView", "ozx.flow.browsing.Item"}
+INSIDE = {
+    "ozx.flow.sources.browsing.ArchiveView",
+    "ozx.flow.sources.browsing.DirectoryView",
+    "ozx.flow.sources.browsing.Item",
+}
 
 #: What has no section Raises, because it raises nothing; besides these, `to_dict` of what reads no file.
 RAISES_NOTHING = {
-    "ozx.doors.napari.reading.get_reader",
-    "ozx.doors.xarray.OzxBackend.guess_can_open",
+    "ozx.integrations.napari.reading.get_reader",
+    "ozx.integrations.xarray.OzxBackend.guess_can_open",
     "ozx.errors.OzxError.at",
     "ozx.extensions.iter_registered",
     "ozx.extensions.unregister",

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 import ozx
-import ozx.desktop.associate
-import ozx.doors.napari
+import ozx.desktop.association.associate
+import ozx.integrations.napari
 from ozx.cli.app import COMMANDS, load_command
-from ozx.doors.fsspec import OzxFile, OzxFileSystem
-from ozx.doors.xarray import OzxBackend
+from ozx.integrations.fsspec import OzxFile, OzxFileSystem
+from ozx.integrations.xarray import OzxBackend
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
@@ -53,20 +53,23 @@ def test_signatures_are_those_on_the_page(line):
     assert shown_parameters(getattr(ozx, name)) == parameters
 
 
-@pytest.mark.parametrize("line", re.findall(r"^ozx\.doors\.napari\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
-def test_signatures_of_the_door_to_napari_are_those_on_the_page(line):
+@pytest.mark.parametrize("line", re.findall(r"^ozx\.integrations\.napari\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
+def test_signatures_of_the_integration_with_napari_are_those_on_the_page(line):
     name, _, parameters = line.removesuffix(")").partition("(")
-    assert shown_parameters(getattr(ozx.doors.napari, name)) == parameters
+    assert shown_parameters(getattr(ozx.integrations.napari, name)) == parameters
 
 
-@pytest.mark.parametrize("line", re.findall(r"^ozx\.desktop\.associate\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE))
+DESKTOP = re.findall(r"^ozx\.desktop\.association\.associate\.(\w+\(.*\)) -> ", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", DESKTOP)
 def test_signatures_of_the_desktop_are_those_on_the_page(line):
     name, _, parameters = line.removesuffix(")").partition("(")
-    assert shown_parameters(getattr(ozx.desktop.associate, name)) == parameters
+    assert shown_parameters(getattr(ozx.desktop.association.associate, name)) == parameters
 
 
 @pytest.mark.parametrize("name", ["open_dataset", "open_datatree", "open_groups"])
-def test_options_of_the_door_to_xarray_are_those_on_the_page(name):
+def test_options_of_the_integration_with_xarray_are_those_on_the_page(name):
     method = OzxBackend.open_groups_as_dict if name == "open_groups" else getattr(OzxBackend, name)
     options = shown_parameters(method).removeprefix("self, filename_or_obj, ")
     assert f'\nxarray.{name}(path, engine="ozx", {options}) -> ' in PAGE

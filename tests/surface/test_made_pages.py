@@ -34,7 +34,7 @@ def test_every_picture_is_made_and_shown_and_readable_on_any_page():
 
 def test_every_module_has_its_row():
     page = DOCS.joinpath("explanation/architecture.md").read_text(encoding="utf-8")
-    for name in ("reader", "viewer/gate", "viewer", "errors", "v2_codecs", "cases/table"):
+    for name in ("reader", "viewer/gate", "viewer", "errors", "zarr_v2/codecs", "cases/table"):
         assert f"| `{name}` |" in page
 
 

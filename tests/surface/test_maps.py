@@ -19,6 +19,6 @@ def test_a_map_names_every_module_once(package):
     folder = ROOT / package
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
     lines = [line for line in text.splitlines() if line.startswith("``")]
-    named = [name for line in lines for name in re.findall(r"``(\w+)``", line)]
-    packages = {path.parent.name for path in folder.glob("*/__init__.py")}
+    named = [name for line in lines for name in re.findall(r"``(\w+/?)``", line)]
+    packages = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
     assert sorted(named) == sorted(({path.stem for path in folder.glob("*.py")} - {"__init__"}) | packages)

@@ -13,7 +13,7 @@ import pytest
 
 import ozx
 from ozx.cli.app import COMMANDS, load_command, run
-from ozx.doors.napari import write_layers
+from ozx.integrations.napari import write_layers
 from ozx.operations.write_cases import write_cases
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "interface.md").read_text(encoding="utf-8")
@@ -47,7 +47,7 @@ FUNCTIONS = {
     "recover": [lambda url: ozx.recover("missing.ozx", url)],
     "thumbnail": [lambda url: ozx.thumbnail("missing.ozx", f"{url}.png")],
     "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
-    "doors.napari.write_layers": [lambda url: write_layers(url, [])],
+    "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
     # No public function: behind `ozx rules --cases`.
     "write_cases": [write_cases],
 }
@@ -73,10 +73,10 @@ READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier
 
 def documented_writers():
     """Return the functions on the page that have a parameter of those that write."""
-    lines = re.findall(r"^ozx\.((?:doors\.)?[\w.]+)\((.*)\)(?: ->.*)?$", PAGE, re.MULTILINE)
+    lines = re.findall(r"^ozx\.((?:integrations\.)?[\w.]+)\((.*)\)(?: ->.*)?$", PAGE, re.MULTILINE)
     found = {name: {part.partition("=")[0].strip() for part in text.split(",")} for name, text in lines}
     return {name for name, parameters in found.items() if parameters & WRITING} | {
-        name for name in found if name.startswith("doors.") and "write" in name
+        name for name in found if name.startswith("integrations.") and "write" in name
     }
 
 

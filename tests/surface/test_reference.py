@@ -8,7 +8,7 @@ import pytest
 from public_names import DIRECTIVES, REFERENCE, find
 
 import ozx
-import ozx.desktop.associate
+import ozx.desktop.association.associate
 import ozx.extensions
 from docs.make_cli import cli_markdown
 from docs.site_hooks import on_page_markdown
@@ -29,7 +29,7 @@ def test_every_public_name_stands_on_one_page():
 def test_every_function_and_class_that_interface_md_names_stands_on_a_page():
     named = set(re.findall(r"^(ozx\.[\w.]+)\(", INTERFACE, re.MULTILINE))
     assert named - set(DIRECTIVES) == set()
-    assert {"ozx.pack", "ozx.extensions.register", "ozx.desktop.associate.associate"} <= named
+    assert {"ozx.pack", "ozx.extensions.register", "ozx.desktop.association.associate.associate"} <= named
 
 
 @pytest.mark.parametrize("name", DIRECTIVES)

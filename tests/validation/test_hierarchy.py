@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ozx.errors import FormatError
-from ozx.hierarchy.extension_names import registry_date
+from ozx.hierarchy.zarr.extension_names import registry_date
 from ozx.validation import hierarchy
 from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import NodeRules, Options, check_documents

@@ -35,7 +35,7 @@ def test_every_rule_is_used_outside_the_table():
 
 
 # Their `UnsupportedError` are about what ozx is asked to write or cannot decode: nothing is wrong with the file.
-LIMITS = {"block_recoding", "chunk_decoding", "recode", "reshard"}
+LIMITS = {"block_transcoding", "chunk_decoding", "transcode", "reshard"}
 
 
 def test_every_error_about_a_file_that_archive_and_flow_make_names_its_rule():
@@ -53,7 +53,7 @@ def test_rows_are_well_formed(rule):
     assert re.fullmatch(r"(zip|rfc9|zarr|ome|conventions)/[a-z][a-z0-9-]*", rule.id)
     assert rule.severity in SEVERITIES
     assert not rule.title.endswith(".")
-    for text in (rule.clause, rule.meaning, rule.mend):
+    for text in (rule.clause, rule.meaning, rule.repair):
         assert text.strip() == text
         assert text.endswith(".")
         assert "  " not in text
@@ -95,16 +95,16 @@ def test_the_page_links_to_its_own_headings():
 
 def test_a_finding_takes_severity_and_hint_from_its_rule():
     finding = make_finding("rfc9/stored", "m", entry="x", offset=3)
-    assert (finding.severity, finding.hint) == ("warning", RULES["rfc9/stored"].mend)
+    assert (finding.severity, finding.hint) == ("warning", RULES["rfc9/stored"].repair)
     assert finding.to_dict()["where"] == {"entry": "x", "offset": 3}
     assert make_finding("rfc9/stored", "m", severity="error", hint="h").to_dict()["hint"] == "h"
 
 
 def test_a_finding_from_an_error():
-    assert finding_from_error(FormatError("m", rule="zip/crc")).hint == RULES["zip/crc"].mend
+    assert finding_from_error(FormatError("m", rule="zip/crc")).hint == RULES["zip/crc"].repair
     assert finding_from_error(FormatError("m", rule="zip/crc", hint="h")).hint == "h"
     with pytest.raises(FormatError):
-        finding_from_error(FormatError("m", rule="zip/unheard-of"))
+        finding_from_error(FormatError("m", rule="zip/unmatched-of"))
 
 
 def test_the_rest_of_many_keeps_their_severity():

@@ -1,41 +1,29 @@
-"""The ZIP file as bytes: reading and writing archives. Knows no Zarr and no JSON.
-
-From the bytes upwards:
+"""The ZIP file as bytes: reading and writing archives, without knowledge of Zarr or JSON.
 
 ``records``
-    One layout per record of APPNOTE.TXT: local file header, central directory header, end records, extra fields.
+    One layout per record of APPNOTE.TXT: local file header, central directory header, end records.
+``extra_fields``, ``unicode_paths``
+    The extra fields of records, and the names and comments that some of them hold.
 ``positional_reading``, ``positional_writing``
-    The only places that use POSIX-only calls; each has a portable fallback beside it.
-``byte_source``
-    ``read_at(offset, length)`` over a file or over memory.
-``remote``, ``remote_errors``, ``remote_helper``
-    The same behind a URL, by obstore; its errors in words without secrets; its requests from a forked process.
-``remote_reading``
-    One entry from a source that is slow to ask, by as few requests as can be.
-``names``
-    Decoding entry names, and which of them are refused.
-``directory``
-    The end records and the central directory: found, checked, and read entry by entry.
-``columns``, ``name_table``, ``name_index``
-    The central directory as arrays: a million entries open fast and small; a key is found by its hash.
+    The only modules with POSIX-only calls; each has a portable fallback beside it.
+``byte_source``, ``remote/``
+    ``read_at(offset, length)`` over a file, over memory and behind a URL.
+``names/``
+    Entry names: decoding, a compact table of a million names, an index by hash.
+``directory``, ``columns``
+    The end records and the central directory: found, checked, and held as arrays.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
-``entry_reading``
-    One entry's value, given its header in the central directory; needs no numpy.
-``empty_values``, ``inner_archives``, ``repeated_names``
-    What passes for right, and is refused: values that lost their sizes, archives in values, names in two orders.
+``entry_reading``, ``coalesced_reads``
+    One entry's value, and many short spans of a file in few reads.
+``empty_values``, ``inner_archives``, ``file_kinds``
+    Checks on what could pass for right: values without sizes, archives in values, entries that are no plain files.
 ``reader``, ``writer``
     Entries out of an archive, entries into an archive.
-``audit``, ``local_headers``, ``extra_fields``, ``descriptors``, ``layout``, ``name_audit``, ``file_kinds``
-    Facts about an archive, without verdicts: all headers, names and gaps, a million entries in seconds.
-``ambiguities``
-    Facts that programs understand in different ways, though no record contradicts another.
-``central_extras``
-    The extra fields of the central directory, and names that they give instead of the names there.
-``scattered_reading``
-    Short pieces of a file, a million of them, in few reads.
-``recovery``, ``recovery_values``, ``recovery_directory``, ``recovery_entries``, ``recovery_evidence``
-    What a damaged archive still holds: entries by their local headers, values proven by CRC-32, names by the directory.
+``audit/``
+    Facts about all headers, names and gaps of an archive, without verdicts.
+``recovery/``
+    Entries of a damaged archive, found by their local headers and proven by CRC-32.
 
 APPNOTE is PKWARE's APPNOTE.TXT 6.3.10; section numbers in comments refer to it.
 """

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-if TYPE_CHECKING:
-    from ozx.archive.remote import RemoteSource
-
-__all__ = ["ByteSource", "FileSource", "MemorySource", "open_remote", "read_exactly"]
+__all__ = ["ByteSource", "FileSource", "MemorySource", "read_exactly"]
 
 
 class ByteSource(Protocol):
@@ -136,29 +132,6 @@ class MemorySource:
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
-
-
-def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the bytes of a file behind a URL; nothing is asked for yet.
-
-    Parameters
-    ----------
-    url, options
-        As `RemoteSource` takes them.
-
-    Raises
-    ------
-    UsageError
-        It is a URL of a kind that is not read.
-
-    Examples
-    --------
-    >>> open_remote("https://example.org/cells.ozx").name
-    'https://example.org/cells.ozx'
-    """
-    from ozx.archive.remote import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
-
-    return RemoteSource(url, options)
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:

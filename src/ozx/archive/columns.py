@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
-from ozx.archive.name_table import NameTable
-from ozx.archive.names import decode_name
+from ozx.archive.names.decoding import decode_name
+from ozx.archive.names.table import NameTable
 from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
 from ozx.errors import FormatError
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
-from ozx.archive.names import contradicting_path, decode_name
+from ozx.archive.names.decoding import contradicting_path, decode_name
 from ozx.archive.records import (
     EXTRA_UNICODE_PATH,
     FLAG_DATA_DESCRIPTOR,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
-from ozx.archive.central_extras import find_unicode_paths, iter_other_paths
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, read_end
@@ -22,8 +21,9 @@ from ozx.archive.entry_reading import (
     find_data,
     iter_value,
 )
-from ozx.archive.name_index import NameIndex
-from ozx.archive.names import are_plain_names, name_fault
+from ozx.archive.names.decoding import are_plain_names, name_fault
+from ozx.archive.names.index import NameIndex
+from ozx.archive.names.repeated import check_order
 from ozx.archive.records import (
     DEFLATE64,
     DEFLATED,
@@ -34,7 +34,7 @@ from ozx.archive.records import (
     LocalHeader,
     method_name,
 )
-from ozx.archive.remote_reading import (
+from ozx.archive.remote.reading import (
     Part,
     SlowSource,
     Steps,
@@ -44,7 +44,7 @@ from ozx.archive.remote_reading import (
     leading_span,
     predicted_data_offset,
 )
-from ozx.archive.repeated_names import check_order
+from ozx.archive.unicode_paths import find_unicode_paths, iter_other_paths
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
 __all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "overlapping_pairs"]

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.names import encode_name
+from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import copy_range, write_all_at
 from ozx.archive.records import (
     CENTRAL_HEADER,
@@ -79,7 +79,7 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding:
     Parameters
     ----------
     raw_name, flags
-        From `ozx.archive.names.encode_name`.
+        From `ozx.archive.names.decoding.encode_name`.
     checksum, size
         CRC-32 and length of the value.
     padding

@@ -1,6 +1,6 @@
 """The last step of writing: what is finished gets its name, in one step wherever the system can.
 
-Where it cannot exchange two directories, that takes two steps and a marker: a kill between them is mended by
+Where it cannot exchange two directories, that takes two steps and a marker: a kill between them is repaired by
 `finish_swap` when the same name is written to again.
 """
 

@@ -25,7 +25,7 @@ COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn an .ozx file back into a directory.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
-    "repack": "Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.",
+    "repack": "Write a hierarchy anew: repaired, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Show what is in an .ozx file or an OME-Zarr directory.",
@@ -38,7 +38,7 @@ COMMANDS = {
     "associate": "Have a double-click on an .ozx file open it.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
-    "rules": "Explain what a finding means and how to mend it.",
+    "rules": "Explain what a finding means and how to repair it.",
 }
 
 # Words that no module can have for its name.

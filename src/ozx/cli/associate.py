@@ -7,8 +7,8 @@ import shlex
 import click
 
 from ozx.cli.output import one_line, print_json, say
-from ozx.desktop.associate import Association, associate, association_status, dissociate
-from ozx.desktop.status import Status
+from ozx.desktop.association.associate import Association, associate, association_status, dissociate
+from ozx.desktop.association.status import Status
 from ozx.errors import UsageError
 
 __all__ = ["command"]

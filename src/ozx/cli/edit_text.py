@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ozx.cli.output import one_line
-from ozx.hierarchy.differences import Difference
+from ozx.hierarchy.edit.differences import Difference
 
 __all__ = ["describe_differences"]
 

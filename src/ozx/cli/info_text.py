@@ -9,7 +9,7 @@ from ozx.cli.info_tree import draw_tree
 from ozx.cli.output import format_bytes, one_line
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import Image, Level
-from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.ome.metadata import Axis
 from ozx.operations.inspect import Container, Inspection, PlateSummary
 
 __all__ = ["describe"]

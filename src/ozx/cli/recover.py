@@ -9,8 +9,8 @@ import click
 from ozx.cli.app import DONE, WITH_LOSS
 from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
 from ozx.errors import shortened
-from ozx.flow.losses import ArrayLoss
-from ozx.flow.salvaged import LostChunk
+from ozx.flow.repair.losses import ArrayLoss
+from ozx.flow.repair.salvaged import LostChunk
 from ozx.operations.recover import RecoverResult, recover
 
 __all__ = ["command"]

@@ -14,7 +14,7 @@ _WORDS = {
     "copied": "as stored",
     "moved": "moved without decoding",
     "reframed": "with zlib reframed as gzip, without decoding",
-    "recoded": "decoded and encoded",
+    "transcoded": "decoded and encoded",
 }
 
 
@@ -70,7 +70,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Write a hierarchy anew: mended, upgraded to OME-Zarr 0.5, in other shards.
+    """Write a hierarchy anew: repaired, upgraded to OME-Zarr 0.5, in other shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file; a directory
     where it ends in .zarr or a slash. Compressed chunks are moved as they are; they are decoded only for --chunks and
@@ -100,8 +100,8 @@ def command(
             jobs=jobs,
             progress=progress,
         )
-    for sentence in result.mended:
-        say(f"mended: {sentence}", quiet=quiet)
+    for sentence in result.repaired:
+        say(f"repaired: {sentence}", quiet=quiet)
     for note in result.notes:
         say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
     if as_json:

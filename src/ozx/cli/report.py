@@ -1,4 +1,4 @@
-"""How ``ozx validate`` shows a report: grouped by node, the worst first, and how to mend it."""
+"""How ``ozx validate`` shows a report: grouped by node, the worst first, and how to repair it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
 def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
-    """Explain what a finding means and how to mend it.
+    """Explain what a finding means and how to repair it.
 
     Without an ID: list all rules.
 
@@ -83,7 +83,7 @@ def _explanation(rule: Rule) -> str:
             paragraph(rule.clause),
             "What it means",
             paragraph(rule.meaning),
-            "How to mend it",
-            paragraph(rule.mend),
+            "How to repair it",
+            paragraph(rule.repair),
         )
     )

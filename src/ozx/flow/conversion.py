@@ -15,23 +15,23 @@ from itertools import filterfalse
 from typing import Literal
 
 from ozx.errors import FormatError
+from ozx.flow.chunks.reshard import iter_resharded
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.transcode import iter_transcoded
+from ozx.flow.chunks.zlib_to_gzip import GzipChunks
 from ozx.flow.entry import BytesPart, Entry
-from ozx.flow.recode import iter_recoded
-from ozx.flow.reframed import ReframedChunks
-from ozx.flow.reshard import iter_resharded
-from ozx.flow.source import Source
-from ozx.flow.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.hierarchy.chunk_keys import ChunkKeys
-from ozx.hierarchy.documents import Document, parse_document
-from ozx.hierarchy.json_values import as_object
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.documents import Document, parse_document
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import METADATA, breadth_first, hierarchy_order, is_legacy_metadata_key, is_metadata_key
-from ozx.hierarchy.layout import ArrayLayout
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 __all__ = ["ArrayConversion", "Conversion", "Treatment"]
 
 #: What happens to the chunks of an array: moved as they are encoded, moved with other bytes around the same compressed
 #: ones (zlib as gzip), decoded and encoded.
-Treatment = Literal["moved", "reframed", "recoded"]
+Treatment = Literal["moved", "reframed", "transcoded"]
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class ArrayConversion:
     old, new
         How they are laid out before and after; `old` also says how their keys are made.
     documents
-        For what is recoded, the array's metadata before (``.zarray`` in Zarr v2) and its new ``zarr.json``.
+        For what is transcoded, the array's metadata before (``.zarray`` in Zarr v2) and its new ``zarr.json``.
     null_fill
         Whether it had no fill value, so that chunks that are missing have made-up values.
     """
@@ -127,9 +127,9 @@ class Conversion:
         Parameters
         ----------
         executor
-            Decodes and encodes what is recoded.
+            Decodes and encodes what is transcoded.
         jobs
-            How many shards are recoded at the same time.
+            How many shards are transcoded at the same time.
         """
         layouts = {path: array.old for path, array in self.arrays.items()}
         keys: Iterable[str] = self._source.iter_keys()
@@ -149,9 +149,9 @@ class Conversion:
         self._check_keys(array, group)
         stored = SourceChunks(self._source, array.path, array.old, group.numbers)
         if array.documents is not None:
-            entries = iter_recoded(stored, *array.documents, array.path, jobs=jobs, executor=executor)
+            entries = iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor)
         else:
-            chunks = ReframedChunks(stored) if array.treatment == "reframed" else stored
+            chunks = GzipChunks(stored) if array.treatment == "reframed" else stored
             entries = iter_resharded(chunks, array.old, array.new, array.path)
         if not group.others:
             return entries

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ozx.archive.writer import ArchiveWriter
-from ozx.flow import archive_sink, directory_sink, fast_assembling
 from ozx.flow.conversion import Conversion
 from ozx.flow.entry import Entry
-from ozx.flow.verification import check_same_entries
+from ozx.flow.sinks import archive as archive_sink
+from ozx.flow.sinks import directory as directory_sink
+from ozx.flow.sinks import fast_assembling
+from ozx.flow.sinks.verification import check_same_entries
 from ozx.hierarchy.comment import make_comment
 from ozx.progress import Progress
 
@@ -25,9 +27,9 @@ class Workers:
     Attributes
     ----------
     jobs
-        How many threads move bytes, and how many shards are recoded at the same time.
+        How many threads move bytes, and how many shards are transcoded at the same time.
     executor
-        Decodes and encodes what is recoded.
+        Decodes and encodes what is transcoded.
     """
 
     jobs: int
@@ -41,7 +43,7 @@ def working(jobs: int | None, executor: Executor | None) -> Iterator[Workers]:
     if executor is not None:
         yield Workers(count, executor)
         return
-    pool = ThreadPoolExecutor(count, "ozx-recode")  # starts threads when there is something to do
+    pool = ThreadPoolExecutor(count, "ozx-transcode")  # starts threads when there is something to do
     try:
         yield Workers(count, pool)
     finally:

@@ -11,12 +11,12 @@ from ozx.errors import OzxError
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, iter_entries, write_archive
 from ozx.flow.converting import convert
-from ozx.flow.directory_source import DirectorySource
 from ozx.flow.entry import Entry
-from ozx.flow.listing import Listing
-from ozx.flow.verification import has_same_entries
-from ozx.hierarchy.chunk_checksums import ChecksumWish
-from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.flow.sinks.verification import has_same_entries
+from ozx.flow.sources.directory import DirectorySource
+from ozx.flow.sources.listing import Listing
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.zarr.chunk_checksums import ChecksumOption
 from ozx.progress import Progress
 
 __all__ = ["ConvertedContent"]
@@ -94,12 +94,12 @@ class ConvertedContent:
 
     def _iter_others(self) -> Iterator[Conversion]:
         """Yield the conversions that differ from the one asked for in checksums alone, as far as there are any."""
-        wishes: list[ChecksumWish | None] = [None, *get_args(ChecksumWish)]
-        for wish in wishes:
-            if wish == self._layout.checksums:
+        options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
+        for option in options:
+            if option == self._layout.checksums:
                 continue
             try:
-                conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=wish))
+                conversion = convert(DirectorySource(self._listing), replace(self._layout, checksums=option))
             except OzxError:  # an array that is not understood here can be copied, but gets no checksums
                 continue
             for entry in self._added:

@@ -8,26 +8,26 @@ from typing import Any
 
 from ozx.errors import OzxError
 from ozx.flow.conversion import ArrayConversion, Conversion, Treatment
-from ozx.flow.source import Source
-from ozx.hierarchy.chunk_checksums import ends_in_checksum
-from ozx.hierarchy.chunk_keys import ChunkKeys
-from ozx.hierarchy.codecs import parse_named
-from ozx.hierarchy.consolidation import FIELD as CONSOLIDATED
-from ozx.hierarchy.consolidation import without_copies
-from ozx.hierarchy.documents import Document, dump_document, parse_document
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
-from ozx.hierarchy.layout import ArrayLayout, parse_layout
-from ozx.hierarchy.layout_choice import LayoutChoice, axes_of_images
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.recoding import needs_recoding
-from ozx.hierarchy.relaid_extensions import check_group_extensions, relaid_document, understands_relayout
-from ozx.hierarchy.understanding import check_understood, is_registered
+from ozx.hierarchy.relayout.extensions import check_group_extensions, relaid_document, understands_relayout
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice, axes_of_images
+from ozx.hierarchy.relayout.transcoding import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.v2_arrays import UpgradedArray
+from ozx.hierarchy.zarr.chunk_checksums import ends_in_checksum
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
+from ozx.hierarchy.zarr.consolidation import without_copies
+from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
+from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
 __all__ = ["convert"]
 
-_OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "reframe": "reframed", "recode": "recoded"}
+_OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "reframed", "transcode": "transcoded"}
 
 
 def convert(source: Source, layout: LayoutChoice) -> Conversion:
@@ -91,14 +91,14 @@ class _Relaying:
 
     def _array(self, path: str, old_document: Document, document: Document) -> ArrayConversion | None:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
-        is_recoded = needs_recoding(old_document, document)
+        is_transcoded = needs_transcoding(old_document, document)
         is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
         has_same_checksums = ends_in_checksum(old.codecs) == ends_in_checksum(new.codecs)
-        if not is_recoded and has_same_checksums and (is_same or self._is_kept(old, new)):
+        if not is_transcoded and has_same_checksums and (is_same or self._is_kept(old, new)):
             return None
-        if not is_recoded:
+        if not is_transcoded:
             return ArrayConversion(path, "moved", old, new)
-        return ArrayConversion(path, "recoded", old, new, (old_document, document))
+        return ArrayConversion(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
         """Tell whether shards stay as they are, however their index is written, when nothing else is asked for."""
@@ -165,15 +165,15 @@ class _Upgrading:
     def _array(self, path: str, upgraded: UpgradedArray, document: Document) -> ArrayConversion:
         plain = parse_layout(upgraded.document, path, self._understands)
         new = parse_layout(document, path, self._understands)
-        is_recoded = upgraded.treatment == "recode" or needs_recoding(upgraded.document, document)
+        is_transcoded = upgraded.treatment == "transcode" or needs_transcoding(upgraded.document, document)
         array = ArrayConversion(
             path,
-            "recoded" if is_recoded else _OF_UPGRADE[upgraded.treatment],
+            "transcoded" if is_transcoded else _OF_UPGRADE[upgraded.treatment],
             replace(plain, keys=ChunkKeys("v2", upgraded.separator)),
             new,
             null_fill=upgraded.null_fill,
         )
-        if is_recoded:
+        if is_transcoded:
             key = join_path(path, ".zarray")
             array.documents = (parse_document(self._source.read(key), key), document)
         return array

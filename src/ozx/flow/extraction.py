@@ -12,25 +12,26 @@ from heapq import merge
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow import archive_sink, fast_assembling
-from ozx.flow.browsing import is_any_metadata_key, similar_nodes
-from ozx.flow.cut_chunks import iter_cut
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.subset import iter_cropped
 from ozx.flow.entry import BytesPart, Entry
-from ozx.flow.file_size import archive_size
-from ozx.flow.source import Source
-from ozx.flow.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.flow.subtree import Subtree
+from ozx.flow.sinks import archive as archive_sink
+from ozx.flow.sinks import fast_assembling
+from ozx.flow.sinks.file_size import archive_size
+from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
+from ozx.flow.sources.source import Source
+from ozx.flow.sources.subtree import Subtree
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.documents import Document, parse_document
-from ozx.hierarchy.excerpt import Excerpt, take_excerpt
-from ozx.hierarchy.json_changes import JsonStyles
-from ozx.hierarchy.json_values import as_object, as_text
+from ozx.hierarchy.json.changes import JsonStyles
+from ozx.hierarchy.json.documents import Document, parse_document
+from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import METADATA, hierarchy_order, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.notes import tell
+from ozx.hierarchy.note_collector import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
-from ozx.hierarchy.selection import Selection
-from ozx.hierarchy.understanding import check_understood
+from ozx.hierarchy.subset.hierarchy import Subset, plan_subset
+from ozx.hierarchy.subset.selection import Selection
+from ozx.hierarchy.zarr.must_understand import check_understood
 from ozx.progress import Progress
 
 __all__ = ["Extraction", "Extractor", "write_extraction"]
@@ -94,27 +95,27 @@ class Extractor:
         Raises
         ------
         UsageError, FormatError, UnsupportedError
-            What `ozx.hierarchy.excerpt.take_excerpt` raises.
+            What `ozx.hierarchy.subset.hierarchy.plan_subset` raises.
         UnsupportedError
             An extension refers to a node that would be left behind.
         """
-        excerpt = take_excerpt(self._documents, selection)
-        notes = list(excerpt.notes)
-        kept = {path: document for path, document in self._documents.items() if not _is_below(path, excerpt.dropped)}
+        subset = plan_subset(self._documents, selection)
+        notes = list(subset.notes)
+        kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
         surroundings = Surroundings(self._node, self._nodes, kept)
         notes += check_references(kept.items(), surroundings)
-        changed = excerpt.documents
+        changed = subset.documents
         for path, document in kept.items():
             without = drop_source_image(changed.get(path, document), path, surroundings)
             if without is not None:
                 changed[path], note = without
                 notes.append(f"{path or 'the root'}: {note}")
         self._name_version(changed)
-        notes += _drop_copies(kept, changed, excerpt.dropped)
-        if (excerpt.dropped or excerpt.arrays) and _ORIGINAL_METADATA in self._source:
+        notes += _drop_copies(kept, changed, subset.dropped)
+        if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
             notes.append(f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said")
-        legacy = [key for key in self._legacy if not _is_below(node_of(key), excerpt.dropped)]
-        return Extraction(self._source, kept, excerpt, notes, self._version or "", legacy)
+        legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
+        return Extraction(self._source, kept, subset, notes, self._version or "", legacy)
 
     def take_within(self, selection: Selection, limit: int) -> Extraction:
         """Return what is selected without as many of the finest levels of all images as make the file too large.
@@ -179,20 +180,20 @@ class Extraction:
         self,
         source: Subtree,
         kept: Mapping[str, Document],
-        excerpt: Excerpt,
+        subset: Subset,
         notes: list[str],
         version: str,
         legacy_keys: list[str],
     ) -> None:
         self._source = source
-        self._dropped = excerpt.dropped
-        self._arrays = excerpt.arrays
+        self._dropped = subset.dropped
+        self._arrays = subset.arrays
         self.version = version
-        self.images = excerpt.images
-        self.most_levels = excerpt.most_levels
+        self.images = subset.images
+        self.most_levels = subset.most_levels
         self.notes = notes
         self.legacy_keys = legacy_keys
-        self.metadata: Mapping[str, bytes] = _Metadata(source, kept, excerpt.documents)
+        self.metadata: Mapping[str, bytes] = _Metadata(source, kept, subset.documents)
 
     @property
     def comment(self) -> bytes:
@@ -239,7 +240,7 @@ class Extraction:
                 "no reader sees them"
             )
         stored = SourceChunks(self._source, path, array.old, group.numbers)
-        return iter_cut(stored, array.cut.start, array.new)
+        return iter_cropped(stored, array.cut.start, array.new)
 
     def _iter_keys(self) -> Iterator[str]:
         """Yield all keys but those of nodes that are left out."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from ozx.archive.writer import ArchiveWriter
-from ozx.flow import fast_packing
-from ozx.flow.archive_sink import write_entries
-from ozx.flow.directory_source import MetadataFiles, iter_entries
 from ozx.flow.entry import Entry
-from ozx.flow.listing import Listing
+from ozx.flow.sinks import fast_packing
+from ozx.flow.sinks.archive import write_entries
+from ozx.flow.sources.directory import MetadataFiles, iter_entries
+from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.comment import make_comment
 from ozx.progress import Progress
 
@@ -57,7 +57,7 @@ class PlainContent:
 
     def is_in(self, archive: str) -> bool:
         """Tell whether `archive` is a sound archive with these keys and sizes."""
-        from ozx.flow.verification import has_same_entries  # noqa: PLC0415 (numpy, which plain packing needs not)
+        from ozx.flow.sinks.verification import has_same_entries  # noqa: PLC0415 (numpy, which plain packing needs not)
 
         return has_same_entries(archive, self._iter_entries())
 
@@ -74,11 +74,11 @@ class PlainContent:
 
     def verify(self, archive: str, progress: Progress) -> None:
         """Read `archive` back and compare every value; `ResourceError` where one differs."""
-        from ozx.flow.verification import check_same_entries  # noqa: PLC0415 (numpy)
+        from ozx.flow.sinks.verification import check_same_entries  # noqa: PLC0415 (numpy)
 
         check_same_entries(archive, self._iter_entries(), progress)
 
     def _iter_entries(self) -> Iterator[Entry]:
-        from ozx.flow.verification import iter_files  # noqa: PLC0415 (numpy)
+        from ozx.flow.sinks.verification import iter_files  # noqa: PLC0415 (numpy)
 
         return chain(self._added, iter_files(self._listing))

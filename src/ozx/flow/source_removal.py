@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ozx.atomic.tree_record import TreeRecord, name_some
 from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
 from ozx.errors import ResourceError, UsageError, raise_error
-from ozx.flow.listing import Listing, list_directory
+from ozx.flow.sources.listing import Listing, list_directory
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place"]

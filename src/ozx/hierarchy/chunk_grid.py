@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.array import ArrayMetadata, parse_array
-from ozx.hierarchy.chunk_keys import ChunkKeys, parse_chunk_keys
-from ozx.hierarchy.zarr_v2 import parse_v2_array
+from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 
 __all__ = ["ChunkGrid", "ChunkTally", "looks_like_chunk", "parse_chunk_grid"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.keys import component_order
 from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.ome import Axis, Channel, Dataset, Multiscale
+from ozx.hierarchy.ome.metadata import Axis, Channel, Dataset, Multiscale
+from ozx.hierarchy.zarr.array import ArrayMetadata
 
 __all__ = [
     "Image",

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 __all__ = [
     "LEGACY_METADATA",
     "METADATA",
     "ROOT_METADATA",
+    "ArchiveRank",
+    "archive_rank",
     "breadth_first",
     "component_order",
     "hierarchy_order",
     "is_legacy_metadata_key",
     "is_metadata_key",
+    "missing_groups",
     "node_of",
+    "top_nodes",
 ]
+
+#: What entries of an archive are sorted by.
+ArchiveRank = tuple[Any, ...]
 
 #: The last component of the key of every Zarr v3 node's metadata.
 METADATA = "zarr.json"
@@ -92,3 +102,50 @@ def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
     """
     *folders, last = key.split("/")
     return (*((1, *component_order(folder)) for folder in folders), (0, *component_order(last)))
+
+
+def archive_rank(name: str) -> ArchiveRank:
+    """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order.
+
+    Examples
+    --------
+    >>> sorted(["0/c/10", "0/zarr.json", "0/c/9", "zarr.json"], key=archive_rank)
+    ['zarr.json', '0/zarr.json', '0/c/9', '0/c/10']
+    """
+    return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
+
+
+def top_nodes(paths: Iterable[str]) -> list[str]:
+    """Return the nodes that no other stands above, breadth-first; of one hierarchy that is its root.
+
+    Examples
+    --------
+    >>> top_nodes(["a/0", "a", "b/0"]), top_nodes(["", "a"])
+    (['a', 'b/0'], [''])
+    """
+    nodes = set(paths)
+    return sorted((path for path in nodes if nodes.isdisjoint(_above(path))), key=_order)
+
+
+def missing_groups(paths: Iterable[str]) -> list[str]:
+    """Return the folders above nodes that are no nodes themselves, breadth-first.
+
+    Zarr core 3.1 has no implicit groups: what stands below such a folder is not reached from the root.
+
+    Examples
+    --------
+    >>> missing_groups(["", "labels/cells", "A/1/0"])
+    ['A', 'labels', 'A/1']
+    """
+    nodes = set(paths)
+    return sorted({folder for path in nodes for folder in _above(path)} - nodes, key=_order)
+
+
+def _above(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _order(path: str) -> tuple[int, tuple[str, ...]]:
+    return breadth_first(path) if path else (0, ())

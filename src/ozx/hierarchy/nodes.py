@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError
-from ozx.hierarchy.array import ArrayMetadata, parse_array
-from ozx.hierarchy.conventions import convention_names
-from ozx.hierarchy.documents import parse_document
-from ozx.hierarchy.extensions import declared_extensions
-from ozx.hierarchy.group import GroupMetadata, parse_group
+from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first, node_of
-from ozx.hierarchy.ome import OmeMetadata, parse_ome
-from ozx.hierarchy.zarr_v2 import parse_v2_array, parse_v2_group
+from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
+from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
+from ozx.hierarchy.zarr.conventions import convention_names
+from ozx.hierarchy.zarr.extensions import declared_extensions
+from ozx.hierarchy.zarr.group import GroupMetadata, parse_group
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
 
 __all__ = ["Node", "NodeCollector", "join_path"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.extensions import EXTENSIONS, parse_extensions
-from ozx.hierarchy.json_values import as_object, as_text, copy_json
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_object, as_text, copy_json
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, parse_extensions
 
 __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_references", "resolve_reference"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
-from ozx.hierarchy.documents import Document, dump_document, parse_document
+from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, breadth_first
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.notes import Notes, tell
-from ozx.hierarchy.v2_arrays import UpgradedArray, upgrade_array
-from ozx.hierarchy.v2_groups import UpgradedGroup, group_document, upgrade_group
+from ozx.hierarchy.note_collector import NoteCollector, tell
+from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
+from ozx.hierarchy.zarr_v2.groups import UpgradedGroup, group_document, upgrade_group
 
 __all__ = ["UpgradedHierarchy", "upgrade_hierarchy"]
 
@@ -63,7 +63,7 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
         The values of all metadata keys (``.zgroup``, ``.zarray``, ``.zattrs``, ``.zmetadata``, ``zarr.json``); other
         keys are passed over. Each value is asked for once at most, those of ``.zmetadata`` never: they are copies.
     keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of having them recoded.
+        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
 
     Raises
     ------
@@ -136,7 +136,7 @@ class _Work:
         # Documents to what becomes of them: the arrays of a plate have a handful of different ones.
         self._alike: dict[object, UpgradedArray | OzxError] = {}
         self._sound_groups: set[bytes] = set()
-        self._notes = Notes()
+        self._notes = NoteCollector()
         # An error to the paths of the nodes that it is about.
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 

@@ -26,7 +26,7 @@ class PixelSource(Protocol):
         Lengths of the axes.
     dtype
         The type of the pixels, in native byte order.
-    grain
+    read_alignment
         Lengths of what is decoded together (a tile, a strip; of interleaved samples all channels). Blocks that are
         asked for are multiples of it where they can be.
     """
@@ -34,7 +34,7 @@ class PixelSource(Protocol):
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    grain: tuple[int, ...]
+    read_alignment: tuple[int, ...]
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a block, C-contiguous, or fill `out` with it; safe in several threads at once.
@@ -88,7 +88,7 @@ class ArraySource:
         self.axes = axes
         self.shape = tuple(map(int, array.shape))
         self.dtype = np.dtype(array.dtype).newbyteorder("=")
-        self.grain = _grain(array)
+        self.read_alignment = _read_alignment(array)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: of a graph of dask only what this array needs, not all that it was sliced from."""
@@ -149,7 +149,7 @@ def part_of(source: PixelSource, region: Region) -> Part:
     return source.part(region) if isinstance(source, ArraySource) else Part(source, region)
 
 
-def _grain(array: ArrayLike) -> tuple[int, ...]:
+def _read_alignment(array: ArrayLike) -> tuple[int, ...]:
     """Return the lengths of a stored or computed chunk; single pixels where the array is no mosaic."""
     # zarr: whole shards where reading part of one costs nearly as much; dask: `chunksize` is the largest chunk.
     for name in ("shards", "chunksize", "chunks"):

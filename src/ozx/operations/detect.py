@@ -18,9 +18,9 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, OzxError, resource_errors
 from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.document_limits import LONGEST_DOCUMENT
-from ozx.hierarchy.documents import parse_document
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.limits import LONGEST_DOCUMENT
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
 
 __all__ = ["is_ozx"]

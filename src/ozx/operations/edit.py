@@ -11,11 +11,11 @@ from ozx.archive.byte_source import FileSource
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.browsing import ArchiveView, similar_nodes
-from ozx.flow.location import parse_local
-from ozx.hierarchy.differences import Difference
-from ozx.hierarchy.edition import Change, Edition, edit_hierarchy
-from ozx.hierarchy.edits import Edits, parse_edits
+from ozx.flow.sources.browsing import ArchiveView, similar_nodes
+from ozx.flow.sources.location import parse_local
+from ozx.hierarchy.edit.differences import Difference
+from ozx.hierarchy.edit.plan import Change, Edition, edit_hierarchy
+from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.nodes import NodeCollector
 
 __all__ = ["EditResult", "edit"]

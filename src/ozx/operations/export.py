@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.location import Location, StrPath, given_output, given_path, parse_location, printable_location
-from ozx.flow.target import swept_notes
-from ozx.hierarchy.level_choice import parse_levels
+from ozx.flow.sinks.target import swept_notes
+from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
+from ozx.hierarchy.subset.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.extraction import Extractor, write_extraction
-from ozx.flow.file_size import parse_size
-from ozx.flow.location import StrPath, given_output, parse_local
-from ozx.flow.mending import open_mended
-from ozx.flow.target import check_place, name_notes, swept_notes
-from ozx.hierarchy.excerpt import ImageExcerpt
-from ozx.hierarchy.level_choice import parse_levels
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sinks.file_size import parse_size
+from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.region import parse_region
-from ozx.hierarchy.selection import Selection
+from ozx.hierarchy.subset.hierarchy import ImageExcerpt
+from ozx.hierarchy.subset.level_choice import parse_levels
+from ozx.hierarchy.subset.region import parse_region
+from ozx.hierarchy.subset.selection import Selection
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
 
@@ -55,7 +55,7 @@ class ExtractedImage:
 
     @classmethod
     def of(cls, image: ImageExcerpt) -> ExtractedImage:
-        """Return what an excerpt is told as.
+        """Return what an subset is told as.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ def extract(
     location = parse_local(path)
     _check_target(location.path, target, force=force)
     root = join_path(location.node, node)
-    with open_mended(location.path) as source:
+    with open_repaired(location.path) as source:
         try:
             extractor = Extractor(source, root)
             taken = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
@@ -193,7 +193,7 @@ def extract(
             progress.stop()
         except OzxError as error:
             raise error.at(location.path) from None
-        notes = (*source.mended, *dict.fromkeys(taken.notes), *name_notes(target), *swept_notes(new.swept))
+        notes = (*source.repaired, *dict.fromkeys(taken.notes), *name_notes(target), *swept_notes(new.swept))
     return ExtractResult(
         os.fspath(path),
         target,

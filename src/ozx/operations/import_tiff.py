@@ -11,14 +11,14 @@ from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.location import StrPath, given_output, given_source
-from ozx.hierarchy.edits import parse_edits
-from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.flow.sources.location import StrPath, given_output, given_source
+from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
-from ozx.images.tiff.hierarchy import TiffWish
-from ozx.images.tiff.importing import Claims, ImportOrder, ImportResult, default_output, import_file
+from ozx.images.tiff.hierarchy import HierarchyOptions
+from ozx.images.tiff.importing import Claims, ImportOptions, ImportResult, default_output, import_file
 from ozx.images.tiff.opening import TiffOptions
-from ozx.images.writing.pyramid import PyramidChoice
+from ozx.images.writing.levels import PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
@@ -262,14 +262,14 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
     resume: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
-) -> ImportOrder:
+) -> ImportOptions:
     """Return what `import_tiff` is asked for; `UsageError` where that means nothing."""
     if on_error not in ("fail", "fill"):
         raise UsageError(f"expected fail or fill for what is damaged; got {on_error!r}")
     if ome_xml not in ("keep", "drop"):
         raise UsageError(f"expected keep or drop for the original OME-XML; got {ome_xml!r}")
     known = (pixel_size, unit, channel_names, colors, name)
-    wish = TiffWish(
+    option = HierarchyOptions(
         is_alone=series is not None,
         edits=None
         if known == (None,) * len(known)
@@ -279,9 +279,9 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
         is_label=labels,
     )
     asked = None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes))
-    return ImportOrder(
+    return ImportOptions(
         TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail", series, with_levels=reuse_levels),
-        wish,
+        option,
         LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums),
         thumbnail,
         force,
@@ -292,7 +292,7 @@ def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
 
 
 @contextmanager
-def _sharing(options: ImportOrder) -> Iterator[ImportOrder]:
+def _sharing(options: ImportOptions) -> Iterator[ImportOptions]:
     """Give options with which several images share one pool of threads, unless somebody else does the work."""
     if options.executor is not None:
         yield options

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, resource_errors
-from ozx.flow.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
 from ozx.hierarchy.images import (
     Image,
     Level,

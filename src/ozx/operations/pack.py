@@ -12,16 +12,16 @@ from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.checksum import sha256_of, write_checksum_file
 from ozx.flow.content import Content
-from ozx.flow.listing import Listing, check_is_directory, list_directory
-from ozx.flow.location import StrPath, given_output, given_source
 from ozx.flow.plain_content import PlainContent
+from ozx.flow.sinks.checksum import sha256_of, write_checksum_file
+from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
-from ozx.flow.target import check_place, default_output, entry_notes, name_notes, swept_notes
-from ozx.hierarchy.documents import parse_document
+from ozx.flow.sources.listing import Listing, check_is_directory, list_directory
+from ozx.flow.sources.location import StrPath, given_output, given_source
+from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.hierarchy.layout_wish import LayoutWish
+from ozx.hierarchy.relayout.layout_request import LayoutRequest
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
 
@@ -95,7 +95,7 @@ class _Options:
     resume: bool
     thumbnail: bool
     sync: bool
-    layout: LayoutWish
+    layout: LayoutRequest
 
     def check(self) -> None:
         if self.checksum not in (None, "sha256"):
@@ -180,7 +180,7 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    layout = LayoutWish(shards, chunks, codec, chunk_checksums)
+    layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
     options.check()
     target = None if out is None else given_output(out)
@@ -241,7 +241,7 @@ def pack_many(
     >>> [(result.status, result.path) for result in many.results]
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
-    layout = LayoutWish(shards, chunks, codec, chunk_checksums)
+    layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
     options.check()
     folder = None if out_dir is None else given_output(out_dir)
@@ -284,7 +284,7 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
     # These need numpy, and are slow to import beside packing a small directory.
     from ozx.flow.conversion_sink import working  # noqa: PLC0415
     from ozx.flow.converted_content import ConvertedContent  # noqa: PLC0415
-    from ozx.hierarchy.layout_choice import LayoutChoice  # noqa: PLC0415
+    from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
     with working(None, None) as workers:
         asked = options.layout

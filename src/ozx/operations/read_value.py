@@ -6,9 +6,9 @@ import difflib
 import os
 from collections.abc import Iterator
 
-from ozx.archive.names import name_fault
+from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.browsing import ArchiveView, DirectoryView, Item, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
 
 __all__ = ["read_value"]
 

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource
-from ozx.archive.recovery import iter_found_value, scan_archive
-from ozx.archive.recovery_directory import hear_directory
-from ozx.archive.recovery_entries import FoundEntry
-from ozx.archive.recovery_evidence import Evidence, LostEntry
+from ozx.archive.recovery.directory import merge_directory
+from ozx.archive.recovery.entries import FoundEntry
+from ozx.archive.recovery.evidence import Evidence, LostEntry
+from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.location import StrPath, given_output, parse_local
-from ozx.flow.losses import ArrayLoss, count_losses
-from ozx.flow.salvage import archive_rank, salvage
-from ozx.flow.salvaged import LostChunk, Salvage
-from ozx.flow.shard_salvage import iter_rebuilt, salvage_chunks
-from ozx.flow.target import swept_notes
+from ozx.flow.repair.losses import ArrayLoss, count_losses
+from ozx.flow.repair.salvage import salvage
+from ozx.flow.repair.salvaged import LostChunk, Salvage
+from ozx.flow.repair.shards import iter_rebuilt, salvage_chunks
+from ozx.flow.sinks.target import swept_notes
+from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.keys import ROOT_METADATA, archive_rank, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings
 
@@ -180,7 +180,7 @@ def recover(
         with replacing_file(target, force=force, sync=sync) as new:
             writer = ArchiveWriter(new.descriptor)
             _write(writer, found, source, progress)
-            version = found.skeleton.version
+            version = found.hierarchy.version
             length = writer.finish(make_comment(version, json_first=True) if version else b"")
             source.check_unchanged()
         progress.stop()
@@ -214,7 +214,7 @@ def _check_not_written(source: FileSource) -> None:
 
 def _find(source: ByteSource, progress: Progress) -> Evidence:
     scan = scan_archive(source, progress)
-    evidence = hear_directory(source, scan)
+    evidence = merge_directory(source, scan)
     if len(evidence.order):
         return evidence
     if any(entry.reason == _ENCRYPTED for entry in scan.broken):
@@ -233,9 +233,9 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
 
 def _check_usable(found: Salvage, file: str) -> None:
     """Raise the error for an archive of which only such values are left as nobody can read."""
-    if "" in found.skeleton.nodes or _is_legacy(found):
+    if "" in found.hierarchy.nodes or _is_legacy(found):
         return
-    nodes = [path for path in found.skeleton.nodes if path]
+    nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values came through, of {len(nodes):,} nodes"
     hint = "The other values can be had by an unzip program that repairs, such as zip -FF; they are no image alone."
     whole = file.partition(".partial")[0]
@@ -315,7 +315,7 @@ def _notes(found: Salvage) -> Iterator[str]:
     evidence = found.evidence
     if _is_legacy(found):
         yield "this is Zarr v2, so OME-Zarr 0.4 in a ZIP file and no .ozx file; it is written as it was"
-    elif found.skeleton.version is None:
+    elif found.hierarchy.version is None:
         yield "this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version"
     if evidence.replaced and not evidence.is_accounted:
         yield "keys are listed with several values, as by two archives in one file; which of them count cannot be known"

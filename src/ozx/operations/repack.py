@@ -18,12 +18,12 @@ from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, reso
 from ozx.flow.conversion import Conversion
 from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
 from ozx.flow.converting import convert
-from ozx.flow.location import StrPath, given_output, parse_location
-from ozx.flow.mended_source import MendedSource
-from ozx.flow.mending import open_mended
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.repair.source import RepairedSource
+from ozx.flow.sinks.target import check_outside, check_place, name_notes, swept_notes
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
-from ozx.flow.target import check_outside, check_place, name_notes, swept_notes
-from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.flow.sources.location import StrPath, given_output, parse_location
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
 
@@ -44,7 +44,7 @@ class ArrayReport:
         Where it stands.
     treatment
         What happened to its chunks: ``moved`` as encoded; ``reframed``: moved, zlib's frame swapped for gzip's;
-        ``recoded``: decoded and encoded.
+        ``transcoded``: decoded and encoded.
     chunks, shards
         Their lengths now, in pixels; `shards` is None where there are none.
     """
@@ -74,7 +74,7 @@ class RepackResult:
         nothing was asked for that concerns arrays.
     arrays
         The first 100 of those that were not copied.
-    mended
+    repaired
         What was wrong with the source, as sentences.
     notes
         Other things worth knowing.
@@ -90,7 +90,7 @@ class RepackResult:
     upgraded: bool
     treatments: dict[str, int]
     arrays: tuple[ArrayReport, ...] = ()
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     verified: bool = False
 
@@ -119,7 +119,7 @@ def repack(
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> RepackResult:
-    """Write a hierarchy anew: mended, as OME-Zarr 0.5 where it was 0.4, in other shards where asked, chunks untouched.
+    """Rewrite a hierarchy: repaired, 0.4 as OME-Zarr 0.5, in other shards if asked, chunks untouched.
 
     Encoded chunks are moved as they are; they are decoded only for other `chunks` or another `codec`, or where Zarr v3
     has no codec of their kind.
@@ -141,7 +141,7 @@ def repack(
         bytes and takes them off, ``"keep"`` leaves chunks as they are. By default a checksum is added where chunks come
         into shards, in which no CRC-32 of the archive guards a chunk by itself.
     keep_numcodecs
-        Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of recoding them.
+        Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of transcoding them.
     thumbnail
         Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
         made, a note says why.
@@ -164,12 +164,12 @@ def repack(
     Returns
     -------
     RepackResult
-        What was written, how each array was treated, and what was mended.
+        What was written, how each array was treated, and what was repaired.
 
     Raises
     ------
     FormatError
-        The source is no OME-Zarr hierarchy, is damaged, or holds what cannot be mended; `rule` says what.
+        The source is no OME-Zarr hierarchy, is damaged, or holds what cannot be repaired; `rule` says what.
     UnsupportedError
         Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
     UsageError
@@ -199,14 +199,14 @@ def repack(
         raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
-    with open_mended(source) as mended, working(jobs, executor) as workers:
+    with open_repaired(source) as repaired, working(jobs, executor) as workers:
         try:
             if recorded is not None:
-                check_nothing_left_out(target, mended.left_out)
-            conversion = convert(mended, layout)
-            refuse_errors(conversion.metadata, path=mended.name)
+                check_nothing_left_out(target, repaired.left_out)
+            conversion = convert(repaired, layout)
+            refuse_errors(conversion.metadata, path=repaired.name)
             if thumbnail:
-                conversion.notes.extend(_add_thumbnail(mended, conversion))
+                conversion.notes.extend(_add_thumbnail(repaired, conversion))
             size = None if progress is NO_PROGRESS else conversion.size()
             progress.start(os.path.basename(target), size)
             if is_directory:
@@ -214,18 +214,18 @@ def repack(
                     target, force=force, replace_folder=replace_folder, sync=sync, recorded=recorded
                 ) as folder:
                     entries, count = write_directory(conversion, folder.path, workers, progress)
-                    mended.check_unchanged()
+                    repaired.check_unchanged()
                 swept = folder.swept
             else:
                 with replacing_file(target, force=force, sync=sync, check_old=check_in_place) as new:
                     entries, count = write_archive(conversion, new.descriptor, workers, progress)
-                    mended.check_unchanged()
+                    repaired.check_unchanged()
                     if verify:
                         _verify(conversion, new.descriptor, new.path, workers, progress, sync=sync)
                 swept = new.swept
             progress.stop()
         except OzxError as error:
-            raise error.at(mended.name) from None
+            raise error.at(repaired.name) from None
         return RepackResult(
             os.fspath(source),
             target,
@@ -235,7 +235,7 @@ def repack(
             conversion.is_upgrade,
             _count(conversion),
             _reports(conversion),
-            tuple(mended.mended),
+            tuple(repaired.repaired),
             (*conversion.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
             verify,
         )
@@ -250,13 +250,13 @@ def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
     return old.check_unchanged
 
 
-def _add_thumbnail(mended: MendedSource, conversion: Conversion) -> list[str]:
+def _add_thumbnail(repaired: RepairedSource, conversion: Conversion) -> list[str]:
     """Have a picture of the source written with it; returns what is to be said where none can be made."""
     from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.source_store import open_source_group  # noqa: PLC0415
 
     try:
-        conversion.add(make_thumbnail_entry(open_source_group(mended, mended.zarr_format)))
+        conversion.add(make_thumbnail_entry(open_source_group(repaired, repaired.zarr_format)))
     except (FormatError, UnsupportedError) as error:
         return [f"no thumbnail: {error.message}"]
     return []

@@ -9,7 +9,7 @@ from typing import Any
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.location import StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
 __all__ = ["ThumbnailResult", "thumbnail"]

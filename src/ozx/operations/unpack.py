@@ -14,12 +14,12 @@ from ozx.archive.reader import ArchiveReader
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow import fast_unpacking
-from ozx.flow.archive_source import iter_entries
-from ozx.flow.browsing import open_view
-from ozx.flow.directory_sink import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.location import Location, StrPath, given_output, parse_local
-from ozx.flow.target import check_outside, swept_notes
+from ozx.flow.sinks import fast_unpacking
+from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
+from ozx.flow.sinks.target import check_outside, swept_notes
+from ozx.flow.sources.archive import iter_entries
+from ozx.flow.sources.browsing import open_view
+from ozx.flow.sources.location import Location, StrPath, given_output, parse_local
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError, raise_error, resource_errors
-from ozx.flow.location import StrPath, given_output
+from ozx.flow.sources.location import StrPath, given_output
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
 from ozx.validation.cases.documents import iter_files

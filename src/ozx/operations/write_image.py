@@ -11,15 +11,15 @@ from typing import Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.location import given_output
-from ozx.hierarchy.layout_choice import LayoutChoice
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import LabelDisplay, Window
-from ozx.hierarchy.units import axis_type_of, check_unit
+from ozx.flow.sources.location import given_output
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.units import axis_type_of, check_unit
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
+from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
-from ozx.images.writing.pyramid import PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["WriteImageResult", "write_image"]

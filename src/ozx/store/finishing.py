@@ -17,13 +17,13 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import LONGEST_PADDING, SHORTEST_PADDING, ArchiveWriter, local_header
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
-from ozx.flow.moving import move_entries
+from ozx.flow.chunks.moving import move_entries
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.documents import parse_document
-from ozx.hierarchy.json_values import as_object, as_text
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
 from ozx.store.growing_file import GrowingFile, Slot
-from ozx.store.head_room import document_room
+from ozx.store.metadata_reserve import document_room
 
 __all__ = ["Unfinished", "finish"]
 

@@ -17,12 +17,12 @@ from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.names import encode_name
+from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_reading import PositionalFile
 from ozx.archive.positional_writing import write_all_at, write_pair_at
 from ozx.archive.writer import local_header
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.head_room import head_room
+from ozx.store.metadata_reserve import metadata_reserve
 from ozx.store.partial_file import PartialFile
 from ozx.store.space import Space
 
@@ -105,7 +105,7 @@ class GrowingFile:
     def make_room(self, documents: Mapping[str, bytes]) -> None:
         """Keep room for metadata, and draft what is known of it there."""
         with self.lock:
-            room = head_room(documents)
+            room = metadata_reserve(documents)
             self._head, self._body = Space(0, room), Space(room)
             for key, document in documents.items():
                 self.draft(key, document)

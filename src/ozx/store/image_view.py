@@ -1,7 +1,7 @@
 """An image in a zarr group as programs for images want it: levels as arrays, axes, scales, channels, labels.
 
-The doors to napari and xarray stand on it. Metadata is read node by node as it is asked for, so that a plate with
-thousands of fields opens as fast as its first one; pixels are not read at all.
+The integrations with napari and xarray use it. Metadata is read node by node on request, so that a plate with
+thousands of fields opens as fast as its first field; no pixels are read.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import zarr
 from zarr.errors import ZarrUserWarning
 
 from ozx.errors import FormatError, OzxError
-from ozx.flow.bounded_arrays import bound_array
-from ozx.flow.zarr_errors import missing_codec, words_of
+from ozx.flow.decoding.bounded_arrays import bound_array
+from ozx.flow.decoding.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.ome import Axis, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.rendering import (
+from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.rendering import (
     LabelDisplay,
     ShownChannel,
     ShownPlane,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.hierarchy.images import plate_wells
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome import Plate
+from ozx.hierarchy.ome.metadata import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.reading_price import price_of
 
@@ -247,7 +247,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Cut ranges so that a piece of each, together, meet `_MOST_CHUNKS` or few more."""
+    """Box ranges so that a piece of each, together, meet `_MOST_CHUNKS` or few more."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):

@@ -11,10 +11,10 @@ from zarr.storage import WrapperStore
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.byte_ranges import requested_span
-from ozx.flow.location import printable_location
+from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.keys import is_metadata_key, node_of
-from ozx.hierarchy.normalisation import normalise_document
-from ozx.store.handled import understands_opening
+from ozx.hierarchy.zarr.normalisation import normalise_document
+from ozx.store.extension_groups import understands_opening
 
 __all__ = ["NormalisedStore"]
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.browsing import similar_nodes
-from ozx.flow.location import parse_location, printable_location
-from ozx.hierarchy.document_limits import check_document_length
-from ozx.hierarchy.documents import parse_document
+from ozx.flow.sources.browsing import similar_nodes
+from ozx.flow.sources.location import parse_location, printable_location
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.limits import check_document_length
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
             if node
             else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
         )
-    from ozx.store.handled import with_handlers  # noqa: PLC0415 (see open_store)
+    from ozx.store.extension_groups import with_handlers  # noqa: PLC0415 (see open_store)
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
@@ -147,7 +147,7 @@ def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
     from zarr.abc.store import Store  # noqa: PLC0415
 
-    from ozx.store.handled import with_handlers  # noqa: PLC0415
+    from ozx.store.extension_groups import with_handlers  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.local_store import DirectoryStore  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415

@@ -12,7 +12,7 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
-from ozx.flow.location import given_output, given_path, parse_location
+from ozx.flow.sources.location import given_output, given_path, parse_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.session_store import SessionStore
@@ -51,7 +51,7 @@ class OzxStore(SessionStore):
     sync
         Whether `close` waits until the file is on the disk.
     options
-        For URLs: what the object store is told, see `ozx.archive.remote`.
+        For URLs: what the object store is told, see `ozx.archive.remote.source`.
 
     Raises
     ------
@@ -88,12 +88,12 @@ class OzxStore(SessionStore):
         is_url = mode == "r" and "://" in name
         # A link stays a link: what it points to is what is written anew.
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
-        wish = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
+        option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
         super().__init__(
             place,
             mode,
             read_only=mode == "r" if read_only is None else read_only,
-            session=ArchiveSession(open_source(place, options)) if mode == "r" else WriteSession(place, wish),
+            session=ArchiveSession(open_source(place, options)) if mode == "r" else WriteSession(place, option),
         )
 
     def close(self) -> None:

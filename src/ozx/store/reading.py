@@ -11,11 +11,12 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
-from ozx.archive.byte_source import ByteSource, FileSource, open_remote
+from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.opening import open_remote
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
-from ozx.hierarchy.document_limits import check_value_length
+from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 

@@ -12,7 +12,7 @@ from typing import Any
 from zarr.abc.store import Store
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.location import Location, format_location, printable_location
+from ozx.flow.sources.location import Location, format_location, printable_location
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteSession

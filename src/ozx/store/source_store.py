@@ -13,7 +13,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from ozx.errors import UsageError
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.entry import read_part
-from ozx.flow.source import Source
+from ozx.flow.sources.source import Source
 from ozx.store.image_view import refused_by_zarr
 from ozx.store.normalised import NormalisedStore
 from ozx.store.sorted_keys import SortedKeys
@@ -31,8 +31,8 @@ def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
 
     Examples
     --------
-    >>> from ozx.flow.mending import open_mended
-    >>> with open_mended("cells.ome.zarr") as source:
+    >>> from ozx.flow.repair.hierarchy import open_repaired
+    >>> with open_repaired("cells.ome.zarr") as source:
     ...     open_source_group(source, source.zarr_format)["0"].shape
     (2, 256, 256)
     """

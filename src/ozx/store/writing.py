@@ -14,12 +14,12 @@ from typing import NamedTuple
 from zarr.abc.store import ByteRequest
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.names import name_fault
+from ozx.archive.names.decoding import name_fault
 from ozx.atomic.targets import check_target, naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import PartialFileWarning, ResourceError, UsageError, resource_errors
-from ozx.flow.browsing import is_any_metadata_key
 from ozx.flow.byte_ranges import requested_span
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot

@@ -1,11 +1,12 @@
 """Verdicts: what the documents demand of a file, and where it falls short.
 
-Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a rule only compares them with a clause.
+Facts come first, from ``ozx.archive.audit.facts`` and from the metadata documents; a rule only compares them with a
+clause.
 
 ``findings``
     One finding, and the report on one file or directory.
 ``rules``
-    The one table of all rules: id, severity, clause, document and revision, what it means, how to mend it.
+    The one table of all rules: id, severity, clause, document and revision, what it means, how to repair it.
 ``rule``
     What a row of it is.
 ``zip_table``, ``ambiguity_table``, ``rfc9_table``, ``zarr_table``, ``extension_table``, ``name_table``,
@@ -25,7 +26,7 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     Zarr core 3.1: advice about names.
 ``convention_rules``, ``schemas``
     Zarr conventions, in both forms; the JSON schemas that are given for them.
-``ome``
+``ome/``
     OME-Zarr, a package of its own.
 ``data_rules``
     Stored values: every chunk is where its array looks for it, and can be decoded.
@@ -49,6 +50,6 @@ Facts come first, from ``ozx.archive.audit`` and from the metadata documents; a 
     All of it, for one file or directory, or for many.
 ``refusal``
     What is never written.
-``cases``
+``cases/``
     What breaks each rule and what just does not, a package of its own.
 """

@@ -1,4 +1,4 @@
-"""Rules about ZIP files that readers understand in different ways, as `ozx.archive.ambiguities` sees them.
+"""Rules about ZIP files that readers understand in different ways, as `ozx.archive.audit.ambiguities` sees them.
 
 An error where readers give different names or bytes, or some give none; a warning where they only complain.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.ambiguities import MOST_NEEDED
+from ozx.archive.audit.ambiguities import MOST_NEEDED
 from ozx.archive.directory import ZIP64_END_LENGTH
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.rules import each, make_finding
@@ -17,7 +17,7 @@ from ozx.validation.wording import brief
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ozx.archive.audit import ArchiveFacts
+    from ozx.archive.audit.facts import ArchiveFacts
 
 __all__ = ["check_ambiguities"]
 
@@ -28,7 +28,7 @@ def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
     Parameters
     ----------
     facts
-        What `ozx.archive.audit.audit` found.
+        What `ozx.archive.audit.facts.audit` found.
     """
     yield from _check_ends(facts)
     yield from _check_beginning(facts)

@@ -25,7 +25,7 @@ AMBIGUITY_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="unzip, 7-Zip and bsdtar take the name from the field, zipfile and Java the other one. The value of "
         "one chunk can hide behind the name of another.",
-        mend=_DISTRUST,
+        repair=_DISTRUST,
     ),
     Rule(
         id="zip/extra-block",
@@ -37,7 +37,7 @@ AMBIGUITY_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="zipfile and Java refuse the file if such a block stands in the central directory, bsdtar in any "
         "header; unzip and 7-Zip read it.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/attributes",
@@ -49,7 +49,7 @@ AMBIGUITY_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="7-Zip and bsdtar make a folder of the value, and unzip leaves a volume label out. zipfile and Java "
         "read the value.",
-        mend="Get the file again from where it was made, or unpack it and pack the folder with `ozx pack`.",
+        repair="Get the file again from where it was made, or unpack it and pack the folder with `ozx pack`.",
     ),
     Rule(
         id="zip/flags",
@@ -60,7 +60,7 @@ AMBIGUITY_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="No reader knows what they ask for. zipfile refuses an entry with bit 5; the others read all of them.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/version-needed",
@@ -72,7 +72,7 @@ AMBIGUITY_RULES = (
         revision=_READERS_REVISION,
         meaning="unzip 6.00 leaves out what needs more than 4.6; zipfile refuses a file that has an entry which needs "
         "more than 6.3.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/leading-entries",
@@ -85,7 +85,7 @@ AMBIGUITY_RULES = (
         revision=_READERS_REVISION,
         meaning="7-Zip reads a file from its beginning, so that it shows the first archive of two, deleted entries, or "
         "a part of the entries.",
-        mend="If you trust its origin: `ozx repack FILE OUT.ozx` keeps what the last central directory lists; where "
+        repair="If you trust its origin: `ozx repack FILE OUT.ozx` keeps what the last central directory lists; where "
         "nothing reads the file, `ozx recover` saves what is whole.",
     ),
     Rule(
@@ -98,6 +98,6 @@ AMBIGUITY_RULES = (
         revision=_READERS_REVISION,
         meaning="zipfile, bsdtar and Java look for the directory right before its end record, and refuse the file. "
         "unzip and 7-Zip read it and complain.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
 )

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.codecs import parse_named
-from ozx.hierarchy.fill_values import fill_value_fault
-from ozx.hierarchy.json_values import as_lengths
+from ozx.hierarchy.json.values import as_lengths
+from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.fill_values import fill_value_fault
 from ozx.validation.codec_rules import check_codecs
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ozx.hierarchy.codecs import SHARDING, NamedConfiguration, parse_named
-from ozx.hierarchy.json_values import as_lengths
+from ozx.hierarchy.json.values import as_lengths
+from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, parse_named
 from ozx.validation.codec_settings import CODECS
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.consolidation import FIELD, say_the_same
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.hierarchy.zarr.consolidation import FIELD, say_the_same
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.node_facts import Hierarchy

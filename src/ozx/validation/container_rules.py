@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ozx.archive.audit import ArchiveFacts
-from ozx.archive.name_audit import iter_names
+from ozx.archive.audit.facts import ArchiveFacts
+from ozx.archive.audit.names import iter_names
 from ozx.archive.records import method_name
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,

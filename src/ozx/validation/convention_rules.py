@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.ome.expecting import MISSING, expect_list, expect_object, find

@@ -19,7 +19,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         title="zarr_conventions is no list of objects",
         clause="The `zarr_conventions` attribute must be an array of Convention Metadata Objects.",
         meaning="Programs do not learn which conventions the node follows.",
-        mend="Write a list of objects.",
+        repair="Write a list of objects.",
     ),
     _V1(
         id="conventions/identity",
@@ -27,7 +27,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         title="A convention has no identity",
         clause="Each Convention Metadata Object must contain at least one of `uuid`, `schema_url` and `spec_url`.",
         meaning="Nobody can tell which convention is meant: names are not unique.",
-        mend="Write the `uuid` that the convention's own document gives.",
+        repair="Write the `uuid` that the convention's own document gives.",
     ),
     _V1(
         id="conventions/fields",
@@ -36,7 +36,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="A Convention Metadata Object must not contain fields other than `uuid`, `schema_url`, `spec_url`, "
         "`name` and `description`. All are strings.",
         meaning="Strict readers refuse the declaration.",
-        mend="Move what belongs to the convention into the attributes themselves.",
+        repair="Move what belongs to the convention into the attributes themselves.",
     ),
     _V1(
         id="conventions/uuid",
@@ -44,7 +44,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         title="The uuid of a convention is none",
         clause="`uuid` is a UUID that permanently identifies the convention; it is compared as text, in lower case.",
         meaning="Programs that know the convention do not recognise it.",
-        mend="Write the UUID in lower case, in five groups of hexadecimal digits.",
+        repair="Write the UUID in lower case, in five groups of hexadecimal digits.",
     ),
     _V1(
         id="conventions/url",
@@ -53,7 +53,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="`schema_url` is a URL which resolves to a JSON schema document, `spec_url` one which resolves to a "
         "document that describes the convention.",
         meaning="Programs that know the convention by its URL do not recognise it.",
-        mend="Write the whole URL.",
+        repair="Write the whole URL.",
     ),
     _V1(
         id="conventions/description",
@@ -61,8 +61,8 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         title="A convention is declared without a name, or by its uuid alone",
         clause="A Convention Metadata Object should contain `name`; with a `uuid` it is recommended to also provide "
         "`schema_url` or `spec_url`.",
-        meaning="People who have never heard of the convention find nothing to read about it.",
-        mend="Write the name, and the URLs that the convention's own document gives.",
+        meaning="People who have never matched of the convention find nothing to read about it.",
+        repair="Write the name, and the URLs that the convention's own document gives.",
     ),
     _OZX(
         id="conventions/repeated",
@@ -71,7 +71,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="Each object in the array describes one convention that applies to the node. No clause forbids two for "
         "one.",
         meaning="Programs may look at either.",
-        mend="Remove one.",
+        repair="Remove one.",
     ),
     _SEED(
         id="conventions/superseded",
@@ -81,7 +81,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         "(2025-12-10) conventions are declared in the array `zarr_conventions`, and their properties stand in the "
         "attributes.",
         meaning="Programs that know v1 do not see them.",
-        mend="Write `zarr_conventions`, and move each `configuration` into the attributes.",
+        repair="Write `zarr_conventions`, and move each `configuration` into the attributes.",
     ),
     _SEED(
         id="conventions/seed-version",
@@ -90,7 +90,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="Nodes must contain `zarr_conventions_version`, a semver-compatible string, and "
         "`zarr_conventions_metadata`, an object.",
         meaning="Readers do not know by which text to read the conventions.",
-        mend="Write 0.1.0, or declare the conventions in the form of v1.",
+        repair="Write 0.1.0, or declare the conventions in the form of v1.",
     ),
     _SEED(
         id="conventions/seed-keys",
@@ -99,7 +99,7 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="`zarr_conventions_metadata` must contain only UUIDs as keys; the creator of a convention must use the "
         "UUID4 function.",
         meaning="Nobody can tell which convention is meant.",
-        mend="Write the UUID that the convention's own document gives.",
+        repair="Write the UUID that the convention's own document gives.",
     ),
     _SEED(
         id="conventions/seed-object",
@@ -109,15 +109,15 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         "`configuration`, an object; it may contain `name`, `schema`, `spec` and `description`, and must not contain "
         "additional fields.",
         meaning="Readers do not find what the convention says.",
-        mend="Write what is missing, or declare the convention in the form of v1.",
+        repair="Write what is missing, or declare the convention in the form of v1.",
     ),
     _SEED(
         id="conventions/seed-description",
         severity="warning",
         title="A convention of the old form has no name or schema",
         clause="A convention metadata object should contain `name` and `schema`.",
-        meaning="People who have never heard of the convention find nothing to read about it.",
-        mend="Write the name and the schema, or declare the convention in the form of v1.",
+        meaning="People who have never matched of the convention find nothing to read about it.",
+        repair="Write the name and the schema, or declare the convention in the form of v1.",
     ),
     _V1(
         id="conventions/schema",
@@ -126,6 +126,6 @@ CONVENTION_RULES: tuple[Rule, ...] = (
         clause="`schema_url` (`schema` in the draft 0.1.0) resolves to a JSON schema document which describes the "
         "convention's properties. Only schemas given by `--schema` are used; no URL is ever resolved.",
         meaning="Programs that know the convention refuse the attributes, or read them wrongly.",
-        mend="Correct the attributes, or give the schema of the version that is meant.",
+        repair="Correct the attributes, or give the schema of the version that is meant.",
     ),
 )

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from math import prod
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.block_recoding import UndecodableError
-from ozx.flow.bounded_filters import largest_stored
-from ozx.flow.chunk_decoding import ChunkDecoder, iter_inner_chunks
+from ozx.flow.chunks.block_transcoding import UndecodableError
+from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
+from ozx.flow.chunks.stored_chunks import KeyGroup, iter_key_groups, places_of
+from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.entry import Part
-from ozx.flow.source import Source
-from ozx.flow.stored_chunks import KeyGroup, iter_key_groups, places_of
+from ozx.flow.sources.source import Source
 from ozx.hierarchy.chunk_grid import looks_like_chunk
-from ozx.hierarchy.documents import parse_document
+from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
-from ozx.hierarchy.layout import ArrayLayout, parse_layout
-from ozx.hierarchy.v2_layouts import parse_v2_layout
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 from ozx.validation.findings import Finding
 from ozx.validation.limits import LimitedFindings
@@ -77,7 +77,7 @@ class _Array:
 
 def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
     """Return the arrays by path, and what keeps others from being looked at."""
-    from ozx.store.handled import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
 
     arrays: dict[str, _Array] = {}
     findings = []
@@ -98,7 +98,7 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
         except FormatError as error:
             # What is wrong with a document, the rules about documents say.
             message = f"its chunks were not looked at: {error.message}"
-            hint = error.hint or "Mend what other findings say of it, and validate again."
+            hint = error.hint or "Repair what other findings say of it, and validate again."
             findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
         except UnsupportedError as error:
             message = f"its chunks were not decoded: {error.message}"

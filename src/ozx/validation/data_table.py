@@ -21,7 +21,7 @@ DATA_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="No reader finds these chunks: they take room, or the array reads as if it were empty.",
-        mend="Remove them, or correct shape or chunk key encoding in the array's `zarr.json`.",
+        repair="Remove them, or correct shape or chunk key encoding in the array's `zarr.json`.",
     ),
     Rule(
         id="zarr/shard-index",
@@ -32,7 +32,7 @@ DATA_RULES = (
         document="Zarr sharding codec",
         revision="1.0",
         meaning="Which chunks are where cannot be told: nothing of the shard can be read.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/chunk-data",
@@ -44,7 +44,7 @@ DATA_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The pixels of the chunk are lost, belong to another array, or would fill the memory of a reader.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/not-decoded",
@@ -55,6 +55,6 @@ DATA_RULES = (
         document="ozx",
         revision="0.1",
         meaning="Whether the chunks are sound is not known.",
-        mend="Install the package that has the codec, or mend the metadata, and validate again.",
+        repair="Install the package that has the codec, or repair the metadata, and validate again.",
     ),
 )

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, raise_error
-from ozx.flow.directory_source import DirectorySource, MetadataFiles, check_not_embedded
 from ozx.flow.entry import status_of
-from ozx.flow.listing import DEEPEST, Folder, Listing, list_directory
+from ozx.flow.sources.directory import DirectorySource, MetadataFiles, check_not_embedded
+from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings

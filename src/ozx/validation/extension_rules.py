@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.extensions import ExtensionNode, find_handler
-from ozx.hierarchy.extension_names import is_listed, name_kind, registry_date
-from ozx.hierarchy.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
 from ozx.hierarchy.references import resolve_reference
+from ozx.hierarchy.zarr.extension_names import is_listed, name_kind, registry_date
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
 from ozx.validation.codec_settings import CODECS
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument

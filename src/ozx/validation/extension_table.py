@@ -9,7 +9,7 @@ __all__ = ["EXTENSION_RULES"]
 _CORE, _CORE_REVISION = "Zarr core", "3.1 (2026-07-23)"
 _ZEP10, _ZEP10_REVISION = "ZEP 10", "draft (2025-05-12)"
 
-_MEND = "Mend the document in the hierarchy that was packed, and pack that anew."
+_MEND = "Repair the document in the hierarchy that was packed, and pack that anew."
 
 EXTENSION_RULES = (
     Rule(
@@ -21,7 +21,7 @@ EXTENSION_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers cannot tell what they would have to understand, and refuse the node.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/extension-name",
@@ -33,7 +33,7 @@ EXTENSION_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers know extensions by their names.",
-        mend="Give the extension its registered name, where it has one.",
+        repair="Give the extension its registered name, where it has one.",
     ),
     Rule(
         id="zarr/extension-unregistered",
@@ -44,9 +44,9 @@ EXTENSION_RULES = (
         "is no registry, this is a note.",
         document=_CORE,
         revision=_CORE_REVISION,
-        meaning="Only programs of whoever chose the name may be able to read the array. `ozx repack` recodes chunks "
+        meaning="Only programs of whoever chose the name may be able to read the array. `ozx repack` transcodes chunks "
         "whose codec is not registered.",
-        mend="`ozx repack` recodes chunks into registered codecs.",
+        repair="`ozx repack` transcodes chunks into registered codecs.",
     ),
     Rule(
         id="zarr/must-understand",
@@ -56,7 +56,7 @@ EXTENSION_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Without them no reader can read the array.",
-        mend="Leave it out.",
+        repair="Leave it out.",
     ),
     Rule(
         id="zarr/storage-transformers",
@@ -66,7 +66,7 @@ EXTENSION_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/extensions",
@@ -76,7 +76,7 @@ EXTENSION_RULES = (
         document=_ZEP10,
         revision=_ZEP10_REVISION,
         meaning="Readers that know the field refuse the node, as do those that do not.",
-        mend="Leave the field out where there is no extension.",
+        repair="Leave the field out where there is no extension.",
     ),
     Rule(
         id="zarr/extension-not-understood",
@@ -88,7 +88,7 @@ EXTENSION_RULES = (
         revision=_ZEP10_REVISION,
         meaning="The node must not be opened. `ozx pack` and `ozx unpack` carry it unchanged; `ozx repack` keeps the "
         "chunks where they are.",
-        mend="Install the package that has a handler for it, or have the program that wrote it take it out.",
+        repair="Install the package that has a handler for it, or have the program that wrote it take it out.",
     ),
     Rule(
         id="zarr/extension-configuration",
@@ -99,7 +99,7 @@ EXTENSION_RULES = (
         document=_ZEP10,
         revision=_ZEP10_REVISION,
         meaning="What the extension stands for cannot be done.",
-        mend="See the documentation of the extension.",
+        repair="See the documentation of the extension.",
     ),
     Rule(
         id="zarr/extension-reference",
@@ -110,6 +110,6 @@ EXTENSION_RULES = (
         document=_ZEP10,
         revision=_ZEP10_REVISION,
         meaning="What the extension stands for cannot be found.",
-        mend="Mend the reference.",
+        repair="Repair the reference.",
     ),
 )

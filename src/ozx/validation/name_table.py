@@ -17,7 +17,7 @@ NAME_RULES: tuple[Rule, ...] = (
         clause="Node names: to ensure consistent behaviour across different storage systems and programming languages, "
         "users are recommended to only use the characters a-z, A-Z, 0-9, -, _ and the period.",
         meaning="The node may not be found, or not be unpacked, on another system.",
-        mend="Rename the node where its name is not yet in use elsewhere.",
+        repair="Rename the node where its name is not yet in use elsewhere.",
     ),
     _ZARR(
         id="zarr/normal-name",
@@ -25,13 +25,13 @@ NAME_RULES: tuple[Rule, ...] = (
         clause="Node names: when using non-ASCII Unicode characters, users are recommended to use case-folded, "
         "NFKC-normalized strings.",
         meaning="The same name, typed on another system, is other bytes: the node is not found.",
-        mend="Rename the node to the normalized spelling.",
+        repair="Rename the node to the normalized spelling.",
     ),
     _ZARR(
         id="zarr/repeated-dimension-name",
         title="Two dimensions of an array have the same name",
         clause="Dimension names: it is recommended but not required that all non-null dimension names are distinct.",
         meaning="Programs that find dimensions by name take one for the other; tensorstore refuses the array.",
-        mend="Give each dimension a name of its own, or null.",
+        repair="Give each dimension a name of its own, or null.",
     ),
 )

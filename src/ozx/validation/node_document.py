@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.hierarchy.array import ArrayMetadata, parse_array
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.strict import JsonFaults, parse_strictly
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import node_of
-from ozx.hierarchy.ome import OME_KEYS
-from ozx.hierarchy.strict_json import JsonFaults, parse_strictly
-from ozx.hierarchy.zarr_v2 import parse_v2_array
+from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.rules import make_finding
 

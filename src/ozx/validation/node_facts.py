@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.codecs import SHARDING
+from ozx.hierarchy.json.strict import parse_strictly
 from ozx.hierarchy.keys import ROOT_METADATA, node_of
 from ozx.hierarchy.references import iter_references
-from ozx.hierarchy.strict_json import parse_strictly
+from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.hierarchy.zarr.codecs import SHARDING
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument, merge_legacy
 from ozx.validation.rules import make_finding

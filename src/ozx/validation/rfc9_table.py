@@ -9,7 +9,7 @@ __all__ = ["RFC9_RULES"]
 _RFC9 = "RFC-9"
 _R2 = "R2 (2026-04-20)"
 
-_REPACK = "`ozx repack FILE OUT.ozx` mends it, and copies the values as they are."
+_REPACK = "`ozx repack FILE OUT.ozx` repairs it, and copies the values as they are."
 
 RFC9_RULES = (
     Rule(
@@ -22,7 +22,7 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Readers open the root first. OME-Zarr 0.4 (Zarr v2) has no `zarr.json`: RFC-9 begins with OME-Zarr "
         "0.5.",
-        mend="`ozx repack FILE OUT.ozx` finds the root in a folder; or pack the folder that holds its `zarr.json`.",
+        repair="`ozx repack FILE OUT.ozx` finds the root in a folder; or pack the folder that holds its `zarr.json`.",
     ),
     Rule(
         id="rfc9/one-hierarchy",
@@ -36,7 +36,7 @@ RFC9_RULES = (
         revision=_R2,
         meaning="Zarr libraries hide what the root does not reach. An array or a group without `ome` is Zarr in a "
         "ZIP file, but no OME-Zarr.",
-        mend="Write the missing `zarr.json`, or take out what does not belong to the hierarchy. `ozx repack` "
+        repair="Write the missing `zarr.json`, or take out what does not belong to the hierarchy. `ozx repack` "
         "writes missing groups.",
     ),
     Rule(
@@ -49,7 +49,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="No reader looks into an archive inside an archive.",
-        mend="Move the file out of the hierarchy.",
+        repair="Move the file out of the hierarchy.",
     ),
     Rule(
         id="rfc9/not-split",
@@ -59,7 +59,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="A part alone holds only some of the entries.",
-        mend="Join the parts with the program that split them (`zip -s 0`), then try again.",
+        repair="Join the parts with the program that split them (`zip -s 0`), then try again.",
     ),
     Rule(
         id="rfc9/zip64",
@@ -70,7 +70,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="The file cannot grow beyond 4 GiB or 65,535 entries without a change of form.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/stored",
@@ -82,7 +82,7 @@ RFC9_RULES = (
         revision=_R2,
         meaning="A part of an entry, such as one chunk of a shard, cannot be read without inflating all before it, "
         "and chunks are compressed already.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/sharding",
@@ -93,7 +93,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Every chunk is an entry of the central directory, which readers load before anything else.",
-        mend="`ozx repack --shards auto` puts chunks into shards without compressing anything anew. It keeps "
+        repair="`ozx repack --shards auto` puts chunks into shards without compressing anything anew. It keeps "
         "times and channels apart; with `--shards c=2,y=4096,x=4096`, say, they share shards.",
     ),
     Rule(
@@ -104,7 +104,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="A reader has to go through the whole directory to learn what the file holds.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/breadth-first",
@@ -115,7 +115,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Discovering the hierarchy takes many small reads instead of one.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/file-name",
@@ -125,7 +125,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Programs and file managers know an OME-Zarr file by this ending.",
-        mend="Rename the file.",
+        repair="Rename the file.",
     ),
     Rule(
         id="rfc9/comment",
@@ -136,7 +136,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="The comment tells a reader from the file's last bytes that this is OME-Zarr, and of which version.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/comment-version",
@@ -147,7 +147,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="A reader that goes by the comment expects other metadata than there are.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/comment-nul",
@@ -158,7 +158,7 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Strict JSON parsers refuse the comment.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="rfc9/json-first",
@@ -169,6 +169,6 @@ RFC9_RULES = (
         document=_RFC9,
         revision=_R2,
         meaning="Readers that rely on it do not see the nodes whose `zarr.json` come later.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
 )

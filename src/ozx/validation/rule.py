@@ -27,7 +27,7 @@ class Rule:
         Where that stands.
     meaning
         What it is good for, or what goes wrong otherwise.
-    mend
+    repair
         What to do about it.
     """
 
@@ -38,7 +38,7 @@ class Rule:
     document: str
     revision: str
     meaning: str
-    mend: str
+    repair: str
 
     def to_dict(self) -> dict[str, str]:
         """Return one element of ``rules`` in ``ozx rules --json``."""

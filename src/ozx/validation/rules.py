@@ -106,7 +106,7 @@ def make_finding(
     'warning'
     """
     rule = RULES[identifier]
-    return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.mend)
+    return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.repair)
 
 
 def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | None = None) -> Finding:
@@ -143,7 +143,7 @@ def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]
 
 
 def rules_markdown() -> str:
-    """Return ``docs/rules.md``: every rule with its clause, its meaning and the way to mend it."""
+    """Return ``docs/rules.md``: every rule with its clause, its meaning and the way to repair it."""
     lines = [
         "# Rules",
         "",
@@ -169,7 +169,7 @@ def rules_markdown() -> str:
             "",
             f"What it means: {rule.meaning}",
             "",
-            f"How to mend it: {rule.mend}",
+            f"How to repair it: {rule.repair}",
             "",
         ]
     return "\n".join(lines[:-1]) + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
 from ozx.errors import UsageError
-from ozx.flow.location import given_path
+from ozx.flow.sources.location import given_path
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 
-from ozx.archive.audit import ArchiveFacts, audit
-from ozx.archive.byte_source import FileSource, open_remote
+from ozx.archive.audit.facts import ArchiveFacts, audit
+from ozx.archive.audit.names import iter_names
+from ozx.archive.byte_source import FileSource
 from ozx.archive.entry_reading import ReadAhead, iter_value
-from ozx.archive.name_audit import iter_names
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.opening import open_remote
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.archive_source import ArchiveSource
-from ozx.flow.browsing import open_view
-from ozx.flow.location import parse_location, printable_location
-from ozx.hierarchy.document_limits import LongDocuments
+from ozx.flow.sources.archive import ArchiveSource
+from ozx.flow.sources.browsing import open_view
+from ozx.flow.sources.location import parse_location, printable_location
+from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import (
     EntryRoles,

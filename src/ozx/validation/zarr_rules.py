@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.hierarchy.extensions import unknown_fields
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.zarr.extensions import unknown_fields
 from ozx.validation.findings import Finding, Severity
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.readers import ZARR_PYTHON

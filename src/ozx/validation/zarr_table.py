@@ -12,7 +12,7 @@ _CODECS, _CODECS_REVISION = "Zarr codecs: blosc, bytes, crc32c, gzip, transpose 
 _SHARDING, _SHARDING_REVISION = "Zarr sharding codec", "1.0"
 _V2, _V2_REVISION = "Zarr storage specification version 2", "2"
 
-_MEND = "Mend the document in the hierarchy that was packed, and pack that anew."
+_MEND = "Repair the document in the hierarchy that was packed, and pack that anew."
 
 ZARR_RULES = (
     Rule(
@@ -23,7 +23,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The node, and all below it, cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/json-names",
@@ -33,7 +33,7 @@ ZARR_RULES = (
         document=_JSON,
         revision=_JSON_REVISION,
         meaning="Most readers take the last value, some the first, some refuse the document: they differ.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/json-numbers",
@@ -44,7 +44,7 @@ ZARR_RULES = (
         document=_JSON,
         revision=_JSON_REVISION,
         meaning="Python reads and writes NaN as a bare word; other readers refuse the whole document.",
-        mend="Write NaN and infinities as strings, or leave them out.",
+        repair="Write NaN and infinities as strings, or leave them out.",
     ),
     Rule(
         id="zarr/json-text",
@@ -54,7 +54,7 @@ ZARR_RULES = (
         document=_JSON,
         revision=_JSON_REVISION,
         meaning="The string cannot be written as UTF-8; programs replace it, drop it or fail.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/zarr-format",
@@ -64,7 +64,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers take it for another format, or refuse the node.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/node-type",
@@ -74,7 +74,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers cannot tell what the node is, and refuse it.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/missing-field",
@@ -85,7 +85,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/unknown-field",
@@ -96,7 +96,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers refuse the node.",
-        mend='Move what stands there into the attributes, or add `"must_understand": false` where it may be ignored.',
+        repair='Move what stands there into the attributes, or add `"must_understand": false` where it may be ignored.',
     ),
     Rule(
         id="zarr/attributes",
@@ -106,7 +106,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers refuse the node.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/node-name",
@@ -117,7 +117,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Stores and readers take such a name for something else, and do not find the node.",
-        mend="Rename the node, and all that refers to it.",
+        repair="Rename the node, and all that refers to it.",
     ),
     Rule(
         id="zarr/consolidated-metadata",
@@ -128,7 +128,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers that look at them fail to open the group.",
-        mend="Remove the field: it repeats what the `zarr.json` below say. `ozx repack` writes it anew where it is "
+        repair="Remove the field: it repeats what the `zarr.json` below say. `ozx repack` writes it anew where it is "
         "there.",
     ),
     Rule(
@@ -141,7 +141,7 @@ ZARR_RULES = (
         revision=_CORE_REVISION,
         meaning="A program changed nodes, and not the copies: zarr-python sees what was there before, other readers "
         "what is there now.",
-        mend="`ozx repack FILE OUT.ozx` writes the copies anew; `zarr.consolidate_metadata` does, too.",
+        repair="`ozx repack FILE OUT.ozx` writes the copies anew; `zarr.consolidate_metadata` does, too.",
     ),
     Rule(
         id="zarr/shape",
@@ -152,7 +152,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/data-type",
@@ -163,7 +163,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers do not know the data type, and refuse the array.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/chunk-grid",
@@ -175,7 +175,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers cannot tell which pixels a chunk holds.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/chunk-key-encoding",
@@ -185,7 +185,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Readers look for chunks under other keys.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/fill-value",
@@ -197,7 +197,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Chunks that are not there get other pixels in different readers, or the array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/dimension-names",
@@ -207,7 +207,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/codecs",
@@ -217,7 +217,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/codec-order",
@@ -228,7 +228,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="What one codec gives is not what the next one takes.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/codec-configuration",
@@ -240,7 +240,7 @@ ZARR_RULES = (
         document=_CODECS,
         revision=_CODECS_REVISION,
         meaning="Readers refuse the array, or guess.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/sharding",
@@ -251,7 +251,7 @@ ZARR_RULES = (
         document=_SHARDING,
         revision=_SHARDING_REVISION,
         meaning="Readers cannot find the index of a shard, or its chunks.",
-        mend=_MEND,
+        repair=_MEND,
     ),
     Rule(
         id="zarr/reader-refuses",
@@ -263,7 +263,7 @@ ZARR_RULES = (
         document=_CORE,
         revision=_CORE_REVISION,
         meaning="Whoever opens the file with one of these programs, or with what is built on them, gets an error.",
-        mend="`ozx.open` reads it; write full objects, without what says nothing, for others.",
+        repair="`ozx.open` reads it; write full objects, without what says nothing, for others.",
     ),
     Rule(
         id="zarr/v2-metadata",
@@ -274,6 +274,6 @@ ZARR_RULES = (
         document=_V2,
         revision=_V2_REVISION,
         meaning="The array cannot be opened.",
-        mend=_MEND,
+        repair=_MEND,
     ),
 )

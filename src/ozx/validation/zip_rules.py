@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.names import name_fault
+from ozx.archive.names.decoding import name_fault
 from ozx.archive.reader import BOMB_TOTAL
 from ozx.archive.records import EXTRA_PADDING, EXTRA_ZIP64, method_name
 from ozx.validation.ambiguity_rules import check_ambiguities
@@ -15,7 +15,7 @@ from ozx.validation.rules import each, make_finding
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ozx.archive.audit import ArchiveFacts
+    from ozx.archive.audit.facts import ArchiveFacts
 
 __all__ = ["LARGE_ENTRY", "LONG_COMMENT", "MANY_ENTRIES", "TOO_MANY_ENTRIES", "check_zip"]
 
@@ -32,7 +32,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     Parameters
     ----------
     facts
-        What `ozx.archive.audit.audit` found.
+        What `ozx.archive.audit.facts.audit` found.
     strict
         Whether extra fields are errors (profile ``strict``).
     """

@@ -15,7 +15,7 @@ _READERS = "Limits of today's readers"
 _READERS_REVISION = "as of 2026-09"
 
 _COPY_AGAIN = "Copy or download the file again; if it is the only copy, `ozx recover FILE OUT.ozx` saves what is whole."
-_REPACK = "`ozx repack FILE OUT.ozx` mends it, and copies the values as they are."
+_REPACK = "`ozx repack FILE OUT.ozx` repairs it, and copies the values as they are."
 
 ZIP_RULES = (
     Rule(
@@ -26,7 +26,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Neither the first nor the last bytes are those of a ZIP file. It is another format, or empty.",
-        mend="Check that this is the right file.",
+        repair="Check that this is the right file.",
     ),
     Rule(
         id="zip/truncated",
@@ -36,7 +36,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="It begins like a ZIP file, but its end is missing, as after a copy or download that was interrupted.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/end-record",
@@ -49,7 +49,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="Two readers would find two different central directories, that is two different sets of entries; or "
         "one finds a directory, and the other none.",
-        mend="Do not trust the file; get it again from where it was made.",
+        repair="Do not trust the file; get it again from where it was made.",
     ),
     Rule(
         id="zip/directory",
@@ -60,7 +60,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="The list of the entries cannot be read, so that no entry can be found.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/zip64-field",
@@ -72,7 +72,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="The place or the size of an entry is unknown, or not the same to all readers. The writer did not "
         "handle ZIP64, or wants to mislead.",
-        mend="Write the file again with a program that knows ZIP64, such as `ozx pack`.",
+        repair="Write the file again with a program that knows ZIP64, such as `ozx pack`.",
     ),
     Rule(
         id="zip/bounds",
@@ -82,7 +82,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="The offset or the size that the central directory declares is wrong, or bytes are missing before it.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/encrypted",
@@ -92,7 +92,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="The image cannot be read.",
-        mend="Unpack it with the password in the program that wrote it, then run `ozx pack` on the folder.",
+        repair="Unpack it with the password in the program that wrote it, then run `ozx pack` on the folder.",
     ),
     Rule(
         id="zip/method",
@@ -102,7 +102,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Most programs, this one included, cannot read the entry.",
-        mend="Unpack it with the program that wrote it, then run `ozx pack` on the folder.",
+        repair="Unpack it with the program that wrote it, then run `ozx pack` on the folder.",
     ),
     Rule(
         id="zip/overlap",
@@ -112,7 +112,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Bytes belong to two entries at once, as in a decompression bomb or a damaged file.",
-        mend="Do not trust the file; get it again from where it was made.",
+        repair="Do not trust the file; get it again from where it was made.",
     ),
     Rule(
         id="zip/local-header",
@@ -124,7 +124,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Readers that trust the one see another name, size or method than readers that trust the other.",
-        mend="Do not trust the file; get it again from where it was made.",
+        repair="Do not trust the file; get it again from where it was made.",
     ),
     Rule(
         id="zip/name",
@@ -136,7 +136,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Unpacking could write outside the folder, or programs would take the name for different files.",
-        mend="`ozx repack FILE OUT.ozx` mends backslashes; other names have to be changed where it was packed from.",
+        repair="`ozx repack FILE OUT.ozx` repairs backslashes; change other names in the source and pack it again.",
     ),
     Rule(
         id="zip/duplicate-name",
@@ -147,7 +147,7 @@ ZIP_RULES = (
         revision=_OZX_REVISION,
         meaning="Some programs see the first value, others the last. Writers leave them when they rewrite metadata "
         "or shards in a file that is open.",
-        mend="`ozx repack FILE OUT.ozx` keeps the last one, which writers mean, and names what it leaves out.",
+        repair="`ozx repack FILE OUT.ozx` keeps the last one, which writers mean, and names what it leaves out.",
     ),
     Rule(
         id="zip/value-and-folder",
@@ -157,7 +157,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Readers of OME-Zarr find both. Programs that unpack the file fail, `ozx unpack` too, or lose one.",
-        mend="Give one of them another name where the hierarchy was made, and pack that anew.",
+        repair="Give one of them another name where the hierarchy was made, and pack that anew.",
     ),
     Rule(
         id="zip/stored-size",
@@ -168,7 +168,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Readers take different numbers of bytes for the value.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/bomb",
@@ -179,7 +179,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="A small file would fill memory or disk.",
-        mend="If you trust its origin: `ozx unpack --allow-bombs`, then `ozx pack` on the folder.",
+        repair="If you trust its origin: `ozx unpack --allow-bombs`, then `ozx pack` on the folder.",
     ),
     Rule(
         id="zip/prepended-bytes",
@@ -190,7 +190,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Many readers find no entry, because all offsets are wrong by the length of these bytes.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/trailing-bytes",
@@ -200,7 +200,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="Several readers refuse the file, as they look for the end record from the file's end.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/symlink",
@@ -211,7 +211,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Zarr readers see the path it points to as its value; unpacking programs make a link.",
-        mend="Put the file itself in its place and pack the folder with `ozx pack`, which follows links.",
+        repair="Put the file itself in its place and pack the folder with `ozx pack`, which follows links.",
     ),
     Rule(
         id="zip/special-file",
@@ -222,7 +222,7 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="It has no bytes that could be the value of a key.",
-        mend="Remove it, or put a file in its place, and pack the folder anew.",
+        repair="Remove it, or put a file in its place, and pack the folder anew.",
     ),
     Rule(
         id="zip/directory-entry",
@@ -232,7 +232,7 @@ ZIP_RULES = (
         document=_APPNOTE,
         revision=_APPNOTE_REVISION,
         meaning="They are no store keys and take up room in the directory. Readers ignore them.",
-        mend="Nothing has to be done; `ozx repack` leaves them out.",
+        repair="Nothing has to be done; `ozx repack` leaves them out.",
     ),
     Rule(
         id="zip/name-encoding",
@@ -243,7 +243,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="Programs show and find the entry under different names: zipfile takes the bytes for code page 437, "
         "bsdtar and 7-Zip for UTF-8 where they can be.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/unreferenced-bytes",
@@ -255,7 +255,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="Entries were deleted or replaced in place, and the old bytes are still in the file. They take up "
         "room, and may hold what was meant to be deleted.",
-        mend="`ozx repack FILE OUT.ozx` leaves them out.",
+        repair="`ozx repack FILE OUT.ozx` leaves them out.",
     ),
     Rule(
         id="zip/extra-field",
@@ -266,7 +266,7 @@ ZIP_RULES = (
         document="RFC-9, review 3",
         revision="2026-01-30",
         meaning="Times, owners and permissions have no meaning in a store, make files bigger and differ between runs.",
-        mend=_REPACK,
+        repair=_REPACK,
     ),
     Rule(
         id="zip/large-entry",
@@ -276,7 +276,7 @@ ZIP_RULES = (
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="Parts of the image look empty, or cannot be opened, in some programs.",
-        mend="`ozx repack FILE OUT.ozx` with smaller `--shards` divides it without decoding a chunk.",
+        repair="`ozx repack FILE OUT.ozx` with smaller `--shards` divides it without decoding a chunk.",
     ),
     Rule(
         id="zip/many-entries",
@@ -287,7 +287,7 @@ ZIP_RULES = (
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="Every reader loads the list of all entries before it shows the first pixel.",
-        mend="`ozx repack --shards auto` puts many chunks into one entry, without compressing anything anew.",
+        repair="`ozx repack --shards auto` puts many chunks into one entry, without compressing anything anew.",
     ),
     Rule(
         id="zip/long-comment",
@@ -298,7 +298,7 @@ ZIP_RULES = (
         document=_READERS,
         revision=_READERS_REVISION,
         meaning="They do not notice that the file is a ZIP file.",
-        mend="Keep the comment to the JSON object that RFC-9 asks for; content belongs into the hierarchy.",
+        repair="Keep the comment to the JSON object that RFC-9 asks for; content belongs into the hierarchy.",
     ),
     Rule(
         id="zip/crc",
@@ -309,7 +309,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="The value is not the one that was written. `ozx validate` reads and checks all metadata; `ozx "
         "unpack` and `ozx cat` check every value that they read.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/inflate",
@@ -321,7 +321,7 @@ ZIP_RULES = (
         revision=_APPNOTE_REVISION,
         meaning="The value is damaged or cut off, or other bytes follow it inside its declared size: bsdtar gives "
         "zeros for such a value.",
-        mend=_COPY_AGAIN,
+        repair=_COPY_AGAIN,
     ),
     Rule(
         id="zip/changed",
@@ -331,6 +331,6 @@ ZIP_RULES = (
         document=_OZX,
         revision=_OZX_REVISION,
         meaning="Parts of what was read belong to the old file, others to the new one.",
-        mend="Wait until whatever writes to it has finished, then try again.",
+        repair="Wait until whatever writes to it has finished, then try again.",
     ),
 )

@@ -22,7 +22,7 @@ from written import omero, quarters, write_image, writing
 import ozx
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
-from ozx.hierarchy.rendering import LabelDisplay
+from ozx.hierarchy.ome.rendering import LabelDisplay
 from ozx.images.pictures.render import render_labels
 from ozx.images.pictures.thumbnail import draw_thumbnail
 

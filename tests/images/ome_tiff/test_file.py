@@ -6,7 +6,7 @@ import zarr
 from exported import image
 
 from ozx.images.description import ImageDescription
-from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
+from ozx.images.exported_image import ExportedImage, ExportedLevel
 from ozx.images.ome_tiff.file import choose_tile, needs_big
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.store.lazy_views import LevelSlice

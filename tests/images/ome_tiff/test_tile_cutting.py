@@ -14,13 +14,13 @@ from ozx.images.ome_tiff.tile_cutting import Mosaic, cut_block, plan_blocks
     st.tuples(*[st.sampled_from([1, 5, 16])] * 2),
     st.integers(1, 3000),
 )
-def test_every_pixel_comes_once_and_where_it_belongs(shape, grain, tile, wanted):
+def test_every_pixel_comes_once_and_where_it_belongs(shape, read_alignment, tile, wanted):
     image = np.arange(np.prod(shape)).reshape(shape)
     mosaic, made = Mosaic(shape, tile), {}
     starts = []
-    for region in plan_blocks(shape, grain, wanted):
+    for region in plan_blocks(shape, read_alignment, wanted):
         starts.append(tuple(part.start for part in region))
-        assert all(part.start % length == 0 for part, length in zip(region, grain, strict=True))
+        assert all(part.start % length == 0 for part, length in zip(region, read_alignment, strict=True))
         for piece in cut_block(mosaic, region, image[region]):
             whole = piece.pixels if mosaic.is_whole(piece) else mosaic.add(piece)
             if whole is not None:
@@ -37,7 +37,7 @@ def test_every_pixel_comes_once_and_where_it_belongs(shape, grain, tile, wanted)
 
 
 @pytest.mark.parametrize(
-    ("grain", "wanted", "count"),
+    ("read_alignment", "wanted", "count"),
     [
         ((1, 1, 1, 10, 10), 1, 120),
         ((1, 1, 1, 10, 10), 10**6, 1),
@@ -45,8 +45,8 @@ def test_every_pixel_comes_once_and_where_it_belongs(shape, grain, tile, wanted)
         ((9, 9, 9, 99, 99), 1, 2),
     ],
 )
-def test_blocks_are_as_large_as_is_wanted_and_no_smaller_than_the_grain(grain, wanted, count):
-    assert len(list(plan_blocks((1, 3, 2, 100, 20), grain, wanted))) == count
+def test_blocks_are_as_large_as_is_wanted_and_no_smaller_than_the_grain(read_alignment, wanted, count):
+    assert len(list(plan_blocks((1, 3, 2, 100, 20), read_alignment, wanted))) == count
 
 
 def test_tiles_that_fit_into_blocks_never_wait():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ozx.hierarchy.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.rendering import ShownChannel, Window
 from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
 
 U1, U2 = np.dtype("u1"), np.dtype("u2")

@@ -22,7 +22,7 @@ from tiffs import (
 )
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
-from ozx.hierarchy.rendering import Window
+from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, PixelSize
 from ozx.images.tiff.opening import TiffOptions, open_tiff
 
@@ -283,7 +283,7 @@ def test_axes_that_somebody_says(tmp_path):
 def test_axes_of_length_1_can_stay(tmp_path):
     path = write(tmp_path / "a.ome.tif", pixels((1, 1, 3, 30, 40)), metadata={"axes": "TCZYX"})
     source = opened(path, keep_singletons=True).images[0].source
-    assert (source.axes, source.shape, len(source.grain)) == (tuple("tczyx"), (1, 1, 3, 30, 40), 5)
+    assert (source.axes, source.shape, len(source.read_alignment)) == (tuple("tczyx"), (1, 1, 3, 30, 40), 5)
 
 
 @pytest.mark.parametrize(

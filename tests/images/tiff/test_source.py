@@ -93,10 +93,10 @@ def test_the_predictor_of_floats(tmp_path):
 def test_samples_of_a_pixel_are_channels(tmp_path, segments, samples):
     common = {"photometric": "rgb", **SEGMENTS[segments]}
     source = check(write(tmp_path / "a.tif", pixels((75, 130, samples), "u1"), **common), "cyx")
-    assert source.grain[0] == samples
+    assert source.read_alignment[0] == samples
     common["planarconfig"] = "separate"
     source = check(write(tmp_path / "b.tif", pixels((samples, 75, 130), "u1"), **common), "cyx")
-    assert source.grain[0] == 1
+    assert source.read_alignment[0] == 1
 
 
 @pytest.mark.parametrize("letters", ["TZCYX", "CTZYX", "ZTCYX"])
@@ -200,9 +200,12 @@ def test_what_is_kept_for_later_blocks_is_bounded(tmp_path, monkeypatch):
 
 
 def test_the_grain_is_what_is_decoded_together(tmp_path):
-    assert check(write(tmp_path / "a.tif", pixels((75, 130)), tile=(32, 48))).grain == (32, 48)
-    assert check(write(tmp_path / "b.tif", pixels((75, 130)), compression="zlib", rowsperstrip=7)).grain == (7, 130)
-    assert check(write(tmp_path / "c.tif", pixels((75, 130)))).grain == (1, 1)
+    assert check(write(tmp_path / "a.tif", pixels((75, 130)), tile=(32, 48))).read_alignment == (32, 48)
+    assert check(write(tmp_path / "b.tif", pixels((75, 130)), compression="zlib", rowsperstrip=7)).read_alignment == (
+        7,
+        130,
+    )
+    assert check(write(tmp_path / "c.tif", pixels((75, 130)))).read_alignment == (1, 1)
 
 
 def test_tiles_that_sparse_files_leave_out_have_no_value(tmp_path):
@@ -271,7 +274,7 @@ def test_a_source_can_be_sent_to_another_process(tmp_path):
         source = images.images[0].source
         copy = pickle.loads(pickle.dumps(source))
         np.testing.assert_array_equal(copy.read(whole(copy)), source.read(whole(source)))
-        assert (copy.axes, copy.shape, copy.grain) == (source.axes, source.shape, source.grain)
+        assert (copy.axes, copy.shape, copy.read_alignment) == (source.axes, source.shape, source.read_alignment)
 
 
 def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path):

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from ozx.errors import UnsupportedError, UsageError
-from ozx.hierarchy.layout import parse_layout
-from ozx.hierarchy.layout_choice import LayoutChoice
-from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.writing.array_layout import NewArray, lay_out
 
 TYPES = {"t": "time", "c": "channel"}
 
 
-def layout(names, shape, dtype="uint16", grain=None, **asked):
+def layout(names, shape, dtype="uint16", read_alignment=None, **asked):
     axes = tuple(Axis(name, TYPES.get(name, "space"), None) for name in names)
-    array = NewArray(shape, np.dtype(dtype), axes, grain or (1,) * len(shape))
+    array = NewArray(shape, np.dtype(dtype), axes, read_alignment or (1,) * len(shape))
     return parse_layout(lay_out({"0": array}, LayoutChoice.parse(**asked))["0"], "0")
 
 
@@ -36,14 +36,16 @@ def test_planes_in_shards_of_32_mib(names, shape, chunks, shards):
     assert shards is None or math.prod(min(a, b) for a, b in zip(shards, shape, strict=True)) * 2 <= 32 << 20
 
 
-@pytest.mark.parametrize(("grain", "chunk"), [(240, 480), (256, 512), (1024, 512), (768, 768), (300, 300), (7, 512)])
-def test_chunks_of_whole_tiles(grain, chunk):
-    assert layout("yx", (9000, 9000), grain=(grain, grain)).chunks == (chunk, chunk)
+@pytest.mark.parametrize(
+    ("read_alignment", "chunk"), [(240, 480), (256, 512), (1024, 512), (768, 768), (300, 300), (7, 512)]
+)
+def test_chunks_of_whole_tiles(read_alignment, chunk):
+    assert layout("yx", (9000, 9000), read_alignment=(read_alignment, read_alignment)).chunks == (chunk, chunk)
 
 
 def test_shards_of_whole_rows_where_these_are_decoded_together():
-    assert layout("yx", (50_000, 50_000), grain=(8, 50_000)).shards == (512, 32_768)
-    assert layout("yx", (50_000, 5000), grain=(8, 5000)).shards == (2048, 5120)
+    assert layout("yx", (50_000, 50_000), read_alignment=(8, 50_000)).shards == (512, 32_768)
+    assert layout("yx", (50_000, 5000), read_alignment=(8, 5000)).shards == (2048, 5120)
 
 
 def test_what_is_asked_for():

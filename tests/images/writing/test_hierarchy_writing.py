@@ -14,12 +14,13 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.layout_choice import LayoutChoice
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import LabelDisplay, Window
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArraySource, Part
 from ozx.images.writing.downsampling import METHODS, halve
 from ozx.images.writing.hierarchy_writing import write_hierarchy
+from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import (
     NewChannel,
     NewHierarchy,
@@ -30,7 +31,6 @@ from ozx.images.writing.new_image import (
     plate_of,
     series_of,
 )
-from ozx.images.writing.pyramid import PyramidChoice
 
 TYPES = {"t": "time", "c": "channel"}
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
@@ -133,9 +133,9 @@ def test_every_layout(tmp_path, layout):
 class CountingSource(ArraySource):
     """An array of tiles that counts how often each is read."""
 
-    def __init__(self, data, names, grain):
+    def __init__(self, data, names, read_alignment):
         super().__init__(data, tuple(names))
-        self.grain = grain
+        self.read_alignment = read_alignment
         self.reads = np.zeros(data.shape, np.uint8)
         self.regions = []
         self._lock = threading.Lock()
@@ -150,16 +150,18 @@ class CountingSource(ArraySource):
         return super().read(region, out)
 
 
-@pytest.mark.parametrize("grain", [(1, 1), (256, 256), (240, 240), (8, 3001), (3001, 3001), (1024, 768), (7, 3001)])
+@pytest.mark.parametrize(
+    "read_alignment", [(1, 1), (256, 256), (240, 240), (8, 3001), (3001, 3001), (1024, 768), (7, 3001)]
+)
 @pytest.mark.parametrize("layout", [{}, {"chunks": "y=300,x=300"}])
-def test_each_pixel_is_read_once_in_whole_pieces_where_they_fit(tmp_path, grain, layout):
+def test_each_pixel_is_read_once_in_whole_pieces_where_they_fit(tmp_path, read_alignment, layout):
     data = np.add.outer(np.arange(3001), np.arange(3001)).astype("uint16")
-    source = CountingSource(data, "yx", grain)
+    source = CountingSource(data, "yx", read_alignment)
     write(tmp_path / "a.ozx", make_image(data, "yx", source=source), layout=layout)
     assert (source.reads == 1).all()
     assert_pyramid(levels_of(tmp_path / "a.ozx"), data, (0, 1))
-    if not layout and grain != (7, 3001):
-        for region, length, (axis, piece) in itertools.product(source.regions, [3001], enumerate(grain)):
+    if not layout and read_alignment != (7, 3001):
+        for region, length, (axis, piece) in itertools.product(source.regions, [3001], enumerate(read_alignment)):
             assert region[axis].start % piece == 0
             assert region[axis].stop % piece == 0 or region[axis].stop == length
 

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from ozx.hierarchy.layout import parse_layout, relayout_document
-from ozx.hierarchy.shards import index_size, parse_index
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.shards import index_size, parse_index
 from ozx.images.writing.shard_assembly import ShardAssembler
 
 DOCUMENT = {

@@ -19,5 +19,5 @@
 ``napari_window``
     `ozx view --with napari`.
 
-``page/`` is the page itself: plain JavaScript modules, no build chain.
+The folder ``page`` is the page itself: plain JavaScript modules, no build chain.
 """

@@ -1,11 +1,11 @@
-"""A file in napari's window, through the door that this package is to napari."""
+"""A file in napari's window, opened by the napari plugin of this package."""
 
 from __future__ import annotations
 
 import os
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.location import parse_location, printable_location
+from ozx.flow.sources.location import parse_location, printable_location
 
 __all__ = ["show_in_napari"]
 

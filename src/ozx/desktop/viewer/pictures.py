@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ozx.desktop.viewer.chunk_cache import ChunkCache
 from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UsageError
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import Window
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image

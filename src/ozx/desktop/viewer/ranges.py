@@ -14,7 +14,7 @@ from zarr.abc.store import RangeByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
-from ozx.archive.names import name_fault
+from ozx.archive.names.decoding import name_fault
 from ozx.desktop.viewer.loopback import Answer, Request, refusal
 
 __all__ = ["StoreValues", "answer_range", "value_type"]

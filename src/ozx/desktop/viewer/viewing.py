@@ -15,7 +15,7 @@ from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.windows import open_window
 from ozx.errors import OzxError, ResourceError
-from ozx.flow.location import Location, parse_location, printable_location
+from ozx.flow.sources.location import Location, parse_location, printable_location
 from ozx.store.opening import opened_hierarchy
 
 __all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]

@@ -1,7 +1,7 @@
 """Images of a hierarchy as an OME-TIFF file.
 
-``exported_hierarchy``, ``exported_image``
-    What is written: images, a plate, their OME-XML; five axes, levels, a type that OME-TIFF knows.
+``exported_hierarchy``
+    What is written: images, a plate, their OME-XML.
 ``tiles``, ``tile_cutting``, ``tile_encoding``
     Blocks as they are stored to tiles, cut and compressed in threads.
 ``file``

@@ -12,13 +12,13 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.browsing import similar_nodes
-from ozx.hierarchy.json_values import as_list, as_numbers, as_object, as_text
-from ozx.hierarchy.level_choice import LevelChoice
+from ozx.flow.sources.browsing import similar_nodes
+from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome import Plate
+from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.images.description import PlateDescription, WellDescription
-from ozx.images.ome_tiff.exported_image import ExportedImage, take_image
+from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import make_ome
 from ozx.images.ome_xml.parsing import OmeXml
 from ozx.images.ome_xml.updating import KeptXml, read_kept_xml

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tifffile import TiffFile, TiffPage, TiffWriter
 
 from ozx.errors import UnsupportedError
-from ozx.images.ome_tiff.exported_image import ExportedImage, ExportedLevel
+from ozx.images.exported_image import ExportedImage, ExportedLevel
 from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.images.ome_xml.units import in_micrometers
@@ -64,7 +64,7 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
     No tile is larger than its image, but for what makes its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
     sides = []
-    for length, chunk in zip(image.shape[3:], image.levels[0].grain[3:], strict=True):
+    for length, chunk in zip(image.shape[3:], image.levels[0].read_alignment[3:], strict=True):
         is_odd = chunk % _TILE and _TILE % chunk
         side = asked or (chunk if is_odd and chunk % 16 == 0 and 128 <= chunk <= 1024 else _TILE)
         sides.append(min(side, -(-length // 16) * 16))
@@ -104,7 +104,7 @@ class OmeTiff:
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
-            # Of tiles that are not compressed tifffile wants to write the pixels itself: `_places` mends the tag.
+            # Of tiles that are not compressed tifffile wants to write the pixels itself: `_places` repairs the tag.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
             "photometric": "minisblack",

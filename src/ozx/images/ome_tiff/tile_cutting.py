@@ -22,22 +22,22 @@ Region = tuple[slice, ...]
 TileId = tuple[int, int]
 
 
-def plan_blocks(shape: Lengths, grain: Lengths, wanted: int) -> Iterator[Region]:
-    """Yield blocks (t, c, z, y, x) that together are the whole image, in its order; each a multiple of `grain`.
+def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
+    """Yield the blocks (t, c, z, y, x) of an image in its order, each a multiple of `read_alignment`.
 
     Parameters
     ----------
-    shape, grain
+    shape, read_alignment
         Lengths of the image, and of what is read together.
     wanted
-        So many pixels a block should have; it has more only where `grain` has.
+        So many pixels a block should have; it has more only where `read_alignment` has.
 
     Examples
     --------
     >>> [[(part.start, part.stop) for part in block[3:]] for block in plan_blocks((1, 1, 1, 5, 6), (1, 1, 1, 2, 2), 12)]
     [[(0, 2), (0, 6)], [(2, 4), (0, 6)], [(4, 5), (0, 6)]]
     """
-    lengths = [min(part, length) for part, length in zip(grain, shape, strict=True)]
+    lengths = [min(part, length) for part, length in zip(read_alignment, shape, strict=True)]
     for axis in (4, 3, 2, 1, 0):
         times = max(1, wanted // int(np.prod(lengths)))
         lengths[axis] = min(lengths[axis] * times, shape[axis])

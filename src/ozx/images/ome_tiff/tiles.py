@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.images.ome_tiff.exported_image import ExportedLevel, Region
+from ozx.images.exported_image import ExportedLevel, Region
 from ozx.images.ome_tiff.file import OmeTiff, TileTable
 from ozx.images.ome_tiff.tile_cutting import Mosaic, Piece, TileId, cut_block, plan_blocks
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
@@ -89,7 +89,7 @@ def _made_ahead(pool: ThreadPoolExecutor, works: Sequence[LevelWork], most: int)
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)
         wanted = _BLOCK_BYTES // work.level.dtype.itemsize
-        for region in plan_blocks(work.level.shape, work.level.grain, wanted):
+        for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
             running.append(_Block(work, mosaic, pool.submit(_make, work, mosaic, region)))
             if len(running) > most:
                 yield running.popleft()

@@ -8,7 +8,7 @@ from itertools import accumulate
 from xml.etree.ElementTree import Element, SubElement
 
 from ozx.images.description import ChannelDescription, PixelSize, PlateDescription
-from ozx.images.ome_tiff.exported_image import PIXEL_TYPES, ExportedImage
+from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_xml.units import unit_symbol
 
 __all__ = [

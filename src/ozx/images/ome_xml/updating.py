@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ozx.errors import FormatError
-from ozx.hierarchy.rendering import default_color
+from ozx.hierarchy.ome.rendering import default_color
 from ozx.images.description import ChannelDescription, PlateDescription
-from ozx.images.ome_tiff.exported_image import ExportedImage
+from ozx.images.exported_image import ExportedImage
 from ozx.images.ome_xml.composing import (
     CREATOR,
     first_pages,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.rendering import ShownChannel, Window, default_color
+from ozx.hierarchy.ome.rendering import ShownChannel, Window, default_color
 
 __all__ = ["choose_channels", "complete_channels", "is_telling", "percentile_window"]
 

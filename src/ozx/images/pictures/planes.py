@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import ShownPlane
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import ShownPlane
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 from ozx.store.reading_price import Price, check_price, price_of

@@ -13,7 +13,7 @@ import numpy as np
 from tifffile import TiffFile, TiffPage, TiffPageSeries
 
 from ozx.errors import FormatError
-from ozx.hierarchy.rendering import Window
+from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize, describe_samples
 from ozx.images.ome_xml.units import convert_length, convert_time
 from ozx.images.ome_xml.xml_reading import parse_xml

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edits import Edits
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
+from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import (
     NewChannel,
     NewHierarchy,
@@ -27,9 +28,8 @@ from ozx.images.writing.new_image import (
     plate_of,
     series_of,
 )
-from ozx.images.writing.pyramid import PyramidChoice
 
-__all__ = ["TiffWish", "plan_tiff", "stem_of"]
+__all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": where the metadata of the original file is kept.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -40,7 +40,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class TiffWish:
+class HierarchyOptions:
     """What is asked for.
 
     Attributes
@@ -64,7 +64,7 @@ class TiffWish:
     is_label: bool = False
 
 
-class _Notes:
+class _NoteCollector:
     """Sentences about images, each once, with the numbers of those that it is about."""
 
     def __init__(self, count: int) -> None:
@@ -103,7 +103,7 @@ def stem_of(path: str) -> str:
     return os.path.splitext(name)[0]
 
 
-def plan_tiff(found: TiffImages, wish: TiffWish) -> tuple[NewHierarchy, tuple[str, ...]]:
+def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
     """Return what is to be written, and things worth knowing about it.
 
     Raises
@@ -111,16 +111,16 @@ def plan_tiff(found: TiffImages, wish: TiffWish) -> tuple[NewHierarchy, tuple[st
     UsageError
         What is asked for does not fit the images.
     """
-    notes, numbers = _Notes(found.count), list(found.images)
-    if wish.edits is not None:
-        wish.edits.check_axes([_axes(found.images[number].source) for number in numbers])
-    is_plate = found.plate is not None and not wish.is_alone
-    images = {number: _new_image(found, number, wish, notes, is_alone=not is_plate) for number in numbers}
+    notes, numbers = _NoteCollector(found.count), list(found.images)
+    if options.edits is not None:
+        options.edits.check_axes([_axes(found.images[number].source) for number in numbers])
+    is_plate = found.plate is not None and not options.is_alone
+    images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
     files = {}
-    if found.ome_xml is not None and wish.keep_ome_xml:
+    if found.ome_xml is not None and options.keep_ome_xml:
         files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
-        return plate_of(_new_plate(found, found.plate, images, wish, notes), files), notes.sentences()
+        return plate_of(_new_plate(found, found.plate, images, options, notes), files), notes.sentences()
     if len(images) > 1:
         return series_of(list(images.values()), files), notes.sentences()
     return NewHierarchy({"": images[numbers[0]]}, files=files), notes.sentences()
@@ -139,10 +139,12 @@ def _axes(source: TiffSource) -> tuple[Axis, ...]:
     return tuple(Axis(axis, _TYPES[axis], None) for axis in source.axes)
 
 
-def _new_image(found: TiffImages, number: int, wish: TiffWish, notes: _Notes, *, is_alone: bool) -> NewImage:
+def _new_image(
+    found: TiffImages, number: int, options: HierarchyOptions, notes: _NoteCollector, *, is_alone: bool
+) -> NewImage:
     image = found.images[number]
     description, source = image.description, image.source
-    edits = wish.edits.limited_to(_axes(source)) if wish.edits is not None else None
+    edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
     if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
         notes.add(number, "the file says no pixel size: it is 1 without a unit; --pixel-size and --unit say it")
@@ -155,11 +157,11 @@ def _new_image(found: TiffImages, number: int, wish: TiffWish, notes: _Notes, *,
     new = NewImage(
         name=name,
         axes=axes,
-        levels=_levels(found, number, scale, wish, notes),
-        pyramid=wish.pyramid,
-        label=LabelDisplay({}, {}) if wish.is_label else None,
+        levels=_levels(found, number, scale, options, notes),
+        pyramid=options.pyramid,
+        label=LabelDisplay({}, {}) if options.is_label else None,
     )
-    if wish.is_label:
+    if options.is_label:
         if new.channel_axis is not None or source.dtype.kind not in _LABEL_KINDS:
             raise UsageError(
                 f"expected labels, integers without channels; found {source.dtype} with the axes "
@@ -186,7 +188,7 @@ def _place(
 
 
 def _levels(
-    found: TiffImages, image: int, scale: tuple[float, ...], wish: TiffWish, notes: _Notes
+    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _NoteCollector
 ) -> tuple[NewLevel, ...]:
     """Return the levels that are taken from the file: the full resolution, and those that fit below it."""
     full = found.images[image]
@@ -200,7 +202,7 @@ def _levels(
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
         # The middle of a pixel that is the mean of several lies between theirs.
         moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
-        is_first = wish.pyramid.method == "nearest"
+        is_first = options.pyramid.method == "nearest"
         levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
     return tuple(levels)
 
@@ -260,7 +262,11 @@ def _window(window: Window | None, dtype: np.dtype[Any]) -> Window | None:
 
 
 def _new_plate(
-    found: TiffImages, plate: PlateDescription, images: Mapping[int, NewImage], wish: TiffWish, notes: _Notes
+    found: TiffImages,
+    plate: PlateDescription,
+    images: Mapping[int, NewImage],
+    options: HierarchyOptions,
+    notes: _NoteCollector,
 ) -> NewPlate:
     wells = [
         NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)
@@ -270,8 +276,8 @@ def _new_plate(
     if outside:
         notes.add(None, f"{outside:,} images are in no well of the plate, and left out; --series N takes one of them")
     name = plate.name or stem_of(found.path)
-    if wish.edits is not None and wish.edits.name is not None:
-        name = wish.edits.name
+    if options.edits is not None and options.edits.name is not None:
+        name = options.edits.name
     return NewPlate(name, plate.rows, plate.columns, tuple(wells), tuple(_acquisitions(plate)))
 
 

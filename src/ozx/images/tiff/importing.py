@@ -14,20 +14,20 @@ from ozx.archive.directory import read_end
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
-from ozx.flow.browsing import ArchiveView
 from ozx.flow.entry import read_part
-from ozx.flow.target import check_place, name_notes, swept_notes
-from ozx.hierarchy.documents import parse_document
+from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sources.browsing import ArchiveView
+from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.layout_choice import LayoutChoice
 from ozx.hierarchy.nodes import join_path
-from ozx.images.tiff.hierarchy import TiffWish, plan_tiff, stem_of
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.progress import Progress
 
-__all__ = ["Claims", "ImportOrder", "ImportResult", "default_output", "import_file"]
+__all__ = ["Claims", "ImportOptions", "ImportResult", "default_output", "import_file"]
 
 _MOST_DAMAGE = 20
 
@@ -70,14 +70,14 @@ class ImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOrder:
+class ImportOptions:
     """What is asked for, checked as far as it can be without a file.
 
     Attributes
     ----------
     tiff
         What somebody says of the file.
-    wish
+    options
         What is to become of its images.
     layout
         Chunks, shards and codec.
@@ -88,7 +88,7 @@ class ImportOrder:
     """
 
     tiff: TiffOptions
-    wish: TiffWish
+    options: HierarchyOptions
     layout: LayoutChoice
     thumbnail: bool = False
     force: bool = False
@@ -124,7 +124,7 @@ def default_output(source: str, out_dir: str | None = None) -> str:
     return os.path.join(folder, f"{stem_of(source)}.ozx")
 
 
-def import_file(source: str, target: str, order: ImportOrder, progress: Progress, claims: Claims) -> ImportResult:
+def import_file(source: str, target: str, order: ImportOptions, progress: Progress, claims: Claims) -> ImportResult:
     """Make one .ozx file of a TIFF file.
 
     Parameters
@@ -153,7 +153,7 @@ def import_file(source: str, target: str, order: ImportOrder, progress: Progress
         if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file that is to be imported", hint="Name another output.")
         try:
-            hierarchy, notes = plan_tiff(found, order.wish)
+            hierarchy, notes = plan_tiff(found, order.options)
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
@@ -171,7 +171,7 @@ def import_file(source: str, target: str, order: ImportOrder, progress: Progress
 
 
 def _write(
-    result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: ImportOrder, progress: Progress
+    result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: ImportOptions, progress: Progress
 ) -> ImportResult:
     said: list[str] = []
     damage = dict.fromkeys(_known_damage(found))

@@ -17,7 +17,7 @@ from typing import Any, Self
 from tifffile import TiffFile, TiffPageSeries
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
-from ozx.flow.zarr_errors import words_of
+from ozx.flow.decoding.zarr_errors import words_of
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml

@@ -81,7 +81,7 @@ class TiffSource:
         #: Axes that stacks of unknown meaning were taken for.
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
-        self.grain = self._find_grain(series)
+        self.read_alignment = self._find_read_alignment(series)
         self._damage: dict[Hashable, str] = {}
         self._check_planes()
 
@@ -231,16 +231,16 @@ class TiffSource:
             reader = self._readers[id(keyframe)] = SegmentReader(keyframe, self.files)
         return reader
 
-    def _find_grain(self, series: TiffPageSeries) -> tuple[int, ...]:
+    def _find_read_alignment(self, series: TiffPageSeries) -> tuple[int, ...]:
         pages, page = self._pages, self._pages.page(0)
         lengths: Sequence[int] = (1, 1, 1, 1, pages.inner_lengths[4])
         if pages.plain_offset(0) is None:
             lengths = self._reader(page or series.keyframe).lengths
-        grain = dict.fromkeys(AXES, 1)
+        read_alignment = dict.fromkeys(AXES, 1)
         for axis, length, most in zip(pages.inner_axes, lengths, pages.inner_lengths, strict=True):
             if axis is not None:
-                grain[axis] = min(length, most)
-        return tuple(grain[axis] for axis in self.axes)
+                read_alignment[axis] = min(length, most)
+        return tuple(read_alignment[axis] for axis in self.axes)
 
     def _check_planes(self) -> None:
         """Notice what is missing before hours were spent on the rest."""

@@ -2,10 +2,10 @@
 
 ``new_image``
     What is to be written: images with their levels and channels, alone, as a series or a plate.
-``pyramid``, ``downsampling``
-    Which levels an image gets; blocks of pixels to half as many.
-``cascade_plan``, ``cascade``
-    In which blocks and which order a pyramid is made; making it.
+``levels``, ``downsampling``
+    The resolution levels of an image; blocks of pixels reduced to half their sides.
+``pyramid_plan``, ``pyramid``
+    The blocks of a pyramid and their order; the pyramid, made in one pass.
 ``array_layout``, ``image_documents``
     Chunks, shards, and the ``zarr.json`` of arrays and groups.
 ``chunk_encoding``, ``shard_assembly``

@@ -26,12 +26,12 @@ import numpy as np
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.layout import parse_layout, relayout_document
-from ozx.hierarchy.layout_choice import Axes, LayoutChoice
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.recoding import CodecChoice
-from ozx.hierarchy.shard_choice import MOST_ENTRIES
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.relayout.layout_choice import Axes, LayoutChoice
+from ozx.hierarchy.relayout.shard_choice import MOST_ENTRIES
+from ozx.hierarchy.relayout.transcoding import CodecChoice
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 
 __all__ = ["DEFAULT_CODEC", "NewArray", "grown", "lay_out"]
 
@@ -54,14 +54,14 @@ class NewArray:
     ----------
     shape, dtype, axes
         As they are.
-    grain
+    read_alignment
         What is decoded together where its pixels come from, see `PixelSource`; ones where nobody knows.
     """
 
     shape: Lengths
     dtype: np.dtype[Any]
     axes: tuple[Axis, ...]
-    grain: Lengths
+    read_alignment: Lengths
 
 
 def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, Document]:
@@ -104,7 +104,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     relaid = {}
     for path, document in plain.items():
         shards = None if _is_one_chunk(arrays[path], chunks[path]) else chosen[path]
-        relaid[path] = relayout_document(document, shards, choice.checksum_wish(come_into_shards=shards is not None))
+        relaid[path] = relayout_document(document, shards, choice.checksum_option(come_into_shards=shards is not None))
     return relaid
 
 
@@ -170,22 +170,22 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
 def _chunks(array: NewArray) -> Lengths:
     plane = len(array.shape) - 2
     return tuple(
-        max(1, min(length, _fitting(grain))) if axis >= plane else 1
-        for axis, (length, grain) in enumerate(zip(array.shape, array.grain, strict=True))
+        max(1, min(length, _fitting(read_alignment))) if axis >= plane else 1
+        for axis, (length, read_alignment) in enumerate(zip(array.shape, array.read_alignment, strict=True))
     )
 
 
-def _fitting(grain: int) -> int:
-    """Return a chunk's length near 512 of whole pieces of `grain` pixels, where these are neither strips nor planes.
+def _fitting(read_alignment: int) -> int:
+    """Return a chunk length near 512, a multiple of `read_alignment` unless that is a strip or a plane.
 
     Examples
     --------
-    >>> [_fitting(grain) for grain in (1, 240, 256, 768, 1024, 20_000)]
+    >>> [_fitting(read_alignment) for read_alignment in (1, 240, 256, 768, 1024, 20_000)]
     [512, 480, 512, 768, 512, 512]
     """
-    if not _LEAST_GRAIN <= grain <= 2 * _CHUNK or _CHUNK % grain == 0 or grain % _CHUNK == 0:
+    if not _LEAST_GRAIN <= read_alignment <= 2 * _CHUNK or _CHUNK % read_alignment == 0 or read_alignment % _CHUNK == 0:
         return _CHUNK
-    return max(1, _CHUNK // grain) * grain
+    return max(1, _CHUNK // read_alignment) * read_alignment
 
 
 def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
@@ -194,7 +194,7 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
     plane = tuple(range(max(0, count - 2), count))
     others = [axis for axis in reversed(range(plane[0])) if across or array.axes[axis].type != "channel"]
     # Where whole rows are decoded together, shards of few rows are complete soon.
-    is_striped = array.grain[-1] > 2 * chunks[-1]
+    is_striped = array.read_alignment[-1] > 2 * chunks[-1]
     order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
     return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)
 

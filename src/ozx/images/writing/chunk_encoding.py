@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.chunk_checksums import CHECKSUM_BYTES, change_checksum, ends_in_checksum
-from ozx.hierarchy.codecs import NamedConfiguration, parse_named
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.layout import parse_layout
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES, change_checksum, ends_in_checksum
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 
 __all__ = ["ChunkEncoder"]
 
@@ -42,8 +42,8 @@ class ChunkEncoder:
 
     Examples
     --------
-    >>> from ozx.hierarchy.layout_choice import LayoutChoice
-    >>> from ozx.hierarchy.ome import Axis
+    >>> from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+    >>> from ozx.hierarchy.ome.metadata import Axis
     >>> from ozx.images.writing.array_layout import NewArray, lay_out
     >>> array = NewArray((5,), np.dtype("uint16"), (Axis("x", "space", None),), (1,))
     >>> encoder = ChunkEncoder(lay_out({"0": array}, LayoutChoice.parse(codec="none"))["0"])

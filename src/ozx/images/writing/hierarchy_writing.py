@@ -3,7 +3,7 @@
 ::
 
     source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
-                       (make_block)                                 └─ Cascade, ShardAssembler, NewArchive ─┘
+                       (make_block)                                 └─ Pyramid, ShardAssembler, NewArchive ─┘
 
 Blocks are made ahead of what is written, a fixed number of them; what they become is taken in their order. So the
 same pixels make the same bytes, whoever made the blocks and however many at a time.
@@ -21,21 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from ozx.hierarchy.ancestry import missing_groups
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.layout import ArrayLayout, parse_layout
-from ozx.hierarchy.layout_choice import LayoutChoice
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.rendering import Window
+from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.writing.array_layout import NewArray, lay_out
-from ozx.images.writing.cascade import BlockResult, BlockTask, Cascade, LevelWork, make_block
-from ozx.images.writing.cascade_plan import CascadeLevel
 from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.image_documents import VERSION, describe_image, group_document
+from ozx.images.writing.levels import PyramidLevel, plan_pyramid
 from ozx.images.writing.new_archive import NewArchive
 from ozx.images.writing.new_image import NewHierarchy, NewImage
-from ozx.images.writing.pyramid import PyramidLevel, plan_pyramid
+from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelWork, Pyramid, make_block
+from ozx.images.writing.pyramid_plan import LevelGeometry
 from ozx.images.writing.shard_assembly import ShardAssembler
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -104,7 +104,7 @@ def write_hierarchy(
             if result is None:
                 made.finish()
                 continue
-            for chunk in made.cascade.accept(result):
+            for chunk in made.pyramid.accept(result):
                 value = made.assemblers[chunk.level].add(chunk.place, chunk.data)
                 if value is not None:
                     archive.add(*value)
@@ -123,15 +123,15 @@ def write_hierarchy(
 class _Made:
     """A level that pixels are read of, and those that are made of it."""
 
-    cascade: Cascade
+    pyramid: Pyramid
     assemblers: list[ShardAssembler]
     windows: dict[int, Window]
 
     def finish(self) -> None:
         """Tell the contrast of the channels, and forget the pixels it is told by."""
-        for number, samples in self.cascade.samples.items():
+        for number, samples in self.pyramid.samples.items():
             self.windows[number] = percentile_window(np.concatenate(samples))
-        self.cascade.samples.clear()
+        self.pyramid.samples.clear()
 
 
 @dataclass
@@ -155,7 +155,7 @@ class _Nodes:
                 self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
         arrays = {
             join_path(path, str(number)): NewArray(
-                level.shape, _source_dtype(planned.image), planned.image.axes, _grain(planned.image, number)
+                level.shape, _source_dtype(planned.image), planned.image.axes, _read_alignment(planned.image, number)
             )
             for path, planned in self._images.items()
             for number, level in enumerate(planned.levels)
@@ -189,14 +189,14 @@ class _Nodes:
         for number, level in enumerate(image.levels):
             # The last level that there is has those to be made below it.
             stop = number + 1 if number + 1 < len(image.levels) else None
-            cascade = Cascade(
+            pyramid = Pyramid(
                 level.source,
                 works[number:stop],
                 image.pyramid.method,
                 channel=image.channel_axis,
                 is_sampled=is_sampled and number == 0,
             )
-            yield _Made(cascade, assemblers[number:stop], planned.windows)
+            yield _Made(pyramid, assemblers[number:stop], planned.windows)
 
 
 def _all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
@@ -219,13 +219,13 @@ def _source_dtype(image: NewImage) -> np.dtype[Any]:
     return image.levels[0].source.dtype
 
 
-def _grain(image: NewImage, number: int) -> tuple[int, ...]:
+def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
     # Levels that are made have the chunks of the one they are made of.
-    return image.levels[min(number, len(image.levels) - 1)].source.grain
+    return image.levels[min(number, len(image.levels) - 1)].source.read_alignment
 
 
-def _geometry(level: PyramidLevel, layout: ArrayLayout) -> CascadeLevel:
-    return CascadeLevel(level.shape, layout.chunks, layout.stored_shape, level.halved)
+def _geometry(level: PyramidLevel, layout: ArrayLayout) -> LevelGeometry:
+    return LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved)
 
 
 def _lacks_windows(image: NewImage) -> bool:
@@ -265,7 +265,7 @@ def _in_order(pool: Executor, all_made: list[_Made], ahead: int) -> Iterator[tup
 
 def _iter_tasks(all_made: list[_Made]) -> Iterator[tuple[_Made, BlockTask | None]]:
     for made in all_made:
-        for task in made.cascade.tasks():
+        for task in made.pyramid.tasks():
             yield made, task
         yield made, None
 

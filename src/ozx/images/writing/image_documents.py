@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ozx.hierarchy.documents import Document
-from ozx.hierarchy.rendering import LabelDisplay, Window, default_color
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.ome.rendering import LabelDisplay, Window, default_color
+from ozx.images.writing.levels import PyramidLevel
 from ozx.images.writing.new_image import NewChannel, NewImage
-from ozx.images.writing.pyramid import PyramidLevel
 
 __all__ = ["VERSION", "describe_image", "group_document"]
 

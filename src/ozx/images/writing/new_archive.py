@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.documents import Document, dump_document
+from ozx.hierarchy.json.documents import Document, dump_document
 from ozx.hierarchy.keys import METADATA, breadth_first
-from ozx.hierarchy.shard_choice import LARGEST_SHARD
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 
 __all__ = ["NewArchive"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.images.pixel_source import PixelSource
-from ozx.images.writing.pyramid import PyramidChoice
+from ozx.images.writing.levels import PyramidChoice
 
 __all__ = ["NewChannel", "NewHierarchy", "NewImage", "NewLevel", "NewPlate", "NewWell", "plate_of", "series_of"]
 

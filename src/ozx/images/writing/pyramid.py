@@ -1,166 +1,274 @@
-"""Which resolution levels an image gets, and where their pixels lie."""
+"""A pyramid made in one pass: each pixel of the full resolution is read once, and nothing is read again.
+
+Blocks of the full resolution are independent of each other: `make_block` reads one, halves it, and encodes what is in
+it; it runs in any thread or process. `Pyramid` takes what it returns, in the order of `Pyramid.tasks`, and makes the
+rest itself: a small part of the work, which so needs no further waiting, and gives the same chunks in the same order
+however many blocks are made at a time. Blocks, stages and their order: see `pyramid_plan`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
 
-from ozx.errors import UsageError
-from ozx.hierarchy.ome import Axis
-from ozx.images.writing.downsampling import Method, halved_shape, parse_method
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
+from ozx.images.pixel_source import Part, PixelSource, part_of
+from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.downsampling import Method, halve
+from ozx.images.writing.pyramid_plan import LevelGeometry, Stage, halvings, iter_corners, plan_stages
 
-#: The longest side of the coarsest level, in pixels: a thumbnail's.
-COARSEST = 256
+__all__ = ["BlockResult", "BlockTask", "EncodedChunk", "LevelWork", "Pyramid", "make_block"]
 
-# A voxel less than √2 times as long as it is wide comes closer to a cube, or remains one, when z is halved too.
-_NEARLY_CUBIC = math.sqrt(2)
+# So many pixels of each channel tell its contrast.
+_SAMPLE = 1 << 17
+
+Lengths = tuple[int, ...]
+Sampling = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PyramidChoice:
-    """How lower levels are made.
+class EncodedChunk(NamedTuple):
+    """A chunk of a level, by its place in the level's grid; `data` is None where it is not stored."""
 
-    Attributes
-    ----------
-    method
-        What becomes of the pixels that are joined.
-    axes
-        Names of the axes that are halved from each level to the next; none of them for a single level. None to choose:
-        y and x, and z where the voxel is nearly a cube.
-    """
-
-    method: Method = "mean"
-    axes: tuple[str, ...] | None = None
-
-    @classmethod
-    def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Return what options mean, as they stand on the command line.
-
-        Parameters
-        ----------
-        method
-            ``mean``, ``nearest`` or ``mode``.
-        downsample
-            ``auto`` (or None), ``none``, or axes as in ``z,y,x``.
-
-        Raises
-        ------
-        UsageError
-            They mean nothing.
-
-        Examples
-        --------
-        >>> PyramidChoice.parse("mode", "y,x")
-        PyramidChoice(method='mode', axes=('y', 'x'))
-        """
-        chosen = parse_method(method)
-        if downsample is None or downsample == "auto":
-            return cls(chosen)
-        if downsample == "none":
-            return cls(chosen, ())
-        names = downsample.split(",") if isinstance(downsample, str) else downsample
-        axes = tuple(name.strip() for name in names)
-        if len(set(axes)) < len(axes) or "" in axes:
-            raise UsageError(f"expected auto, none, or axes that are halved as in z,y,x; got {downsample!r}")
-        return cls(chosen, axes)
+    level: int
+    place: Lengths
+    data: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
-class PyramidLevel:
-    """One level: its lengths, where its pixels lie in the units of the axes, and how it is made.
+class LevelWork:
+    """A level, and what encodes its chunks."""
+
+    level: LevelGeometry
+    encoder: ChunkEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """What is done with a block: the levels made of it, and the axes halved for what is handed on, if anything is."""
+
+    first: int
+    levels: tuple[LevelWork, ...]
+    onward: tuple[int, ...] | None
+    method: Method
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTask:
+    """A block to be made; can be pickled.
 
     Attributes
     ----------
-    shape, scale, translation
-        One value per axis; the translation is that of the middle of the first pixel.
-    halved
-        Numbers of the axes that are halved on the way from the level before.
+    part
+        Its pixels.
+    corner
+        Where they begin.
+    work
+        What is done with them.
+    sampling
+        For rows and columns, which of them tell the contrast: from where on, and every how many; None for none.
+    size
+        Their bytes.
     """
 
-    shape: tuple[int, ...]
-    scale: tuple[float, ...]
-    translation: tuple[float, ...]
-    halved: tuple[int, ...] = ()
+    part: Part
+    corner: Lengths
+    work: StageWork
+    sampling: Sampling | None
+    size: int
 
 
-def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
-    """Return the levels of an image, full resolution first, down to one of at most `COARSEST` pixels.
+@dataclass(frozen=True, slots=True)
+class BlockResult:
+    """What a block became.
+
+    Attributes
+    ----------
+    corner, size
+        As in the task.
+    chunks
+        The encoded chunks.
+    rest
+        Its pixels at the first level that was not made of it; None where there is no such level.
+    sample
+        Some of its pixels, in as many dimensions; None where none are wanted.
+    damage
+        What of it could not be read, and is zeros: whoever reads may do so in another process.
+    """
+
+    corner: Lengths
+    size: int
+    chunks: list[EncodedChunk]
+    rest: NDArray[Any] | None
+    sample: NDArray[Any] | None
+    damage: tuple[str, ...] = ()
+
+
+def make_block(task: BlockTask) -> BlockResult:
+    """Read a block, and make of it what there is to be made."""
+    pixels = task.part.read()
+    sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
+    chunks, rest = _run(pixels, task.corner, task.work)
+    return BlockResult(task.corner, task.size, chunks, rest, sample, task.part.damage())
+
+
+class Pyramid:
+    """The pyramid of one image.
 
     Parameters
     ----------
-    first
-        The full resolution.
-    axes
-        Its axes.
-    choice
-        How lower levels are made.
+    source
+        The pixels of the full resolution.
+    levels
+        All levels, full resolution first.
+    method
+        What becomes of pixels that are joined.
+    channel
+        The number of the axis of channels.
+    is_sampled
+        Whether pixels are wanted to tell the contrast by.
 
-    Raises
-    ------
-    UsageError
-        An axis that there is not, or one of channels.
-
-    Examples
-    --------
-    >>> axes = [Axis("y", "space", "micrometer"), Axis("x", "space", "micrometer")]
-    >>> for level in plan_pyramid(PyramidLevel((700, 401), (0.5, 0.5), (0.0, 0.0)), axes, PyramidChoice()):
-    ...     print(level.shape, level.scale, level.translation)
-    (700, 401) (0.5, 0.5) (0.0, 0.0)
-    (350, 201) (1.0, 1.0) (0.25, 0.25)
-    (175, 101) (2.0, 2.0) (0.75, 0.75)
+    Attributes
+    ----------
+    samples
+        For each channel (or the only one) what was taken of its pixels so far.
     """
-    levels = [first]
-    asked = None if choice.axes is None else _numbers(choice.axes, axes)
-    while True:
-        last = levels[-1]
-        halved = _choose(last, axes) if asked is None else asked
-        if max((last.shape[axis] for axis in halved), default=0) <= COARSEST:
-            return tuple(levels)
-        # An axis of one pixel has nothing to be joined.
-        levels.append(_next_level(last, tuple(axis for axis in halved if last.shape[axis] > 1), choice.method))
+
+    def __init__(
+        self,
+        source: PixelSource,
+        levels: Sequence[LevelWork],
+        method: Method,
+        *,
+        channel: int | None = None,
+        is_sampled: bool = False,
+    ) -> None:
+        self._source = source
+        self._geometry = [work.level for work in levels]
+        self._channel = channel
+        self._stages = plan_stages(self._geometry, source.read_alignment, self._channel, source.dtype.itemsize)
+        self._works = [_stage_work(stage, levels, method) for stage in self._stages]
+        self._gathered: list[dict[Lengths, _Gathered]] = [{} for _ in self._stages]
+        self._is_sampled = is_sampled
+        self.samples: dict[int, list[NDArray[Any]]] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of the full resolution, decoded."""
+        return math.prod(self._source.shape) * self._source.dtype.itemsize
+
+    def tasks(self) -> Iterator[BlockTask]:
+        """Yield the blocks of the full resolution, in the order in which `accept` wants them."""
+        stage, shape = self._stages[0], self._source.shape
+        channels = 1 if self._channel is None else shape[self._channel]
+        sampling = _choose_sampling(shape, channels) if self._is_sampled else None
+        for corner in iter_corners(self._geometry, self._stages):
+            region = _region(corner, stage.block, shape)
+            size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
+            yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
+
+    def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
+        """Yield the chunks of a block, and those that can be made now that its pixels are there."""
+        yield from result.chunks
+        if result.sample is not None:
+            self._keep_sample(result.corner, result.sample)
+        if result.rest is not None:
+            yield from self._hand_on(1, self._at(0, result.corner), result.rest)
+
+    def _at(self, number: int, corner: Lengths) -> Lengths:
+        """Return where the rest of a block begins: a corner in pixels of the level that the next stage takes."""
+        stage = self._stages[number]
+        factors = halvings(self._geometry, stage.first, stage.stop)
+        return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
+
+    def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
+        """Put pixels into the blocks of a stage that they are in, and make those that are complete."""
+        block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
+        ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
+        ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
+        for place in product(*ranges):
+            start = tuple(at * part for at, part in zip(place, block, strict=True))
+            gathered = self._gathered[number].get(start)
+            if gathered is None:
+                gathered = self._gathered[number][start] = _Gathered(_region(start, block, shape), pixels.dtype)
+            if gathered.put(corner, pixels):
+                del self._gathered[number][start]
+                chunks, rest = _run(gathered.pixels, start, self._works[number])
+                yield from chunks
+                if rest is not None:
+                    yield from self._hand_on(number + 1, self._at(number, start), rest)
+
+    def _keep_sample(self, corner: Lengths, sample: NDArray[Any]) -> None:
+        if self._channel is None:
+            self.samples.setdefault(0, []).append(sample.reshape(-1))
+            return
+        for number, pixels in enumerate(np.moveaxis(sample, self._channel, 0), corner[self._channel]):
+            self.samples.setdefault(number, []).append(pixels.reshape(-1))
 
 
-def _next_level(level: PyramidLevel, halved: tuple[int, ...], method: Method) -> PyramidLevel:
-    scale, translation = list(level.scale), list(level.translation)
-    for axis in halved:
-        if method != "nearest":  # the first of two pixels stays where it is; their middle is half a pixel further
-            translation[axis] += scale[axis] / 2
-        scale[axis] *= 2
-    return PyramidLevel(halved_shape(level.shape, halved), tuple(scale), tuple(translation), halved)
+class _Gathered:
+    """A block of a later stage in the making."""
+
+    def __init__(self, region: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
+        self._region = region
+        self.pixels = np.empty([part.stop - part.start for part in region], dtype)
+        self._missing = self.pixels.size
+
+    def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
+        """Take those of `pixels`, which begin at `corner`, that are in the block; tell whether it is complete."""
+        into, out_of = [], []
+        for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
+            first, last = max(part.start, start), min(part.stop, start + length)
+            into.append(slice(first - part.start, last - part.start))
+            out_of.append(slice(first - start, last - start))
+        taken = pixels[tuple(out_of)]
+        self.pixels[tuple(into)] = taken
+        self._missing -= taken.size
+        return self._missing == 0
 
 
-def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
-    there = [axis.name for axis in axes]
-    for name in names:
-        if name not in there:
-            raise UsageError(
-                f"expected axes that there are; the image has no axis {name!r}",
-                hint=f"There are {', '.join(map(str, there))}.",
-            )
-        if axes[there.index(name)].type == "channel":
-            raise UsageError(
-                f"expected axes along which pixels can be joined; {name!r} is one of channels", hint="Name y and x."
-            )
-    return tuple(sorted(there.index(name) for name in names))
+def _stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
+    onward = levels[stage.stop].level.halved if stage.stop < len(levels) else None
+    return StageWork(stage.first, tuple(levels[stage.first : stage.stop]), onward, method)
 
 
-def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
-    space = [number for number, axis in enumerate(axes) if axis.type == "space"]
-    plane = tuple(space[-2:])
-    if len(space) < 3:
-        return plane
-    z = space[-3]
-    if not _is_known(level, axes, (z, *plane)):
-        return plane
-    is_cubic = level.scale[z] < _NEARLY_CUBIC * min(level.scale[axis] for axis in plane)
-    return (z, *plane) if is_cubic else plane
+def _run(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
+    chunks: list[EncodedChunk] = []
+    for number, level in enumerate(work.levels):
+        if number:
+            pixels = halve(pixels, level.level.halved, work.method)
+            corner = tuple(at // 2 if axis in level.level.halved else at for axis, at in enumerate(corner))
+        chunks += _encode(pixels, corner, work.first + number, level.encoder)
+    return chunks, None if work.onward is None else halve(pixels, work.onward, work.method)
 
 
-def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Tell whether the sides of a voxel can be compared: of one unit, and not all left at 1 without any."""
-    if len({axes[axis].unit for axis in voxel}) > 1:
-        return False
-    return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)
+def _encode(pixels: NDArray[Any], corner: Lengths, level: int, encoder: ChunkEncoder) -> Iterator[EncodedChunk]:
+    lengths = encoder.chunks
+    steps = [range(0, whole, part) for whole, part in zip(pixels.shape, lengths, strict=True)]
+    for start in product(*steps):
+        chunk = pixels[tuple(slice(at, at + part) for at, part in zip(start, lengths, strict=True))]
+        place = tuple((at + first) // part for at, first, part in zip(start, corner, lengths, strict=True))
+        yield EncodedChunk(level, place, encoder.encode(chunk))
+
+
+def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...]:
+    return tuple(
+        slice(start, min(start + part, whole)) for start, part, whole in zip(corner, block, shape, strict=True)
+    )
+
+
+def _choose_sampling(shape: Lengths, channels: int) -> Sampling:
+    step = math.isqrt(math.prod(shape) // channels // _SAMPLE) or 1
+    # Not from the edge on, which is darker.
+    return tuple((min(step, length) // 2, step) for length in shape[-2:])
+
+
+def _take_sample(pixels: NDArray[Any], corner: Lengths, sampling: Sampling) -> NDArray[Any]:
+    rows, columns = (
+        slice((first - start) % step, None, step) for start, (first, step) in zip(corner[-2:], sampling, strict=True)
+    )
+    return pixels[..., rows, columns].copy()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ozx.hierarchy.layout import ArrayLayout
-from ozx.hierarchy.shards import build_index
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.zarr.shards import build_index
 
 __all__ = ["ShardAssembler"]
 
@@ -36,7 +36,7 @@ class ShardAssembler:
 
     Examples
     --------
-    >>> from ozx.hierarchy.layout import parse_layout, relayout_document
+    >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
     >>> document = {
     ...     "node_type": "array", "shape": [40], "data_type": "uint8", "codecs": ["bytes"],
     ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, "chunk_key_encoding": "default",

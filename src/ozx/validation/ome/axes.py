@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ozx.hierarchy.json_values import as_text
-from ozx.hierarchy.ome import Axis
-from ozx.hierarchy.units import SPACE_UNITS, TIME_UNITS
+from ozx.hierarchy.json.values import as_text
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.validation.findings import Finding
 from ozx.validation.ome.expecting import MISSING, expect_objects, expect_text, find
 from ozx.validation.ome.place import Check, Place

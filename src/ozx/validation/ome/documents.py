@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ozx.hierarchy.json_values import as_list, as_object, as_text
-from ozx.hierarchy.ome import OME_KEYS
+from ozx.hierarchy.json.values import as_list, as_object, as_text
+from ozx.hierarchy.ome.metadata import OME_KEYS
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.ome.image_labels import check_image_label, check_labels

@@ -18,7 +18,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="attributes.ome is no object",
         clause="OME-Zarr metadata are stored under the key `ome` in `attributes`, as keys of an object.",
         meaning="No reader finds anything in this group.",
-        mend="Write an object, or remove the key.",
+        repair="Write an object, or remove the key.",
     ),
     _OME(
         id="ome/namespace",
@@ -27,7 +27,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="In Zarr v3 the metadata stand under the key `ome` in `attributes`; in Zarr v2 (OME-Zarr 0.4) beside "
         "each other in `.zattrs`.",
         meaning="Readers look in the place of the Zarr version, and find nothing.",
-        mend="Move the keys. `ozx repack` converts OME-Zarr 0.4 in Zarr v2 to 0.5.",
+        repair="Move the keys. `ozx repack` converts OME-Zarr 0.4 in Zarr v2 to 0.5.",
     ),
     _OME(
         id="ome/version",
@@ -38,7 +38,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         "should have one each.",
         meaning="Readers that open the group by itself do not know by which rules to read it; ome-zarr-models refuses "
         "it.",
-        mend="Write the version that the root has.",
+        repair="Write the version that the root has.",
     ),
     _OME(
         id="ome/inner-version",
@@ -47,7 +47,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="The version of OME-Zarr metadata must be consistent within a hierarchy. From 0.5 on it stands in "
         "`ome`; versions within `multiscales`, `omero`, `plate`, `well` and `image-label` are left over from 0.4.",
         meaning="Readers that go by it take the metadata for those of another version.",
-        mend="Remove the inner version.",
+        repair="Remove the inner version.",
     ),
     _OZX(
         id="ome/unknown-version",
@@ -56,7 +56,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="0.4, 0.5 and 0.6 are checked. Of a later version only what has the form of these is, and nothing of "
         "it is called an error.",
         meaning="The metadata may break rules of their own version that nobody has looked for.",
-        mend="Validate with a newer release of this program, or with a validator of that version.",
+        repair="Validate with a newer release of this program, or with a validator of that version.",
     ),
     _OME(
         id="ome/multiscales",
@@ -64,7 +64,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="multiscales is no list of images",
         clause="`multiscales` contains a list of dictionaries where each entry describes a multiscale image.",
         meaning="The image cannot be opened.",
-        mend="Write a list of at least one object.",
+        repair="Write a list of at least one object.",
     ),
     _OME(
         id="ome/image-name",
@@ -72,7 +72,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="The image has no name",
         clause="Each `multiscales` dictionary should contain the field `name`.",
         meaning="Programs have nothing to call the image, and nothing to choose it by where there are several.",
-        mend="Write a name; `ozx edit --name` does.",
+        repair="Write a name; `ozx edit --name` does.",
     ),
     _OME(
         id="ome/downscaling",
@@ -83,7 +83,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         "was not downscaled and needs neither. Where `type` is there, missing `metadata` are not reported. It is a "
         "note, as whoever was given the levels may not know it.",
         meaning="Nobody can tell means from samples in the smaller levels.",
-        mend="Write `type` and `metadata` where the program that made the levels is known.",
+        repair="Write `type` and `metadata` where the program that made the levels is known.",
     ),
     _OME(
         id="ome/axes",
@@ -92,7 +92,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="Each `multiscales` dictionary must contain the field `axes`, a list of dictionaries, each of which "
         "must contain the field `name`.",
         meaning="Readers cannot tell which dimension of the arrays is which.",
-        mend="Write one object with a name for each dimension, in the order of the arrays.",
+        repair="Write one object with a name for each dimension, in the order of the arrays.",
     ),
     _OME(
         id="ome/axis-names",
@@ -100,7 +100,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="Two axes have the same name",
         clause="The values must be unique across all `name` fields.",
         meaning="Readers that find axes by name take one for the other.",
-        mend="Give each axis a name of its own.",
+        repair="Give each axis a name of its own.",
     ),
     _OME(
         id="ome/axis-type",
@@ -109,7 +109,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="An axis should contain the field `type`, one of space, time or channel, or another string. What is no "
         "string is an error.",
         meaning="Readers have to guess from the name what the axis is.",
-        mend="Write the type.",
+        repair="Write the type.",
     ),
     _OME(
         id="ome/axis-unit",
@@ -118,7 +118,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="An axis should contain the field `unit`; the value should be one of those listed for space and for "
         "time. Axes of other types need none. A unit that is missing is a note, as it may not be known.",
         meaning="Readers cannot tell micrometers from pixels.",
-        mend="Write the unit where it is known, spelled in full, such as micrometer; `ozx edit --unit` does.",
+        repair="Write the unit where it is known, spelled in full, such as micrometer; `ozx edit --unit` does.",
     ),
     _OME(
         id="ome/axes-count",
@@ -127,7 +127,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="There must be 2 to 5 axes: 2 or 3 of type space, at most one of type time, at most one of type "
         "channel or of a null or custom type.",
         meaning="Readers refuse the image, or take axes for others.",
-        mend="Write the types of the axes; store what has more dimensions as several images.",
+        repair="Write the types of the axes; store what has more dimensions as several images.",
     ),
     _OME(
         id="ome/axes-order",
@@ -135,7 +135,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="The axes are not in the order time, channel, space",
         clause="The entries must be ordered by type: time first, then channel or custom, then space.",
         meaning="Readers that go by position show time for space.",
-        mend="Transpose the arrays, and reorder the axes with them.",
+        repair="Transpose the arrays, and reorder the axes with them.",
     ),
     _OME(
         id="ome/axes-zyx",
@@ -144,7 +144,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="Of three spatial axes where two are the image plane and images are stacked along the other, the order "
         "should be zyx.",
         meaning="Readers that go by position show another plane than the imaged one.",
-        mend="Transpose the arrays, and reorder the axes with them.",
+        repair="Transpose the arrays, and reorder the axes with them.",
     ),
     _OME(
         id="ome/coordinate-systems",
@@ -153,7 +153,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="From 0.6 on each `multiscales` dictionary must contain `coordinateSystems`, a list of objects, each of "
         "which must contain a non-empty `name` that is unique among them, and `axes`.",
         meaning="Transformations lead nowhere.",
-        mend="Name each coordinate system once.",
+        repair="Name each coordinate system once.",
     ),
     _OME(
         id="ome/scene",
@@ -162,7 +162,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="From 0.6 on a group may hold a `scene`, an object with a list `coordinateTransformations`, which say "
         "how images lie to each other.",
         meaning="Readers cannot put the images into one space.",
-        mend="Write an object with the list.",
+        repair="Write an object with the list.",
     ),
     _OME(
         id="ome/datasets",
@@ -171,7 +171,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="Each `multiscales` dictionary must contain the field `datasets`, a list of dictionaries, each of "
         "which must contain the field `path`.",
         meaning="Readers do not find the arrays.",
-        mend="List the arrays, the largest first.",
+        repair="List the arrays, the largest first.",
     ),
     _OME(
         id="ome/level-missing",
@@ -179,7 +179,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="A level leads to no array",
         clause="`path` contains the path to the array for this resolution relative to the current group.",
         meaning="Opening the level fails; some readers refuse the whole image.",
-        mend="Remove the level from the list, or copy the array that was left out.",
+        repair="Remove the level from the list, or copy the array that was left out.",
     ),
     _OME(
         id="ome/level-order",
@@ -187,7 +187,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="The levels are not ordered from the largest to the smallest",
         clause="The paths must be ordered from largest (highest resolution) to smallest.",
         meaning="Readers take a small level for the full resolution.",
-        mend="Reorder `datasets`.",
+        repair="Reorder `datasets`.",
     ),
     _OZX(
         id="ome/level-shape",
@@ -196,7 +196,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="No clause says so: but a scale is the size of a pixel, so that a level of half as many pixels has "
         "pixels of twice the size. A pixel more or less, or a tenth, is not minded.",
         meaning="The levels do not lie upon each other: the image moves when one zooms.",
-        mend="Correct the scales; `ozx edit --pixel-size` sets those of all levels.",
+        repair="Correct the scales; `ozx edit --pixel-size` sets those of all levels.",
     ),
     _OZX(
         id="ome/level-type",
@@ -204,7 +204,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="The levels are of different data types",
         clause="No clause says so: but levels are the same image at several resolutions.",
         meaning="Contrast limits that fit one level do not fit another; some readers refuse the image.",
-        mend="Make the smaller levels anew in the data type of the first.",
+        repair="Make the smaller levels anew in the data type of the first.",
     ),
     _OME(
         id="ome/dimensions",
@@ -213,7 +213,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="The length of `axes` must be equal to the number of dimensions of the arrays that contain the image "
         "data.",
         meaning="Readers refuse the image, or show another plane.",
-        mend="Write one axis for each dimension.",
+        repair="Write one axis for each dimension.",
     ),
     _OME(
         id="ome/dimension-names",
@@ -223,7 +223,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         "level and must match the names in the `axes` metadata. The first text of 0.5 did not yet say that they must "
         "be included.",
         meaning="Readers that know Zarr, but not OME-Zarr, do not find the axes; ome-zarr-models refuses the image.",
-        mend="Write the names of the axes into the array's `dimension_names`.",
+        repair="Write the names of the axes into the array's `dimension_names`.",
     ),
     _OME(
         id="ome/transformations",
@@ -233,7 +233,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         "dictionaries whose `type` must be scale or translation; in 0.6 one scale, identity, or sequence of both, "
         "from and to coordinate systems that there are.",
         meaning="Readers do not know where the pixels lie, nor how large they are.",
-        mend="Write one scale, and a translation after it if need be; `ozx edit --pixel-size` sets scales.",
+        repair="Write one scale, and a translation after it if need be; `ozx edit --pixel-size` sets scales.",
     ),
     _OME(
         id="ome/scale",
@@ -241,7 +241,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="Not exactly one scale with a number for each axis",
         clause="The transformations must contain exactly one `scale`; its length must be the same as that of `axes`.",
         meaning="Readers do not know how large the pixels are.",
-        mend="Write one scale with one number for each axis, 1 where nothing is known.",
+        repair="Write one scale with one number for each axis, 1 where nothing is known.",
     ),
     _OZX(
         id="ome/scale-value",
@@ -250,7 +250,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="The text of 0.5 does not say so; 0.6 has it that values should be non-zero, its schema that they are "
         "greater than zero.",
         meaning="The pixels have no size: viewers show nothing, or divide by zero.",
-        mend="Write the size of a pixel; `ozx edit --pixel-size` does.",
+        repair="Write the size of a pixel; `ozx edit --pixel-size` does.",
     ),
     _OME(
         id="ome/translation",
@@ -259,7 +259,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="The transformations may contain exactly one `translation`, which must be listed after `scale`; its "
         "length must be the same as that of `axes`.",
         meaning="Readers place the image differently.",
-        mend="Write one translation after the scale, in physical units.",
+        repair="Write one translation after the scale, in physical units.",
     ),
     _OME(
         id="ome/transformation-path",
@@ -267,7 +267,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="The numbers of a transformation are stored in an array",
         clause="A scale or translation is a list of numbers, or binary data at a location in this container (`path`).",
         meaning="It is allowed, but few programs read it, and this one does not check it.",
-        mend="Write the numbers as a list.",
+        repair="Write the numbers as a list.",
     ),
     _OME(
         id="ome/omero",
@@ -276,7 +276,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="The `omero` metadata are optional, but if present they must contain the field `channels`, an array of "
         "dictionaries.",
         meaning="Viewers that look for channels stop.",
-        mend="Write the channels, or remove `omero`.",
+        repair="Write the channels, or remove `omero`.",
     ),
     _OME(
         id="ome/channel-color",
@@ -284,7 +284,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="A channel has no color of six hexadecimal digits",
         clause="Each dictionary in `channels` must contain the field `color`, a string of 6 hexadecimal digits.",
         meaning="Viewers show the channel in another color, or stop.",
-        mend="Write the color as RRGGBB; `ozx edit --colors` does.",
+        repair="Write the color as RRGGBB; `ozx edit --colors` does.",
     ),
     _OME(
         id="ome/channel-window",
@@ -293,7 +293,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="Each dictionary in `channels` must contain the field `window`, which must contain `min`, `max`, "
         "`start` and `end`.",
         meaning="Viewers show the channel black or white, or stop.",
-        mend="Write all four numbers.",
+        repair="Write all four numbers.",
     ),
     _OZX(
         id="ome/channel-window-order",
@@ -302,7 +302,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="`min` and `max` are the minimum and maximum values of the window, `start` and `end` its start and end "
         "values.",
         meaning="Viewers show the channel inverted or black.",
-        mend="Exchange the numbers.",
+        repair="Exchange the numbers.",
     ),
     _OZX(
         id="ome/channel-display",
@@ -310,7 +310,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="A channel lacks active or label",
         clause="No clause asks for them. vizarr and others rely on both (tried in 2026).",
         meaning="Some viewers show a black picture, or stop.",
-        mend="Write `active`, true or false, and `label`, a name; `ozx edit --channel-names` writes names.",
+        repair="Write `active`, true or false, and `label`, a name; `ozx edit --channel-names` writes names.",
     ),
     _OME(
         id="ome/channel-count",
@@ -318,7 +318,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         title="omero has another number of channels than the array",
         clause="`channels` is an array matching the size of the channel axis.",
         meaning="Viewers give channels the colors of others, or stop.",
-        mend="Describe each channel once.",
+        repair="Describe each channel once.",
     ),
     _OZX(
         id="ome/default-plane",
@@ -327,7 +327,7 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="`rdefs.defaultZ` and `rdefs.defaultT` are the first Z section and time point to show. vizarr shows "
         "black, or stops, beyond the image (tried in 2026).",
         meaning="Some viewers show a black picture, or stop.",
-        mend="Write a number from 0 to the length of the axis less one.",
+        repair="Write a number from 0 to the length of the axis less one.",
     ),
     _OZX(
         id="ome/second-opinion",
@@ -336,6 +336,6 @@ IMAGE_RULES: tuple[Rule, ...] = (
         clause="ome-zarr-models checks OME-Zarr metadata, too. Where it finds something that these rules do not, one "
         "of both is wrong.",
         meaning="Programs that build on ome-zarr-models refuse the group.",
-        mend="Read the clause, and report the one that is wrong. `--no-second-opinion` leaves this out.",
+        repair="Read the clause, and report the one that is wrong. `--no-second-opinion` leaves this out.",
     ),
 )

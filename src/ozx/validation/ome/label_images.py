@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.hierarchy.json_values import as_object
+from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
 from ozx.validation.findings import Finding

@@ -18,7 +18,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="The metadata of the `labels` group must contain the key `labels`, a JSON array of paths to the labeled "
         "multiscale images.",
         meaning="Readers do not find the label images.",
-        mend="Write the list.",
+        repair="Write the list.",
     ),
     _OME(
         id="ome/label-missing",
@@ -27,7 +27,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="`labels` is an array of paths to the labeled multiscale images; the group of a label image must "
         "implement the multiscales specification.",
         meaning="Opening the label fails; some readers refuse the whole image.",
-        mend="Remove the path from the list, or copy the label image that was left out.",
+        repair="Remove the path from the list, or copy the label image that was left out.",
     ),
     _OME(
         id="ome/label-unlisted",
@@ -35,7 +35,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         title="A label image is not listed",
         clause="All label images should be listed in the metadata of the `labels` group. In 0.4 they need not be.",
         meaning="Readers do not find it.",
-        mend="Add its path to the list.",
+        repair="Add its path to the list.",
     ),
     _OME(
         id="ome/label-type",
@@ -44,7 +44,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="The pixels of the label images must be integer data types: uint8, int8, uint16, int16, uint32, int32, "
         "uint64 or int64.",
         meaning="Readers refuse the label image.",
-        mend="Write the label image anew as integers.",
+        repair="Write the label image anew as integers.",
     ),
     _OME(
         id="ome/label-levels",
@@ -52,7 +52,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         title="A label image has another number of levels than its image",
         clause="`datasets` of a label image must have the same number of entries as the original unlabeled image.",
         meaning="Readers find no labels for some levels of the image, or labels of another size.",
-        mend="Make the missing levels, or remove those that are too many.",
+        repair="Make the missing levels, or remove those that are too many.",
     ),
     _OME(
         id="ome/label-shape",
@@ -61,7 +61,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="Each dimension of the label should be either the same as the corresponding dimension of the image, or "
         "1 if that dimension of the label is irrelevant.",
         meaning="The labels do not lie upon what they label.",
-        mend="Write the label image anew in the size of the image.",
+        repair="Write the label image anew in the size of the image.",
     ),
     _OME(
         id="ome/labels-between",
@@ -70,7 +70,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="Intermediate groups between `labels` and the images within it are allowed, but these must not contain "
         "metadata.",
         meaning="Readers take the group for an image.",
-        mend="Remove `ome` from the group's attributes.",
+        repair="Remove `ome` from the group's attributes.",
     ),
     _OME(
         id="ome/image-label",
@@ -78,7 +78,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         title="A label image does not say what its values are",
         clause="The metadata of a label image should contain the key `image-label`, and that the key `colors`.",
         meaning="Readers cannot tell label images from others, and each shows other colors.",
-        mend="Write `image-label` with `colors`.",
+        repair="Write `image-label` with `colors`.",
     ),
     _OME(
         id="ome/image-label-values",
@@ -87,7 +87,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="`colors` and `properties` must be arrays of objects, each of which must contain `label-value`, an "
         "integer; `rgba` must be an array of four integers between 0 and 255.",
         meaning="Readers show other colors, or refuse the label image.",
-        mend="Write the values in the form of the clause.",
+        repair="Write the values in the form of the clause.",
     ),
     _OME(
         id="ome/image-label-unique",
@@ -95,7 +95,7 @@ LABEL_RULES: tuple[Rule, ...] = (
         title="A label value has several colors",
         clause="`colors` contains one object for each unique label; 0.4 says that all label values must be unique.",
         meaning="It is left to the reader which color is shown.",
-        mend="Keep one color for each value.",
+        repair="Keep one color for each value.",
     ),
     _OME(
         id="ome/image-label-source",
@@ -104,6 +104,6 @@ LABEL_RULES: tuple[Rule, ...] = (
         clause="The value of `source` must be an object; its `image` must be a string, the relative path to an image "
         "group. A path that leads to none is a warning: labels may be kept apart from their image.",
         meaning="Readers cannot show the labels upon their image.",
-        mend="Write the path from the label image to its image, mostly `../../`.",
+        repair="Write the path from the label image to its image, mostly `../../`.",
     ),
 )

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ozx.hierarchy.array import ArrayMetadata
-from ozx.hierarchy.json_values import as_list, as_object
-from ozx.hierarchy.ome import Axis, Multiscale
+from ozx.hierarchy.json.values import as_list, as_object
+from ozx.hierarchy.ome.metadata import Axis, Multiscale
+from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.findings import Finding
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.ome.place import Check, Place

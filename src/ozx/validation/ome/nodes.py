@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ozx.hierarchy.array import ArrayMetadata
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome import OmeMetadata, parse_ome
+from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
 from ozx.hierarchy.references import resolve_reference
+from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.node_facts import Hierarchy, NodeFacts
 from ozx.validation.ome.documents import is_understood
 from ozx.validation.ome.place import Place
@@ -109,7 +109,7 @@ class OmeNodes:
 
         Examples
         --------
-        >>> from ozx.hierarchy.ome import OmeMetadata
+        >>> from ozx.hierarchy.ome.metadata import OmeMetadata
         >>> group = OmeGroup(NodeFacts("A/1/zarr.json"), OmeMetadata("0.5"), Place("A/1/zarr.json"))
         >>> OmeNodes.resolve(group, "0"), OmeNodes.resolve(group, "../../..")
         ('A/1/0', None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json_values import as_numbers
+from ozx.hierarchy.json.values import as_numbers
 from ozx.validation.findings import Finding
 from ozx.validation.ome.expecting import MISSING, expect_object, expect_objects, find
 from ozx.validation.ome.place import Place

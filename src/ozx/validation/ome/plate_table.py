@@ -20,7 +20,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         "objects with `path`, `rowIndex` and `columnIndex`. `field_count` must be a positive integer, `name` a "
         "string.",
         meaning="Readers cannot lay out the plate.",
-        mend="Write what is missing.",
+        repair="Write what is missing.",
     ),
     _OME(
         id="ome/plate-description",
@@ -28,7 +28,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="The plate is described incompletely",
         clause="`plate` should contain `name` and `field_count`, each acquisition `name` and `maximumfieldcount`.",
         meaning="Programs have nothing to call the plate, and must open all wells to learn how many fields there are.",
-        mend="Write what is missing.",
+        repair="Write what is missing.",
     ),
     _OME(
         id="ome/plate-version",
@@ -37,7 +37,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="The text has it that `plate` must contain `version`; its schema does not, and the version of the "
         "group says the same. For ozx it may be absent.",
         meaning="Strict readers of the text may ask for it.",
-        mend="Write the version of the group; `ozx repack` writes it when it converts 0.4.",
+        repair="Write the version of the group; `ozx repack` writes it when it converts 0.4.",
     ),
     _OME(
         id="ome/plate-names",
@@ -46,7 +46,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="The `name` must contain only alphanumeric characters, and must not be a duplicate of any other name "
         "in the list.",
         meaning="Readers do not find the wells.",
-        mend="Rename the row or column, and its folder.",
+        repair="Rename the row or column, and its folder.",
     ),
     _OME(
         id="ome/plate-case",
@@ -54,7 +54,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="Names of rows or columns differ by case only",
         clause="Care should be taken to avoid collisions on case-insensitive file systems, such as both `Aa` and `aA`.",
         meaning="On Windows and macOS two wells become one folder.",
-        mend="Rename the row or column, and its folder.",
+        repair="Rename the row or column, and its folder.",
     ),
     _OME(
         id="ome/well-path",
@@ -63,7 +63,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="The `path` must consist of the name of a row, a slash and the name of a column; `rowIndex`, "
         "`columnIndex` and `path` must all refer to the same pair. Each well is listed once.",
         meaning="Readers show the well in another place, or not at all.",
-        mend="Correct the path or the indexes, which count from 0.",
+        repair="Correct the path or the indexes, which count from 0.",
     ),
     _OME(
         id="ome/well-missing",
@@ -72,7 +72,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="`path` is the path to the well's group; the group above the images must implement the well "
         "specification.",
         meaning="Readers stop, or show an empty well.",
-        mend="Remove the well from the list, or copy the group that was left out.",
+        repair="Remove the well from the list, or copy the group that was left out.",
     ),
     _OME(
         id="ome/empty-row",
@@ -80,7 +80,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="There is a group for a row without wells",
         clause="The group of a row should not be present if there are no images in the row.",
         meaning="Readers look for wells in vain.",
-        mend="Remove the group.",
+        repair="Remove the group.",
     ),
     _OME(
         id="ome/field-count",
@@ -88,7 +88,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="A well has more fields than field_count says",
         clause="`field_count` is the maximum number of fields across all wells.",
         meaning="Readers that lay out the plate by it leave fields out.",
-        mend="Write the largest number of fields of a well.",
+        repair="Write the largest number of fields of a well.",
     ),
     _OME(
         id="ome/acquisitions",
@@ -97,7 +97,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="`acquisitions` must be a list of objects with an `id`, a unique integer of at least 0; `name` and "
         "`description` must be strings, `maximumfieldcount` a positive integer, `starttime` and `endtime` integers.",
         meaning="Readers cannot tell the acquisitions apart.",
-        mend="Write what is missing.",
+        repair="Write what is missing.",
     ),
     _OME(
         id="ome/well",
@@ -106,7 +106,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="`well` must contain `images`, a list of objects, each of which must contain `path`, a string; "
         "`acquisition` is an integer.",
         meaning="Readers do not find the fields.",
-        mend="Write the list.",
+        repair="Write the list.",
     ),
     _OME(
         id="ome/field-path",
@@ -115,7 +115,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="The `path` of a field must contain only alphanumeric characters, and must not be a duplicate of any "
         "other in the list.",
         meaning="Readers show the same field twice, or refuse the well.",
-        mend="Rename the field, and its folder.",
+        repair="Rename the field, and its folder.",
     ),
     _OME(
         id="ome/field-missing",
@@ -123,7 +123,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="A field leads to no image",
         clause="Each image object must contain `path`, the path to the field of view.",
         meaning="Readers stop, or show an empty field.",
-        mend="Remove the field from the list, or copy the image that was left out.",
+        repair="Remove the field from the list, or copy the image that was left out.",
     ),
     _OME(
         id="ome/field-acquisition",
@@ -132,7 +132,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="If multiple acquisitions were performed in the plate, a field must contain `acquisition`, which must "
         "match one of the acquisitions of the plate.",
         meaning="Readers that show one acquisition leave the field out.",
-        mend="Write the id of the acquisition, or describe the acquisition in the plate.",
+        repair="Write the id of the acquisition, or describe the acquisition in the plate.",
     ),
     _OZX(
         id="ome/unlisted",
@@ -140,7 +140,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="There are wells or fields that no list names",
         clause="No clause forbids them. Readers go by the lists of `plate` and `well`.",
         meaning="Viewers do not show them.",
-        mend="Add them to the list, or remove them.",
+        repair="Add them to the list, or remove them.",
     ),
     _OME(
         id="ome/bioformats2raw",
@@ -148,7 +148,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="bioformats2raw.layout is not 3",
         clause="Conforming groups must have the value 3 for the key `bioformats2raw.layout`.",
         meaning="Readers do not take the group for a collection of images.",
-        mend="Write the number 3.",
+        repair="Write the number 3.",
     ),
     _OME(
         id="ome/series",
@@ -156,7 +156,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="series is no list of paths",
         clause="`series` must be a list of strings, each of which is a path to an image group.",
         meaning="Readers do not find the images.",
-        mend="Write the list, or remove the key where the images are numbered from 0.",
+        repair="Write the list, or remove the key where the images are numbered from 0.",
     ),
     _OME(
         id="ome/series-missing",
@@ -164,7 +164,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         title="A series leads to no image",
         clause="`series` must be a list of strings, each of which is a path to an image group, from the root.",
         meaning="Readers stop, or show an empty image.",
-        mend="Remove the path from the list, or copy the image that was left out.",
+        repair="Remove the path from the list, or copy the image that was left out.",
     ),
     _OME(
         id="ome/series-numbers",
@@ -173,7 +173,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="If `series` does not exist and no plate is present, images must be stored in consecutively numbered "
         "groups starting from 0.",
         meaning="Readers stop at the first number that is missing.",
-        mend="Write `series` into the group `OME`, or rename the groups.",
+        repair="Write `series` into the group `OME`, or rename the groups.",
     ),
     _OME(
         id="ome/plate-series",
@@ -182,7 +182,7 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="If plate metadata are present, matching `series` metadata should be provided for tools that are "
         "unaware of the plate specification.",
         meaning="Such programs find no images.",
-        mend="Write `series` with the paths of all fields into the group `OME`.",
+        repair="Write `series` with the paths of all fields into the group `OME`.",
     ),
     _OME(
         id="ome/ome-xml",
@@ -191,6 +191,6 @@ PLATE_RULES: tuple[Rule, ...] = (
         clause="Conforming groups should have OME metadata that represent the entire collection of images in a file "
         "named `OME/METADATA.ome.xml`.",
         meaning="What the acquisition software knew of the images is lost.",
-        mend="Copy the file that was left out.",
+        repair="Copy the file that was left out.",
     ),
 )

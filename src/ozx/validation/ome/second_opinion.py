@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from importlib import import_module, metadata
 from typing import Any
 
-from ozx.hierarchy.json_values import as_list, as_numbers, as_object
+from ozx.hierarchy.json.values import as_list, as_numbers, as_object
 from ozx.validation.findings import Finding
 from ozx.validation.node_document import NodeDocument
 from ozx.validation.ome.documents import check_ome

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.ome import Axis
+from ozx.hierarchy.ome.metadata import Axis
 from ozx.validation.findings import Finding
 from ozx.validation.ome.axes import check_axes, check_axis_order
 from ozx.validation.ome.datasets import check_datasets

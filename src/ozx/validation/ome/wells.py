@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json_values import as_list, as_object
+from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.validation.findings import Finding
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes

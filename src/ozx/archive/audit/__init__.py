@@ -1,0 +1,13 @@
+"""Facts about an archive, without verdicts.
+
+``facts``
+    All facts about one archive.
+``local_headers``, ``descriptors``
+    All local headers and all data descriptors, compared with the central directory.
+``gaps``
+    Order of entries, gaps and overlaps.
+``names``
+    Names that are unusual, repeated or refused.
+``ambiguities``
+    Records that programs understand in different ways.
+"""

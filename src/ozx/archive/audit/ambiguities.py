@@ -1,0 +1,141 @@
+"""Facts that readers of ZIP files understand in different ways, though no two records contradict each other.
+
+Tried with zipfile (CPython 3.11), unzip 6.00, 7-Zip 26.02, bsdtar 3.6.2 and java.util.zip 17; the table is in
+``docs/explanation/ambiguities.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.audit.gaps import Layout
+from ozx.archive.audit.local_headers import LocalHeaders
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.columns import Columns
+from ozx.archive.directory import EndOfDirectory
+from ozx.archive.extra_fields import ExtraCensus
+from ozx.archive.file_kinds import central_field
+from ozx.archive.records import (
+    DEFLATED,
+    DIGITAL_SIGNATURE,
+    END_SIGNATURE,
+    FLAG_DATA_DESCRIPTOR,
+    FLAG_ENCRYPTED,
+    FLAG_PATCH,
+    FLAG_STRONG_ENCRYPTION,
+    FLAG_UTF8,
+    FLAGS_OF_DEFLATE,
+)
+from ozx.archive.unicode_paths import OtherPath, iter_other_paths
+
+__all__ = ["MOST_NEEDED", "Ambiguities", "find_ambiguities"]
+
+#: unzip 6.00 reads entries that need version 4.6 (4.4.3.2) of its readers at most.
+MOST_NEEDED = 46
+_VMS, _MOST_NEEDED_OF_VMS = 2, 42
+
+_KNOWN_FLAGS = (
+    FLAG_ENCRYPTED | FLAGS_OF_DEFLATE | FLAG_DATA_DESCRIPTOR | FLAG_PATCH | FLAG_STRONG_ENCRYPTION | FLAG_UTF8
+)
+# 7-Zip 26.02 delivers no entry whose two headers differ in a flag, but for these (`FlagsAreSame`).
+_LOOSE_FLAGS = FLAG_DATA_DESCRIPTOR | FLAG_UTF8 | FLAG_ENCRYPTED | 1 << 15
+_LONGEST_SIGNATURE = 4 + 2 + 0xFFFF
+
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguities:
+    """Things that readers understand in different ways; indices are those of the central directory.
+
+    Attributes
+    ----------
+    other_paths
+        Unicode Path fields that contradict the name.
+    broken_local_extras, broken_central_extras
+        Entries with an extra-field block that cannot be taken apart.
+    differing_flags
+        Entries whose two headers have different flags, apart from those that other checks compare.
+    differing_descriptors
+        Entries of which the local header alone, or the directory alone, announces a data descriptor.
+    patched
+        Entries that claim to be patch data (4.4.4, bit 5).
+    unknown_flags
+        Entries with flags that APPNOTE gives no meaning, or reserves.
+    versions
+        Version needed of each entry, without its upper byte.
+    needs_vms
+        Entries that need a version of VMS by that upper byte, beyond what unzip 6.00 knows.
+    leading_entries
+        Bytes before the first entry of the directory, where the file begins with a local header; else 0.
+    end_in_comment
+        Offset of the signature of an end record inside the archive comment; None where there is none.
+    bytes_after_directory
+        Bytes between the central directory and the end records.
+    is_signed
+        Whether these bytes are a digital signature of the directory (4.3.13).
+    """
+
+    other_paths: list[OtherPath]
+    broken_local_extras: _Indices
+    broken_central_extras: _Indices
+    differing_flags: _Indices
+    differing_descriptors: _Indices
+    patched: _Indices
+    unknown_flags: _Indices
+    versions: NDArray[np.uint16]
+    needs_vms: _Indices
+    leading_entries: int
+    end_in_comment: int | None
+    bytes_after_directory: int
+    is_signed: bool
+
+
+def find_ambiguities(
+    source: ByteSource,
+    end: EndOfDirectory,
+    columns: Columns,
+    local: LocalHeaders,
+    central_extras: ExtraCensus,
+    layout: Layout,
+) -> Ambiguities:
+    """Return what readers of an archive understand in different ways.
+
+    Parameters
+    ----------
+    source, end, columns, local, central_extras, layout
+        The archive, its end records, its central directory, its local headers, and what is known of these.
+    """
+    first = int(columns.header_offsets.min()) if len(columns) else 0
+    leading = first if layout.begins_as_entry and not end.prepended else 0
+    # 4.3.16: the signature in the comment; zipfile, unzip and bsdtar look for the last one in the file.
+    in_comment = end.comment.find(END_SIGNATURE)
+    comment_offset = source.size() - end.trailing - len(end.comment)
+    after = end.end_offset - end.directory_offset - end.directory_size
+    needed = central_field(columns, "<u2", 6)
+    differing = (local.flags ^ columns.flags) * (local.lengths >= 0).astype(np.uint16)
+    # 4.4.4: bits 1 and 2 tell how an entry was deflated, which no reader asks for.
+    loose = np.where(columns.methods == DEFLATED, _LOOSE_FLAGS | FLAGS_OF_DEFLATE, _LOOSE_FLAGS).astype(np.uint16)
+    return Ambiguities(
+        other_paths=list(iter_other_paths(columns, [*central_extras.unicode_paths, *local.extras.unicode_paths])),
+        broken_local_extras=np.flatnonzero(local.extras.is_broken),
+        broken_central_extras=np.flatnonzero(central_extras.is_broken),
+        differing_flags=np.flatnonzero(differing & ~loose),
+        differing_descriptors=np.flatnonzero(differing & FLAG_DATA_DESCRIPTOR),
+        patched=np.flatnonzero(columns.flags & FLAG_PATCH),
+        unknown_flags=np.flatnonzero(columns.flags & np.uint16(0xFFFF & ~_KNOWN_FLAGS)),
+        versions=needed & np.uint16(0xFF),
+        needs_vms=np.flatnonzero((needed >> 8 == _VMS) & ((needed & np.uint16(0xFF)) > _MOST_NEEDED_OF_VMS)),
+        leading_entries=leading,
+        end_in_comment=None if in_comment < 0 else comment_offset + in_comment,
+        bytes_after_directory=after if len(columns) else 0,
+        is_signed=_is_signature(source.read_at(end.end_offset - after, min(after, _LONGEST_SIGNATURE)), after),
+    )
+
+
+def _is_signature(data: bytes, length: int) -> bool:
+    """Tell whether `length` bytes after the directory, which begin with `data`, are one digital signature (4.3.13)."""
+    return data.startswith(DIGITAL_SIGNATURE) and length == 6 + int.from_bytes(data[4:6], "little")

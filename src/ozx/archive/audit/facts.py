@@ -1,0 +1,199 @@
+"""Facts about an archive, without verdicts: what its records say, and where they disagree.
+
+Everything is looked at once: the central directory as columns, every local file header block-wise, and of the values
+only those that begin like an archive. What the facts mean is for `ozx.validation` to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.audit.ambiguities import Ambiguities, find_ambiguities
+from ozx.archive.audit.gaps import Layout, find_layout
+from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
+from ozx.archive.audit.names import NameFacts, audit_names
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.columns import Columns, read_columns
+from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
+from ozx.archive.extra_fields import ExtraCensus
+from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
+from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
+from ozx.archive.records import (
+    FLAG_ENCRYPTED,
+    FLAG_STRONG_ENCRYPTION,
+    LOCAL_HEADER,
+    MASK_16,
+    STORED,
+)
+from ozx.archive.unicode_paths import count_central_extras
+
+__all__ = ["ArchiveFacts", "Zip64Use", "audit"]
+
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Zip64Use:
+    """Which ZIP64 structures an archive uses.
+
+    Attributes
+    ----------
+    end_record
+        Whether it has the ZIP64 end record and its locator.
+    local_extras, central_extras
+        How many local headers, and headers of the central directory, have a ZIP64 field.
+    """
+
+    end_record: bool
+    local_extras: int
+    central_extras: int
+
+    def __bool__(self) -> bool:
+        return self.end_record or self.local_extras > 0 or self.central_extras > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """What `audit` found; indices are those of the central directory.
+
+    Attributes
+    ----------
+    file_size
+        Length of the file in bytes.
+    end
+        The end records.
+    columns
+        The central directory.
+    local
+        The local file headers, their faults and extra fields.
+    central_extras
+        The extra fields of the central directory.
+    zip64
+        Which ZIP64 structures are used.
+    names
+        What is noteworthy about the names.
+    kinds
+        Entries that are no plain files.
+    layout
+        Order, gaps and overlaps.
+    out_of_bounds
+        Entries that would lie outside the file; their local headers were not read.
+    encrypted, unreadable_methods, compressed, uneven, bombs, on_other_disk, commented
+        Entries that are encrypted; use a method other than stored, deflate and Deflate64; are not stored; are stored
+        with two different sizes; would inflate like a bomb; stand in another part; have a comment.
+    inflated_total
+        Bytes that all compressed entries declare together.
+    embedded
+        Stored entries that are archives by their content.
+    ambiguities
+        What readers understand in different ways.
+    """
+
+    file_size: int
+    end: EndOfDirectory
+    columns: Columns
+    local: LocalHeaders
+    central_extras: ExtraCensus
+    zip64: Zip64Use
+    names: NameFacts
+    kinds: FileKinds
+    layout: Layout
+    out_of_bounds: _Indices
+    encrypted: _Indices
+    unreadable_methods: _Indices
+    compressed: _Indices
+    uneven: _Indices
+    bombs: _Indices
+    inflated_total: int
+    on_other_disk: _Indices
+    commented: _Indices
+    embedded: _Indices
+    ambiguities: Ambiguities
+
+    @property
+    def is_bomb(self) -> bool:
+        """Whether `ArchiveReader.check` would take it for a decompression bomb."""
+        return len(self.bombs) > 0 or self.inflated_total > BOMB_TOTAL
+
+
+def audit(reader: ArchiveReader) -> ArchiveFacts:
+    """Return the facts about an archive.
+
+    Parameters
+    ----------
+    reader
+        The archive; its directory is read anew, as the reader refuses one that reaches out of the file.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        The end records or the central directory cannot be taken apart at all.
+
+    Examples
+    --------
+    >>> facts = audit(ArchiveReader("cells.ozx"))
+    >>> facts.zip64.end_record, facts.layout.overlaps
+    (True, ())
+    """
+    source, end = reader.source, reader.end
+    columns = read_columns(source, end)
+    out_of_bounds = _out_of_bounds(columns, end)
+    order = np.argsort(columns.header_offsets, kind="stable")
+    inside = order[~np.isin(order, out_of_bounds)] if len(out_of_bounds) else order
+    local = read_local_headers(source, columns, inside)
+    central_extras = count_central_extras(columns, end.prepended)
+    names = audit_names(columns)
+    stored = columns.methods == STORED
+    sizes = columns.uncompressed_sizes
+    # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
+    is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
+    is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
+    disks = central_field(columns, "<u2", 34)
+    layout = find_layout(source, end, columns, local, inside, order)
+    return ArchiveFacts(
+        file_size=source.size(),
+        end=end,
+        columns=columns,
+        local=local,
+        central_extras=central_extras,
+        zip64=Zip64Use(end.has_zip64_end, int(local.extras.has_zip64.sum()), int(central_extras.has_zip64.sum())),
+        names=names,
+        kinds=find_kinds(columns, names.directories),
+        layout=layout,
+        out_of_bounds=out_of_bounds,
+        encrypted=np.flatnonzero(is_encrypted),
+        unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
+        compressed=np.flatnonzero(~stored),
+        # Encryption puts bytes of its own before a stored value.
+        uneven=np.flatnonzero(stored & ~is_encrypted & (columns.compressed_sizes != sizes)),
+        bombs=np.flatnonzero(is_bomb),
+        inflated_total=sum(sizes[~stored].tolist()),
+        # 4.5.3: the placeholder has its number in a ZIP64 field.
+        on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
+        commented=np.flatnonzero(central_field(columns, "<u2", 32)),
+        embedded=_embedded(source, columns, local),
+        ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),
+    )
+
+
+def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:
+    limit = np.uint64(end.directory_offset)
+    # Not the sum alone, which could wrap around.
+    beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
+    return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
+
+
+def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:
+    """Return the stored entries that begin with a local header and end in an end record."""
+    sizes = columns.compressed_sizes
+    candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))
+    found = []
+    for index in candidates.tolist():
+        end = int(columns.header_offsets[index]) + int(local.lengths[index]) + int(sizes[index])
+        length = min(int(sizes[index]), END_SEARCH_LENGTH)
+        if ends_archive(source.read_at(end - length, length)):
+            found.append(index)
+    return np.array(found, np.int64)

@@ -1,0 +1,146 @@
+"""Where things stand in an archive: order, gaps, overlaps, data descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.audit.descriptors import read_descriptors
+from ozx.archive.audit.local_headers import LocalHeaders
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.columns import Columns
+from ozx.archive.directory import EndOfDirectory
+from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
+from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
+
+__all__ = ["Layout", "find_layout"]
+
+_MOST_OVERLAPS = 100  # enough to tell
+
+_Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things stand in the file.
+
+    Attributes
+    ----------
+    order
+        The entries in the order of their local headers.
+    leading
+        Bytes before the first local header.
+    begins_as_entry
+        Whether the file begins with a local header, be it one of the central directory's or not.
+    gap_offsets, gap_lengths
+        Bytes between local headers, values and directory that nothing refers to.
+    overlaps
+        Pairs of entries of which the second begins before the first has ended; at most 100.
+    into_directory
+        Indices of entries that end after the central directory has begun.
+    bad_descriptors
+        Indices of entries whose data descriptor is missing, or says something else than the central directory.
+    hidden_values
+        Indices of other entries that are empty by their headers, though a value seems to follow.
+    """
+
+    order: _Indices
+    leading: int
+    begins_as_entry: bool
+    gap_offsets: _Indices
+    gap_lengths: _Indices
+    overlaps: tuple[tuple[int, int], ...]
+    into_directory: _Indices
+    bad_descriptors: _Indices
+    hidden_values: _Indices
+
+
+def find_layout(
+    source: ByteSource,
+    end: EndOfDirectory,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    order: _Indices,
+) -> Layout:
+    """Return where things stand.
+
+    Parameters
+    ----------
+    source, end, columns, local
+        The archive, its end records, its central directory and its local headers.
+    inside, order
+        The entries in the order of their local headers: those that lie inside the file, and all.
+    """
+    starts = columns.header_offsets[inside].astype(np.int64)
+    # Where a header cannot be read, it is at least as long as its fixed part and the name.
+    shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)
+    lengths = np.where(local.lengths[inside] < 0, shortest, local.lengths[inside])
+    ends = starts + lengths + columns.compressed_sizes[inside].astype(np.int64)
+    furthest = np.maximum.accumulate(ends) if len(ends) else ends
+    begins = np.concatenate([[0], furthest, [end.directory_offset + end.directory_size]])
+    rooms = np.concatenate([starts, [end.directory_offset, end.end_offset]]) - begins
+    hidden = _find_hidden(source, columns, local, inside, ends, rooms)
+    bad = _take_descriptors(source, columns, local, inside, ends, begins, rooms)
+    gaps = np.flatnonzero(rooms > 0)
+    return Layout(
+        order=order,
+        leading=int(starts[0]) if len(starts) else end.directory_offset,
+        begins_as_entry=source.read_at(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE,
+        gap_offsets=begins[gaps],
+        gap_lengths=rooms[gaps],
+        overlaps=tuple(_iter_overlaps(inside, starts, ends, furthest)),
+        into_directory=inside[ends > end.directory_offset],
+        bad_descriptors=bad,
+        hidden_values=np.setdiff1d(hidden, bad),
+    )
+
+
+def _take_descriptors(
+    source: ByteSource,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    ends: _Indices,
+    begins: _Indices,
+    rooms: _Indices,
+) -> _Indices:
+    """Leave data descriptors (4.3.9) out of the room behind values; return the entries of which they are not right."""
+    is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
+    # What stands behind an entry that overlaps another is not its descriptor.
+    is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
+    rows = np.flatnonzero(is_announced & is_plain)
+    found = read_descriptors(source, columns, inside[rows], ends[rows], rooms[rows + 1])
+    begins[rows + 1] += found.lengths
+    rooms[rows + 1] -= found.lengths
+    # 4.3.9.1: it "MUST exist if bit 3 of the general purpose bit flag is set", in the header that it follows.
+    entries = inside[rows]
+    return entries[~found.agree & (local.has_descriptor[entries] | (found.lengths > 0))]
+
+
+def _find_hidden(
+    source: ByteSource,
+    columns: Columns,
+    local: LocalHeaders,
+    inside: _Indices,
+    ends: _Indices,
+    rooms: _Indices,
+) -> _Indices:
+    """Return the entries that are empty by their headers, where what follows says otherwise."""
+    is_empty = (columns.compressed_sizes[inside] == 0) & (local.lengths[inside] >= 0) & (rooms[1:-1] > 0)
+    found = []
+    for row in np.flatnonzero(is_empty).tolist():
+        entry = int(inside[row])
+        behind = source.read_at(int(ends[row]), min(ROOM_OF_EMPTY, int(rooms[row + 1])))
+        if not follows_empty(columns.header(entry), behind, is_streamed=bool(local.has_descriptor[entry])):
+            found.append(entry)
+    return np.array(found, np.int64)
+
+
+def _iter_overlaps(inside: _Indices, starts: _Indices, ends: _Indices, furthest: _Indices) -> Iterator[tuple[int, int]]:
+    for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
+        culprit = int(np.argmax(ends[: position + 1]))
+        yield int(inside[culprit]), int(inside[position + 1])

@@ -1,0 +1,217 @@
+"""All local file headers of an archive, read once and block-wise, as columns.
+
+A million small entries are a few thousand reads and numpy operations. Only headers that do not agree with the central
+directory at first sight are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.coalesced_reads import MARGIN, Pieces, read_pieces
+from ozx.archive.columns import Columns
+from ozx.archive.entry_reading import header_contradiction
+from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields, gather
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    EXTRA_ZIP64,
+    FLAG_DATA_DESCRIPTOR,
+    FLAG_ENCRYPTED,
+    FLAG_UTF8,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    MASK_32,
+    LocalHeader,
+)
+from ozx.errors import FormatError
+
+__all__ = ["HeaderFault", "LocalHeaders", "read_local_headers"]
+
+# APPNOTE 4.3.7, field by field as in `records.LOCAL_HEADER`.
+_HEADER = np.dtype(
+    [
+        ("signature", "<u4"),
+        ("version_needed", "<u2"),
+        ("flags", "<u2"),
+        ("method", "<u2"),
+        ("time", "<u2"),
+        ("date", "<u2"),
+        ("crc32", "<u4"),
+        ("compressed_size", "<u4"),
+        ("uncompressed_size", "<u4"),
+        ("name_length", "<u2"),
+        ("extra_length", "<u2"),
+    ]
+)
+_SIGNATURE = int.from_bytes(LOCAL_SIGNATURE, "little")
+
+# An extra field is guessed to fit here; the four bytes after a header tell whether its value begins like an archive.
+_EXTRA_GUESS = 128
+_PEEK = len(LOCAL_SIGNATURE)
+
+
+class HeaderFault(NamedTuple):
+    """What is wrong with the local header of entry `entry`, and the rule it breaks."""
+
+    entry: int
+    message: str
+    rule: str
+
+
+@dataclass(slots=True)
+class LocalHeaders:
+    """The local file headers; row i belongs to entry i of the central directory.
+
+    Attributes
+    ----------
+    lengths
+        Bytes of each header, name and extra field included; -1 where there is none that can be read.
+    begins_as_archive
+        Whether the bytes of the entry begin with the signature of a local file header.
+    flags
+        The flags of each header; 0 where there is none that can be read.
+    has_descriptor
+        Whether the header announces a data descriptor.
+    extras
+        The extra fields of the local headers.
+    faults
+        Headers that are missing, cut off, or contradict the central directory.
+    """
+
+    lengths: NDArray[np.int32]
+    begins_as_archive: NDArray[np.bool_]
+    flags: NDArray[np.uint16]
+    has_descriptor: NDArray[np.bool_]
+    extras: ExtraCensus
+    faults: list[HeaderFault] = field(default_factory=list)
+
+
+def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
+    """Return the local headers of `entries`.
+
+    Parameters
+    ----------
+    source
+        The archive.
+    columns
+        Its central directory.
+    entries
+        Indices of the entries whose headers are read, sorted by header offset; these lie inside the file.
+    """
+    count = len(columns)
+    headers = LocalHeaders(
+        lengths=np.full(count, -1, np.int32),
+        begins_as_archive=np.zeros(count, bool),
+        flags=np.zeros(count, np.uint16),
+        has_descriptor=np.zeros(count, bool),
+        extras=ExtraCensus.of(count),
+    )
+    starts = columns.header_offsets[entries].astype(np.int64)
+    guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
+    for pieces in read_pieces(source, starts, guesses):
+        for index in _take(pieces, entries[pieces.rows], columns, headers).tolist():
+            _take_one(source, columns, int(index), headers)
+    return headers
+
+
+def _take(pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders) -> NDArray[np.int64]:
+    """Take the headers that are whole and agree; return the entries that need a closer look."""
+    data, everything = pieces.data, entries
+    rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
+    local = gather(data, _HEADER, pieces.positions[rows])
+    lengths = LOCAL_HEADER.size + local["name_length"].astype(np.int64) + local["extra_length"]
+    is_header = local["signature"] == _SIGNATURE
+    is_header &= pieces.positions[rows] + lengths + _PEEK <= pieces.ends[rows]
+    rows, local, lengths = rows[is_header], local[is_header], lengths[is_header]
+    agrees = _agrees(data, pieces.positions[rows], local, columns, entries[rows])
+    rows, local, lengths = rows[agrees], local[agrees], lengths[agrees]
+    positions, entries = pieces.positions[rows], entries[rows]
+    headers.lengths[entries] = lengths
+    headers.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
+    headers.flags[entries] = local["flags"]
+    headers.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
+    asked = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
+    extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
+    widened = Widened(asked, _sizes(columns, entries), is_streamed)
+    count_extra_fields(data, extra_starts, positions + lengths, entries, widened, headers.extras)
+    return np.delete(everything, rows)
+
+
+def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
+    return np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries]], 1)
+
+
+def _agrees(
+    data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which headers agree with the central directory; False also where the answer is not simple."""
+    flags = columns.flags[entries]
+    agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
+    agrees &= local["method"] == columns.methods[entries]
+    agrees &= ((local["flags"] ^ flags) & (FLAG_UTF8 | FLAG_ENCRYPTED)) == 0
+    # APPNOTE 4.4.4, bit 3: CRC-32 and sizes are zero here and follow in a data descriptor.
+    is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
+    agrees &= (local["crc32"] == columns.crc32s[entries]) | (is_streamed & (local["crc32"] == 0))
+    # APPNOTE 4.5.3: the ZIP64 field; other orders of fields, and one sentinel alone, are for the closer look.
+    extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
+    extra_starts = np.where(local["extra_length"] >= 20, extra_starts, 0)
+    is_wide = (local["compressed_size"] == MASK_32) & (local["uncompressed_size"] == MASK_32)
+    is_wide &= (extra_starts > 0) & (gather(data, "<u2", extra_starts) == EXTRA_ZIP64)
+    field_lengths = gather(data, "<u2", extra_starts + 2)
+    is_wide &= (field_lengths >= 16) & (field_lengths + np.int64(4) <= local["extra_length"])
+    for name, column, offset in (
+        ("uncompressed_size", columns.uncompressed_sizes, 4),
+        ("compressed_size", columns.compressed_sizes, 12),
+    ):
+        declared = np.where(is_wide, gather(data, "<u8", extra_starts + offset), local[name])
+        agrees &= (declared == column[entries]) | (is_streamed & (declared == 0))
+        agrees &= is_wide | (local[name] != MASK_32)
+    agrees &= _same_names(data, positions + LOCAL_HEADER.size, columns, entries)
+    return agrees
+
+
+def _same_names(
+    data: bytes, positions: NDArray[np.int64], columns: Columns, entries: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    directory = columns.buffer
+    rows = zip(
+        positions.tolist(),
+        (columns.starts[entries] + CENTRAL_HEADER.size).tolist(),
+        columns.name_lengths[entries].tolist(),
+        strict=True,
+    )
+    return np.array([data[here : here + n] == directory[there : there + n] for here, there, n in rows], bool)
+
+
+def _take_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
+    """Take one header, slowly and exactly."""
+    offset = int(columns.header_offsets[index])
+    try:
+        data = source.read_at(offset, LOCAL_HEADER.size)
+        if len(data) == LOCAL_HEADER.size:
+            rest = int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+            if data.startswith(LOCAL_SIGNATURE):
+                data = read_exactly(source, offset, LOCAL_HEADER.size + rest, "a local file header")
+        local = LocalHeader.from_bytes(data)
+    except FormatError as error:
+        rule = error.rule or "zip/local-header"
+        headers.faults.append(HeaderFault(index, f"local file header at {offset:,}: {error.message}", rule))
+        return
+    headers.lengths[index] = local.length
+    headers.begins_as_archive[index] = source.read_at(offset + local.length, _PEEK) == LOCAL_SIGNATURE
+    headers.flags[index] = local.flags
+    headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
+    row, start = np.array([index]), LOCAL_HEADER.size + len(local.name)
+    asked = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
+    widened = Widened(asked, _sizes(columns, row), np.array([is_streamed]))
+    count_extra_fields(data + MARGIN, np.array([start]), np.array([local.length]), row, widened, headers.extras)
+    contradiction = header_contradiction(columns.header(index), local)
+    if contradiction is not None:
+        headers.extras.contradicts[index] = False  # the header itself does
+        message = f"{contradiction} (local file header at {offset:,})"
+        headers.faults.append(HeaderFault(index, message, "zip/local-header"))

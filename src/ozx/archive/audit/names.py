@@ -1,0 +1,96 @@
+"""What is noteworthy about the names of an archive's entries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.columns import Columns
+from ozx.archive.names.decoding import name_fault
+from ozx.archive.names.index import NameIndex
+from ozx.archive.records import FLAG_UTF8
+
+__all__ = ["NameFacts", "audit_names", "iter_names"]
+
+_ARCHIVE_ENDINGS = (b".ozx", b".zip")
+
+# Names that cannot be at fault, as most are: ASCII components that begin with a letter, a digit or an underscore, and
+# no first component that could be a drive. Every other name is looked at closely.
+_PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class NameFacts:
+    """Indices of entries whose names are noteworthy.
+
+    Attributes
+    ----------
+    faulty
+        Names that no store key may have, by `ozx.archive.names.decoding.name_fault`.
+    unmarked
+        Names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them.
+    directories
+        Names that end in a slash.
+    archives
+        Names that end in ``.ozx`` or ``.zip``.
+    duplicates
+        For each name that several entries have, these entries; by text, as different bytes may stand for the same.
+    also_folders
+        Each entry whose name is that of a folder of other entries, too, and one of these.
+    """
+
+    faulty: NDArray[np.int64]
+    unmarked: NDArray[np.int64]
+    directories: NDArray[np.int64]
+    archives: NDArray[np.int64]
+    duplicates: list[list[int]]
+    also_folders: list[tuple[int, int]]
+
+
+def audit_names(columns: Columns) -> NameFacts:
+    """Return what is noteworthy about the names in a central directory; keeps none of them that is ASCII."""
+    faulty, unmarked, directories, archives = [], [], [], []
+    others: dict[str, list[int]] = {}
+    for index, raw in enumerate(columns.iter_raw_names()):
+        if raw.endswith(b"/"):
+            directories.append(index)
+        elif raw[-4:].lower() in _ARCHIVE_ENDINGS:
+            archives.append(index)
+        if _PLAIN.fullmatch(raw):
+            continue
+        name = columns.name(index)
+        if not raw.isascii():
+            others.setdefault(name, []).append(index)
+            if not columns.flags[index] & FLAG_UTF8:
+                unmarked.append(index)
+        if name_fault(name) is not None:
+            faulty.append(index)
+    by_bytes = NameIndex(columns)
+    return NameFacts(
+        faulty=np.array(faulty, np.int64),
+        unmarked=np.array(unmarked, np.int64),
+        directories=np.array(directories, np.int64),
+        archives=np.array(archives, np.int64),
+        duplicates=_duplicates(by_bytes, others),
+        also_folders=by_bytes.values_and_folders(),
+    )
+
+
+def iter_names(columns: Columns) -> Iterator[str]:
+    """Yield the names as text, in the directory's order; unlike `Columns.names` keeps none of them."""
+    for index, raw in enumerate(columns.iter_raw_names()):
+        yield raw.decode("ascii") if raw.isascii() else columns.name(index)
+
+
+def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[int]]:
+    """Return the entries of each name that several have; different bytes may stand for the same text."""
+    groups = [indices for raw, indices in by_bytes.duplicates() if raw.isascii()]
+    for name, indices in others.items():
+        plain = by_bytes.find(name.encode("ascii")) if name.isascii() else None
+        found = indices if plain is None else [plain, *indices]
+        groups += [found] if len(found) > 1 else []
+    return groups

@@ -1,0 +1,9 @@
+"""Names of entries.
+
+``decoding``
+    Bytes to text, by UTF-8, code page 437 or a Unicode Path field; names that are refused.
+``table``, ``index``
+    A million names in one buffer; the place of a name by its hash.
+``repeated``
+    Names that stand in two entries.
+"""

@@ -1,0 +1,138 @@
+"""Finding an entry by its name among a million, without a dictionary of a million strings.
+
+Names are hashed as bytes: a polynomial modulo 2**64 with a fixed odd base, computed for all names of one length at
+once. A hash only proposes; the name's bytes decide. Whoever forges collisions makes look-ups slow, not wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.names.table import NameTable
+
+__all__ = ["NameIndex"]
+
+_BASE = 0x9E3779B97F4A7C15
+_MODULUS = 1 << 64
+_INVERSE = pow(_BASE, -1, _MODULUS)
+
+
+class NameIndex:
+    """Entries by raw name.
+
+    Parameters
+    ----------
+    names
+        The names, such as those of a central directory; they are read from, not copied.
+    """
+
+    def __init__(self, names: NameTable) -> None:
+        self._names = names
+        hashes = _hash_names(names)
+        self._order = np.argsort(hashes, kind="stable")
+        self._sorted = hashes[self._order]
+
+    def find(self, name: bytes) -> int | None:
+        """Return the index of the entry called `name`, the last one where several are, or None."""
+        wanted = np.uint64(_hash_name(name))
+        first, last = np.searchsorted(self._sorted, wanted, "left"), np.searchsorted(self._sorted, wanted, "right")
+        for index in self._order[first:last][::-1].tolist():
+            if self._names.raw_name(index) == name:
+                return int(index)
+        return None
+
+    def find_all(self, names: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return for each of `names` what `find` returns, or -1; hundreds of names take the time of a few."""
+        rows = np.full(len(names), -1, np.int64)
+        if len(self._sorted) == 0:
+            return rows
+        by_length: dict[int, list[int]] = {}
+        for position, name in enumerate(names):
+            by_length.setdefault(len(name), []).append(position)
+        for length, positions in by_length.items():
+            joined = np.frombuffer(b"".join([names[position] for position in positions]), np.uint8)
+            hashes = _hash_rows(joined.reshape(len(positions), length))
+            last = np.maximum(np.searchsorted(self._sorted, hashes, "right") - 1, 0)
+            rows[positions] = self._order[last]
+        for position, found in enumerate(self._names.raw_names(rows)):
+            if found != names[position]:  # no such name, or two names of one hash
+                index = self.find(names[position])
+                rows[position] = -1 if index is None else index
+        return rows
+
+    def duplicates(self) -> list[tuple[bytes, list[int]]]:
+        """Return each name that several entries have, with their indices, in the directory's order."""
+        repeated = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
+        if len(repeated) == 0:
+            return []
+        candidates = np.unique(np.concatenate([self._order[repeated], self._order[repeated + 1]]))
+        groups: dict[bytes, list[int]] = {}
+        for index in candidates.tolist():
+            groups.setdefault(self._names.raw_name(index), []).append(int(index))
+        return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
+
+    def values_and_folders(self) -> list[tuple[int, int]]:
+        """Return each entry whose name is a folder of other entries, too, and one of these: ``a`` and ``a/b``."""
+        below = np.full(len(self._names), -1, np.int64)
+        for rows, lengths, hashes in _iter_folders(self._names):
+            positions = np.searchsorted(self._sorted, hashes, "right") - 1
+            hits = np.flatnonzero((positions >= 0) & (self._sorted[positions] == hashes))
+            values, first = np.unique(self._order[positions[hits]], return_index=True)
+            is_new = below[values] < 0
+            for value, hit in zip(values[is_new].tolist(), hits[first[is_new]].tolist(), strict=True):
+                folder = self._names.raw_name(rows[hit])[: lengths[hit]]
+                found = value if self._names.raw_name(value) == folder else self.find(folder)
+                if found is not None:
+                    below[found] = rows[hit]
+        return [(value, int(below[value])) for value in np.flatnonzero(below >= 0).tolist()]
+
+
+def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
+    """Yield indices of names, lengths of the folders that they are in, and the hashes of these."""
+    for rows, names in table.iter_name_matrices():
+        slashes = names == ord("/")
+        slashes[:, 0] = False  # the folder without a name is none
+        lengths, places = np.nonzero(slashes.T)
+        if len(places) == 0:
+            continue
+        # What a byte adds to the hash of a name of n bytes, divided by base ** n, is the same for every n behind it.
+        count = int(lengths.max())
+        sums = np.cumsum((names[:, :count] + np.uint64(1)) * _powers(_INVERSE, count), 1, np.uint64)
+        hashes = sums[places, lengths - 1] * _powers(_BASE, count)[lengths - 1]
+        # Neighbours share their folders.
+        is_new = np.append(True, hashes[1:] != hashes[:-1])
+        yield rows[places[is_new]], lengths[is_new], hashes[is_new]
+
+
+def _powers(base: int, count: int) -> NDArray[np.uint64]:
+    """Return the first powers of `base`, from the 0th on, modulo 2**64."""
+    factors = np.full(count, base, np.uint64)
+    factors[0] = 1
+    return np.multiply.accumulate(factors)
+
+
+def _hash_name(name: bytes) -> int:
+    value = 0
+    for byte in name:
+        value = (value * _BASE + byte + 1) % _MODULUS
+    return value
+
+
+def _hash_names(table: NameTable) -> NDArray[np.uint64]:
+    hashes = np.zeros(len(table), np.uint64)
+    for rows, names in table.iter_name_matrices():
+        hashes[rows] = _hash_rows(names)
+    return hashes
+
+
+def _hash_rows(names: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the hashes of names of one length, one name a row."""
+    powers = [1]
+    for _ in range(names.shape[1] - 1):
+        powers.append(powers[-1] * _BASE % _MODULUS)
+    weights = np.array(powers[::-1], np.uint64)[: names.shape[1]]
+    hashes: NDArray[np.uint64] = (names.astype(np.uint64) + np.uint64(1)) @ weights
+    return hashes

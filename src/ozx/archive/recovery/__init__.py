@@ -1,0 +1,11 @@
+"""Entries of a damaged archive.
+
+``scan``
+    Entries found by their local headers, without the central directory.
+``values``
+    The place and length of a value, proven by its CRC-32.
+``directory``
+    The scanned entries compared with the surviving central directory.
+``entries``, ``evidence``
+    What both steps return.
+"""

@@ -1,0 +1,398 @@
+"""Compare the entries that a scan found with what is left of the central directory.
+
+No checksum covers a name. It stands in two places, though: behind the local header and in the directory. Where both
+say the same it is right; where they differ, the hierarchy has to decide. A value is proven by its CRC-32 and its
+length, which also stand in both places; either header may be damaged.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.empty_values import says_nothing_of_sizes
+from ozx.archive.names.decoding import decode_name, name_fault
+from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
+from ozx.archive.recovery.entries import BrokenEntry, FoundEntry, Scan, listed_claims
+from ozx.archive.recovery.evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
+from ozx.archive.recovery.values import ValueFinder, VerifiedValue, header_lengths, local_header_at
+
+__all__ = ["merge_directory"]
+
+_OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
+_FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
+_NO_HEADER = "its local header is damaged, or is not there"
+
+
+def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
+    """Return what `scan` found, weighed by what is left of the directory.
+
+    A value that the directory describes, and whose local header is damaged or describes another one, is searched for
+    where the directory says that it is.
+    """
+    return _DirectoryMerge(source, scan).hear()
+
+
+class _DirectoryMerge:
+    def __init__(self, source: ByteSource, scan: Scan) -> None:
+        self._source = source
+        self._scan = scan
+        self._listed = scan.listed
+        self._finder = ValueFinder(source)
+        self._result = Evidence(scan.found, listed=scan.listed.names)
+        # The header of the directory that describes entry i, or -1; and whether header j describes any.
+        self._row_of = np.full(len(scan.found), -1, np.int64)
+        self._is_matched = np.zeros(len(scan.listed), bool)
+        self._starts = np.array(scan.listed.starts, np.uint64)
+        self._found_starts = np.array(scan.found.starts, np.uint64)  # in their order
+        self._boundaries = self._starts
+        self._in_place: set[int] = set()
+        self._is_sound = True
+        self._dropped: set[int] = set()
+
+    def hear(self) -> Evidence:
+        result, scan = self._result, self._scan
+        result.has_holes = scan.has_holes
+        result.names_by = bytearray(len(scan.found))
+        self._starts += np.uint64(self._shift(scan.end.prepended if scan.end is not None else 0))
+        end = [] if scan.directory_start is None else [scan.directory_start]
+        self._boundaries = np.unique(np.concatenate([self._starts, np.array(end, np.uint64)]))
+        # Two headers for one place: one of them may have overwritten that of another entry.
+        result.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
+        pairs = self._match_exactly()
+        self._match_by_name()
+        self._dispute(pairs)
+        self._look_again(dict(pairs))
+        result.is_whole = result.is_whole and not self._is_second_archive()
+        self._lose_broken()
+        self._drop_unlisted()
+        is_accounted = result.is_whole or self._is_tiled()
+        self._drop_folders()
+        self._drop_replaced()
+        kept = [index for index in range(len(result.entries)) if index not in self._dropped]
+        starts = np.array(result.entries.starts, np.uint64)
+        indices = np.array(kept, np.int64)
+        result.order = indices[np.argsort(starts[indices], kind="stable")]
+        # A whole directory that lists a name twice means the last value; several directories may be several archives.
+        others = self._scan.differing_others()
+        result.is_accounted = (
+            is_accounted and self._is_sound and not others and (result.is_whole or not result.replaced)
+        )
+        result.replaced |= others
+        return result
+
+    def _shift(self, prepended: int) -> int:
+        """Return what the directory's offsets have to be moved by: what most entries are found at."""
+        found = self._found_starts
+        if not len(found) or not len(self._starts):
+            return 0
+        first = int(found[0]) - int(self._starts.min())
+        sound = [shift for shift in dict.fromkeys((0, prepended, first)) if shift >= 0]
+        return max(sound, key=lambda shift: int(np.isin(self._starts + np.uint64(shift), found).sum()))
+
+    # --- headers and entries that fit each other ----------------------------------------------------------------------
+
+    def _match_exactly(self) -> list[tuple[int, int]]:
+        """Match by place, value and name; return which headers of the directory lead to which entries."""
+        found, listed = self._scan.found, self._listed
+        if not len(listed) or not len(found):
+            return []
+        places = np.minimum(np.searchsorted(self._found_starts, self._starts), len(found) - 1)
+        rows = np.flatnonzero(self._found_starts[places] == self._starts)
+        pairs = list(zip(rows.tolist(), places[rows].tolist(), strict=True))
+        for row, index in pairs:
+            if found.names[index] == listed.names[row] and self._has_same_value(index, row):
+                self._join(index, row, Witnesses.TWO)
+                self._in_place.add(index)
+        return pairs
+
+    def _is_second_archive(self) -> bool:
+        """Tell whether entries that the directory does not list stand before the archive that it describes."""
+        prepended = self._scan.end.prepended if self._scan.end is not None else 0
+        before = int(np.searchsorted(self._found_starts, np.uint64(prepended)))
+        return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
+
+    def _match_by_name(self) -> None:
+        """Match what is elsewhere than the directory says: after bytes that were inserted, or by a damaged offset."""
+        found, listed = self._scan.found, self._listed
+        rows = {
+            (listed.names[row], listed.checksums[row], listed.sizes[row]): row
+            for row in np.flatnonzero(~self._is_matched).tolist()
+        }
+        for index in np.flatnonzero(self._row_of < 0).tolist() if rows else ():
+            row = rows.pop((found.names[index], found.checksums[index], found.sizes[index]), None)
+            if row is not None:
+                self._join(index, row, Witnesses.TWO)
+
+    def _dispute(self, pairs: list[tuple[int, int]]) -> None:
+        """Match what has the directory's place and value, but another name."""
+        for row, index in pairs:
+            if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
+                self._result.disputed[index] = self._listed.names[row]
+                self._join(index, row, Witnesses.ONE)
+
+    def _has_same_value(self, index: int, row: int) -> bool:
+        found, listed = self._scan.found, self._listed
+        return found.checksums[index] == listed.checksums[row] and found.sizes[index] == listed.sizes[row]
+
+    def _join(self, index: int, row: int, names_by: Witnesses) -> None:
+        self._row_of[index] = row
+        self._is_matched[row] = True
+        self._result.names_by[index] = max(self._result.names_by[index], names_by)
+
+    # --- headers that fit no entry which was found --------------------------------------------------------------------
+
+    def _look_again(self, found_at: dict[int, int]) -> None:
+        """Search for the values that only the directory describes; the rest of them is lost."""
+        broken = {entry.start: entry for entry in self._scan.broken}
+        by_name = defaultdict[str, list[BrokenEntry]](list)
+        for each in self._scan.broken:
+            by_name[each.name].append(each)
+        for row in np.flatnonzero(~self._is_matched).tolist():
+            entry, start = self._listed[row], int(self._starts[row])
+            if entry.name.endswith("/") and not entry.size:
+                continue
+            if self._prove(row, entry, start) or self._believe_local(row, found_at.get(row)):
+                continue
+            reason = broken[start].reason if start in broken else _NO_HEADER
+            if start in broken and not (entry.size or entry.stored_size):
+                reason = "the directory says that it is empty, but bytes follow its header"
+            stored = self._stored_value(entry, broken.get(start))
+            self._result.lost.append(LostEntry(entry.name, reason, start, stored))
+            called = broken[start].name if start in broken else entry.name
+            if called != entry.name and called not in self._listed_names and name_fault(called) is None:
+                # One of the two names is damaged, and nothing tells which.
+                self._result.lost.append(LostEntry(called, f"{reason}; the directory calls it {entry.name!r}", start))
+                self._is_sound = False
+            for other in by_name.get(entry.name, ()):
+                if other.data_offset is not None and other.stored_size == entry.stored_size:
+                    self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
+
+    def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
+        """Tell whether a value is where a header of the directory says, and keep it."""
+        local = local_header_at(self._source, start)
+        name = None if local is None else decode_name(local.name, local.flags, local.extra)
+        if not entry.stored_size:
+            return self._prove_empty(row, entry, start, local, name)
+        for data_offset in dict.fromkeys(self._data_offsets(entry, start)):
+            is_own = local is not None and name == entry.name and data_offset == start + local.length
+            for claim in listed_claims(entry, data_offset, local if is_own else None):
+                value = self._finder.verify(claim) if data_offset > start else None
+                if value is not None:
+                    is_header = local is not None and data_offset == start + local.length
+                    self._keep(row, entry, start, value, local if is_header else None, name)
+                    return True
+        return False
+
+    def _keep(
+        self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
+    ) -> None:
+        """Add a value that was found by the directory, and drop what was taken for entries and is part of it."""
+        result, index = self._result, len(self._result.entries)
+        stop = max(value.end, self._finder.stop_of(value))
+        self._drop_inside(start, stop)
+        result.entries.append(FoundEntry(entry.name, start, *value)._replace(stop=stop, is_searched=False))
+        result.names_by.append(Witnesses.ONE)
+        self._row_of = np.append(self._row_of, -1)
+        raw = entry.name.encode("utf-8", "surrogateescape")
+        is_named = name == entry.name if local is not None else self._has_name_at(start, raw)
+        self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
+        if is_named or local is None or name is None or name_fault(name) is not None:
+            return
+        # A local header that does not fit the value, and belongs to another entry, says nothing about this one.
+        if local.crc32 == value.crc32 or (name not in self._listed_names and local.crc32 not in self._listed_checksums):
+            result.entries.names[index] = name
+            result.disputed[index] = entry.name
+
+    def _has_name_at(self, start: int, raw: bytes) -> bool:
+        """Tell whether a local header that is damaged otherwise has this name."""
+        data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
+        return data[LOCAL_HEADER.size :] == raw and header_lengths(data)[0] == len(raw)
+
+    def _prove_empty(
+        self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
+    ) -> bool:
+        """Tell whether an entry is empty: the directory says so, and there is no room for a value.
+
+        Where bytes follow that belong to nothing, this is not proven, even if both headers say it.
+        """
+        fixed = self._source.read_at(start, LOCAL_HEADER.size)
+        if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
+            return False
+        if local is not None and not says_nothing_of_sizes(local.extra):
+            return False
+        raw = entry.name.encode("utf-8", "surrogateescape")
+        if name != entry.name and not self._has_name_at(start, raw):
+            return False
+        data_offset = start + LOCAL_HEADER.size + sum(header_lengths(fixed))
+        value = VerifiedValue(data_offset, STORED, 0, 0, 0, data_offset)
+        stop = self._finder.stop_of(value)
+        if not (data_offset in self._boundaries or stop in self._boundaries):
+            return False
+        self._keep(row, entry, start, value, local, name)
+        return True
+
+    def _believe_local(self, row: int, index: int | None) -> bool:
+        """Tell whether the local header's numbers prove a value that the directory describes otherwise, and match it.
+
+        A length that was searched for may be that of a part of the value, unless another entry begins there.
+        """
+        if index is None or self._row_of[index] >= 0 or index in self._dropped:
+            return False
+        entry, listed = self._scan.found[index], self._listed
+        is_proven = entry.size > 0 and (
+            not entry.is_searched or entry.size == listed.sizes[row] or entry.stop in self._boundaries
+        )
+        if entry.name != listed.names[row] or not is_proven:
+            self._result.left_out += entry.name == listed.names[row]
+            self._dropped.update([index] if entry.name == listed.names[row] else [])
+            return False
+        self._join(index, row, Witnesses.TWO)
+        return True
+
+    def _data_offsets(self, entry: FoundEntry, start: int) -> Iterator[int]:
+        """Yield where a value may begin whose local header is damaged."""
+        fixed = self._source.read_at(start, LOCAL_HEADER.size)
+        if len(fixed) == LOCAL_HEADER.size:
+            yield start + LOCAL_HEADER.size + sum(header_lengths(fixed))
+        name_length = len(entry.name.encode("utf-8", "surrogateescape"))
+        yield start + LOCAL_HEADER.size + name_length + _OWN_EXTRA
+        yield start + LOCAL_HEADER.size + name_length
+        following = int(np.searchsorted(self._boundaries, start, "right"))
+        stop = int(self._boundaries[following]) if following < len(self._boundaries) else None
+        if stop is not None and stop - start <= entry.stored_size + LOCAL_HEADER.size + 2 * MASK_16:
+            yield stop - entry.stored_size
+
+    def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
+        """Return where the bytes of a lost value are, when nothing contradicts its length."""
+        if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
+            return None
+        if broken.stored_size not in (None, 0, entry.stored_size):
+            return None
+        end = broken.data_offset + entry.stored_size
+        if broken.name != entry.name or end > self._source.size():
+            return None  # the local header is that of another entry, and so may be the bytes
+        value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
+        has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
+        return StoredValue(
+            broken.data_offset, entry.stored_size, is_named_twice=True, has_one_checksum=has_one_checksum
+        )
+
+    @cached_property
+    def _listed_names(self) -> set[str]:
+        return set(self._listed.names)
+
+    @cached_property
+    def _listed_checksums(self) -> set[int]:
+        return set(self._listed.checksums)
+
+    # --- entries that the directory does not describe -----------------------------------------------------------------
+
+    def _drop_inside(self, start: int, stop: int) -> None:
+        """Drop what was taken for an entry and is part of a value, or a wrong reading of it."""
+        edges = [min(place, self._source.size()) for place in (start, stop)]
+        first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
+        inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
+        # A directory that lists what lies in a value which is lost may be that of an archive in it.
+        self._is_sound = self._is_sound and all(self._row_of[index] < 0 for index in inside)
+        self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
+        self._dropped.update(inside)
+
+    def _lose_broken(self) -> None:
+        """Count the headers without a right value that the directory does not know."""
+        result = self._result
+        if result.is_whole:
+            return
+        matched, lost = set(self._starts.tolist()), {entry.name for entry in result.lost}
+        for entry in self._scan.broken:
+            if entry.start in matched or entry.name in lost or entry.name.endswith("/"):
+                continue
+            lost.add(entry.name)
+            stored = None
+            end = (entry.data_offset or 0) + (entry.stored_size or 0)  # of bytes that may not all be there
+            if entry.data_offset is not None and entry.stored_size and end <= self._source.size():
+                stored = StoredValue(entry.data_offset, entry.stored_size, is_named_twice=False, has_one_checksum=False)
+            result.lost.append(LostEntry(entry.name, entry.reason, entry.start, stored))
+            if entry.is_cut_off:
+                result.cut_off.add(entry.name)
+
+    def _drop_unlisted(self) -> None:
+        """Drop what a whole directory does not list, and what lies inside a broken value."""
+        result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
+        if result.lost and result.is_whole:
+            latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
+            for index in np.flatnonzero(self._row_of >= 0).tolist():
+                if latest.get(result.entries.names[index], 0) > result.entries.starts[index]:
+                    result.names_by[index] = Witnesses.ONE
+        doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
+        result.left_out += len(set(doubtful) - self._dropped)
+        self._dropped.update(doubtful)
+
+    def _is_tiled(self) -> bool:
+        """Tell whether each byte before the directory belongs to an entry that it lists.
+
+        Entries whose headers in the directory are damaged count as listed when the end record counts them, too.
+        """
+        result, scan = self._result, self._scan
+        if not scan.directory_follows or scan.directory_start is None or len(scan.others):
+            return False
+        is_kept = np.ones(len(self._row_of), bool)
+        is_kept[list(self._dropped)] = False
+        is_listed = self._row_of >= 0
+        unlisted = int((is_kept & ~is_listed).sum())
+        listed = len(np.unique(self._starts[self._is_matched]))
+        if unlisted and (scan.end is None or scan.end.entries != listed + unlisted):
+            return False
+        indices = np.flatnonzero(is_listed | is_kept)
+        starts = np.array(result.entries.starts, np.uint64)[indices]
+        stops = np.array(result.entries.stops, np.uint64)[indices]
+        order = np.argsort(starts, kind="stable")
+        edges = np.append(starts[order], np.uint64(scan.directory_start))
+        return bool(edges[0] == 0) and bool((edges[1:] == stops[order]).all())
+
+    def _drop_folders(self) -> None:
+        result = self._result
+        folders = [index for index, name in enumerate(result.entries.names) if name.endswith("/")]
+        for index in [index for index in folders if index not in result.disputed]:
+            entry = result.entries[index]
+            if entry.size and index not in self._dropped:
+                result.lost.append(LostEntry(entry.name, _FOLDER_WITH_BYTES, entry.start))
+            self._dropped.add(index)
+
+    def _drop_replaced(self) -> None:
+        """Drop the values that the directory lists before another one of the same name, which is what readers see."""
+        disputed = {int(self._row_of[index]) for index in self._result.disputed}
+        replaced = {
+            row
+            for rows in repeated_names(self._listed.names).values()
+            for row in [row for row in rows if row not in disputed][:-1]
+        }
+        if not replaced:
+            return
+        rows = self._row_of.tolist()
+        # A header that only seems to be that of a replaced value, by its name, may be that of another entry.
+        proven = [row for index, row in enumerate(rows) if row >= 0 and self._result.names_by[index] == Witnesses.TWO]
+        known = {(int(self._starts[row]), self._listed.names[row]) for row in proven}
+        known |= {(entry.start, entry.name) for entry in self._scan.broken}
+        self._is_sound &= all((int(self._starts[row]), self._listed.names[row]) in known for row in replaced)
+        self._dropped.update(index for index, row in enumerate(rows) if row in replaced)
+        self._doubt_order()
+        names = {self._listed.names[row] for row in replaced}
+        last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
+        had = names & last
+        self._result.lost = [entry for entry in self._result.lost if entry.name not in had]
+        values = self._listed.values_by_name()
+        self._result.replaced = {name for name in had if len(values[name]) > 1}
+
+    def _doubt_order(self) -> None:
+        """Doubt what is listed last and stands first: writers append, so that one of the two orders is damaged."""
+        for places in repeated_names(self._listed.names).values():
+            starts = [int(self._starts[row]) for row in places]
+            if starts[-1] < max(starts):
+                self._is_sound = False
+                for index in np.flatnonzero(self._row_of == places[-1]).tolist():
+                    self._result.names_by[index] = Witnesses.ONE

@@ -1,0 +1,281 @@
+"""What an archive still holds, found by its local file headers: without trust in a directory, or in anything.
+
+One pass from the first byte to the last. A value that is found right is stepped over, whatever it looks like inside;
+behind one that is wrong, the next header is searched for within it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
+from ozx.archive.empty_values import says_nothing_of_sizes
+from ozx.archive.entry_reading import ReadAhead
+from ozx.archive.inflate import iter_inflated
+from ozx.archive.names.decoding import decode_name, name_fault
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    CENTRAL_SIGNATURE,
+    LOCAL_SIGNATURE,
+    STORED,
+    CentralHeader,
+    LocalHeader,
+    iter_extra_fields,
+)
+from ozx.archive.recovery.entries import BrokenEntry, EntryTable, FoundEntry, Scan
+from ozx.archive.recovery.values import (
+    SIGNATURE,
+    Claim,
+    ValueFinder,
+    VerifiedValue,
+    claims_of,
+    find_signature,
+    local_header_at,
+)
+from ozx.errors import FormatError, UnsupportedError
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["iter_found_value", "scan_archive"]
+
+_BLOCK = 4 << 20
+_PIECE = 1 << 20
+# Broken entries are remembered one by one; a file full of them is no archive.
+_MOST_BROKEN = 1 << 20
+
+
+def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
+    """Return all that stands in `source` behind local file headers and whose CRC-32 fits.
+
+    Memory is that of some blocks, and of a few hundred bytes for every entry.
+
+    Parameters
+    ----------
+    source
+        A ZIP file, or what is left of one.
+    progress
+        Told the bytes that are behind.
+
+    Examples
+    --------
+    >>> from ozx.archive.byte_source import MemorySource
+    >>> from ozx.archive.writer import local_header
+    >>> header = local_header(b"0/c/0", 0, 0xED82CD11, 4)
+    >>> scan = scan_archive(MemorySource(header + b"abcd" + header + b"abc"))
+    >>> scan.found.names, scan.broken[0].reason
+    (['0/c/0'], 'it is cut off by the end of the file')
+    """
+    return _Scanner(source, progress).scan()
+
+
+class _Scanner:
+    def __init__(self, source: ByteSource, progress: Progress) -> None:
+        self._size = source.size()
+        self._ahead = ReadAhead(source, _BLOCK)
+        self._finder = ValueFinder(self._ahead)
+        self._progress = progress
+        end = _read_end(source)
+        # Bytes before and behind what the end records describe: it may be an archive in a value.
+        is_inner = end is not None and end.prepended > 0 and end.trailing > 0
+        listed = None if end is None or is_inner else _read_listed(source, end)
+        self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
+        self._directory = (end.directory_offset, end.end_offset) if end is not None and listed is not None else None
+        # Behind what a broken entry claims by evidence; before it, nothing else is believed to be an entry.
+        self._shadow = 0
+        self._listed_end = self._value_end = -1
+
+    def scan(self) -> Scan:
+        position = told = 0
+        while (place := find_signature(self._ahead, position, self._size)) is not None:
+            self._leave_gap(position, place, is_followed=True)
+            position = self._take(place)
+            if position - told >= _BLOCK:
+                self._progress.advance(position - told)
+                told = position
+        self._leave_gap(position, self._size, is_followed=False)
+        self._progress.advance(self._size - told)
+        return self._result
+
+    def _leave_gap(self, start: int, stop: int, *, is_followed: bool) -> None:
+        result = self._result
+        if self._is_directory(start):
+            self._follow(start)
+        if result.directory_follows or start == stop:
+            return
+        result.unexplained += stop - start
+        result.has_holes = result.has_holes or (is_followed and start == self._value_end)
+
+    def _take(self, place: int) -> int:
+        """Look at the signature at `place`; return where to go on."""
+        if self._directory is not None and self._directory[0] <= place < self._directory[1]:
+            self._follow(place)
+            return self._directory[1]
+        kind = self._ahead.read_at(place, 4)
+        if kind == LOCAL_SIGNATURE:
+            return self._take_entry(place)
+        if place >= self._shadow or self._is_directory(place):
+            self._follow(place)
+            if kind == CENTRAL_SIGNATURE:
+                return self._take_central(place)
+        return place + 4
+
+    def _follow(self, place: int) -> None:
+        if not self._result.directory_follows:
+            self._result.directory_start = place
+        self._result.directory_follows = True
+
+    def _is_directory(self, place: int) -> bool:
+        """Tell whether the end records say that the directory is at `place`; not those of an archive in a value."""
+        end = self._result.end
+        return end is not None and not (end.prepended or end.trailing) and end.directory_offset <= place
+
+    def _take_entry(self, place: int) -> int:
+        header = local_header_at(self._ahead, place)
+        if header is None:
+            self._lose(BrokenEntry(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True))
+            return place + 4
+        name = decode_name(header.name, header.flags, header.extra)
+        claims = claims_of(header, place + header.length)
+        values = filter(None, map(self._finder.verify, claims))
+        may_be_empty = says_nothing_of_sizes(header.extra)
+        value = next(
+            (one for one in values if one.size or (may_be_empty and self._is_evidently_empty(one, claims[0]))), None
+        )
+        if value is not None and (name or value.size):
+            self._find(name, place, value)
+            self._value_end = value.end
+            return value.end
+        if name_fault(name) is None:
+            first = claims[0] if claims else None
+            end = self._evident_end(header, first)
+            is_cut_off = end is not None and end > self._size
+            stored = (first.data_offset, first.stored_size, first.crc32) if first is not None else (None, None, None)
+            reason = self._finder.why_not(header, first)
+            self._lose(BrokenEntry(name, place, end, reason, is_cut_off, *stored))
+        return place + 4
+
+    def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
+        """Tell whether all that a header says, and what follows it, speaks for an empty value.
+
+        The CRC-32 of nothing is 0, so that a header whose numbers were lost proves nothing by it.
+        """
+        if claim.size or claim.stored_size not in (None, value.stored_size):
+            return False
+        # A deflated value without bytes has a stream of its own, which ends.
+        is_followed = value.end == self._size or SIGNATURE.match(self._ahead.read_at(value.end, 4)) is not None
+        return value.stored_size > 0 or is_followed
+
+    def _find(self, name: str, place: int, value: VerifiedValue) -> None:
+        result = self._result
+        if value.end <= self._shadow:
+            result.inside_broken.add(len(result.found))
+        else:
+            result.directory_follows = False
+        if self._directory is not None and value.data_offset <= self._directory[0] < value.end:
+            self._distrust_end()  # the end records lead into a value
+        result.found.append(FoundEntry(name, place, *value))
+
+    def _lose(self, entry: BrokenEntry) -> None:
+        if entry.start < self._shadow or len(self._result.broken) >= _MOST_BROKEN:
+            return
+        self._result.broken.append(entry)
+        self._shadow = max(self._shadow, min(entry.end or 0, self._size))
+        end = self._result.end
+        if self._directory is not None and end is not None and end.prepended and self._shadow >= self._directory[1]:
+            self._distrust_end()  # they are those of an archive in a value, which the end of the file cuts off
+
+    def _distrust_end(self) -> None:
+        self._directory = None
+        self._result.listed, self._result.is_listed_whole = EntryTable(), False
+
+    def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
+        """Return where a broken entry ends when two numbers agree on it, or what follows does."""
+        fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
+        if claim is None or not claim.stored_size or fields != len(header.extra):
+            return None
+        end = claim.data_offset + claim.stored_size
+        if end > self._size:
+            return end if header.method == STORED and claim.stored_size == claim.size else None
+        is_followed = end == self._size or SIGNATURE.match(self._ahead.read_at(end, 4)) is not None
+        return end if is_followed else None
+
+    def _take_central(self, place: int) -> int:
+        """Take a header of the central directory, when another one or the last value stands next to it."""
+        fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
+        if len(fixed) < CENTRAL_HEADER.size:
+            return place + 4
+        lengths = [int.from_bytes(fixed[at : at + 2], "little") for at in (28, 30, 32)]
+        length = CENTRAL_HEADER.size + sum(lengths)
+        data = self._ahead.read_at(place, length + 4)
+        try:
+            header = CentralHeader.from_bytes(data)
+        except FormatError:
+            return place + 4
+        # A comment may be a damaged length, or hide another archive: what looks like records in it is looked at.
+        bare = length - lengths[2]
+        if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
+            length = bare
+        is_followed = len(data) < length + 4 or SIGNATURE.match(data, length) is not None
+        if not is_followed and place not in (self._listed_end, self._value_end):
+            return place + 4
+        self._listed_end = place + length
+        _append_listed(self._result.others if self._directory is not None else self._result.listed, header)
+        return place + length
+
+
+def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
+    """Return the directory that the end records lead to; None where it is not as they say."""
+    table = EntryTable()
+    try:
+        for header in iter_headers(source, end):
+            _append_listed(table, header._replace(header_offset=header.header_offset - end.prepended))
+    except FormatError:
+        return None
+    return table
+
+
+def _append_listed(table: EntryTable, header: CentralHeader) -> None:
+    name = decode_name(header.name, header.flags, header.extra)
+    sizes = header.compressed_size, header.uncompressed_size
+    table.append(FoundEntry(name, header.header_offset, 0, header.method, *sizes, header.crc32))
+
+
+def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
+    """Yield a value that was found, inflated where it is deflated; its CRC-32 is checked once more.
+
+    Raises
+    ------
+    FormatError
+        It is no longer what it was (``zip/changed``), which is known only after the last block.
+    """
+    checksum = 0
+    blocks = _iter_stored(source, entry)
+    for block in blocks if entry.method == STORED else iter_inflated(entry.method, blocks, entry.size):
+        checksum = crc32(block, checksum)
+        yield block
+    if checksum != entry.crc32:
+        raise FormatError(
+            f"{entry.name!r} was read twice, with different results; the file, or the disk, is changing",
+            path=source.name,
+            rule="zip/changed",
+        )
+
+
+def _iter_stored(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
+    for offset in range(entry.data_offset, entry.end, _PIECE):
+        yield read_exactly(source, offset, min(_PIECE, entry.end - offset), f"the value of {entry.name!r}")
+
+
+def _read_end(source: ByteSource) -> EndOfDirectory | None:
+    try:
+        return read_end(source, allow_leading_entries=True)
+    except (FormatError, UnsupportedError):
+        return None
+
+
+def _name_at(source: ByteSource, place: int) -> str:
+    """Return as much as there is of the name of a header that is cut off."""
+    fixed = source.read_at(place, 30)
+    length = int.from_bytes(fixed[26:28], "little") if len(fixed) == 30 else 0
+    return source.read_at(place + 30, length).decode("utf-8", "replace")

@@ -1,0 +1,182 @@
+"""Requests from a forked process, made by a process of its own.
+
+obstore runs on threads, and a fork copies a process without its threads: where a program has used obstore and forks, as
+PyTorch's data loaders do, the first request of the child would wait forever. The child starts a fresh Python
+instead, which makes its requests, many at a time, and ends when the child does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import count
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
+from ozx.errors import OzxError, ResourceError
+
+__all__ = ["HelperTransport", "serve"]
+
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from ozx.archive.remote.helper import serve; serve({descriptor})"
+_SECONDS_TO_END = 5
+
+
+class HelperTransport:
+    """A `Transport` whose requests another process makes.
+
+    Parameters
+    ----------
+    url, options
+        As for `ozx.archive.remote.source.RemoteSource`.
+
+    Raises
+    ------
+    ResourceError
+        The other process cannot be started, or obstore is not installed.
+    UsageError
+        obstore does not take the options.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self._pid = os.getpid()
+        self._numbers = count()
+        self._sending = threading.Lock()
+        self._waiting: dict[int, Future[Answer]] = {}
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            descriptor = theirs.fileno()
+            program = _PROGRAM.format(path=sys.path, descriptor=descriptor)
+            self._process = subprocess.Popen(  # noqa: S603 (our own program)
+                [sys.executable, "-c", program], pass_fds=[descriptor], stdin=subprocess.DEVNULL
+            )
+        self._connection: Connection = Connection(os.dup(self._socket.fileno()))
+        try:
+            self._connection.send((url, dict(options)))
+            failure = self._connection.recv()
+        except (EOFError, OSError) as error:
+            failure = _ended(error)
+        if failure is not None:
+            self.close()
+            raise failure
+        # The thread holds no reference to this object, so that it ends with it.
+        threading.Thread(target=_receive, args=(self._connection, self._waiting), daemon=True).start()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_process"):
+            self.close()
+
+    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
+        """Fulfil `Transport.fetch`."""
+        return self._ask(offset, length, expected).result()
+
+    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
+        """Fulfil `Transport.fetch_async`."""
+        return await asyncio.wrap_future(self._ask(offset, length, expected))
+
+    def close(self) -> None:
+        """End the other process."""
+        if self._pid != os.getpid():  # a fork of the child: helper and connection are the child's
+            self._process.returncode = 0
+            self._socket.close()
+            return
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the receiving thread, and the other process
+        self._socket.close()
+        try:
+            self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, offset: int | None, length: int, expected: Mark | None) -> Future[Answer]:
+        number, future = next(self._numbers), Future[Answer]()
+        future.set_running_or_notify_cancel()  # from here on it is not cancelled, only no longer waited for
+        self._waiting[number] = future
+        try:
+            with self._sending:
+                self._connection.send((number, offset, length, expected))
+        except OSError as error:
+            self._waiting.pop(number, None)
+            raise _ended(error) from None
+        return future
+
+
+def _ended(error: BaseException) -> ResourceError:
+    return ResourceError(
+        f"the process that makes requests for this forked one has ended: {error or type(error).__name__}",
+        hint="Start worker processes by 'spawn' or 'forkserver' instead of 'fork'.",
+    )
+
+
+def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None:
+    """Hand out answers until there are no more."""
+    end: BaseException = EOFError()
+    try:
+        while True:
+            number, answer, failure = connection.recv()
+            future = waiting.pop(number)
+            if failure is None:
+                future.set_result(answer)
+            else:
+                future.set_exception(failure)
+    except (EOFError, OSError) as error:
+        end = error
+    connection.close()
+    while waiting:
+        waiting.popitem()[1].set_exception(_ended(end))
+
+
+def serve(descriptor: int) -> None:
+    """Make the requests that come over the socket `descriptor`, until it is closed at the other end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end, which then closes the socket
+    connection: Connection = Connection(descriptor)
+    url, options = connection.recv()
+    try:
+        transport = ObstoreTransport(url, options)
+    except OzxError as error:
+        connection.send(error)
+        return
+    connection.send(None)
+    asyncio.run(_serve(connection, transport))
+
+
+async def _serve(connection: Connection, transport: Transport) -> None:
+    loop, sending, tasks = asyncio.get_running_loop(), asyncio.Lock(), set[asyncio.Task[None]]()
+    while True:
+        try:
+            request = await loop.run_in_executor(None, connection.recv)
+        except (EOFError, OSError):
+            return
+        task = loop.create_task(_answer(connection, transport, sending, *request))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+
+async def _answer(
+    connection: Connection,
+    transport: Transport,
+    sending: asyncio.Lock,
+    number: int,
+    offset: int | None,
+    length: int,
+    expected: Mark | None,
+) -> None:
+    answer = failure = None
+    try:
+        if offset is None:
+            answer = await asyncio.to_thread(transport.fetch, None, length, expected)
+        else:
+            answer = await transport.fetch_async(offset, length, expected)
+    except OzxError as error:
+        failure = error
+    async with sending:
+        await asyncio.to_thread(connection.send, (number, answer, failure))

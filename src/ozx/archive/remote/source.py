@@ -1,0 +1,214 @@
+"""An archive behind a URL, read by range requests.
+
+obstore is imported at the first use of a `RemoteSource`, and nothing is asked of the server before. That first use is
+one request for the last MiB; it also tells the length, and the mark by which a change of the file is noticed. Why
+obstore, and what may be asked for what, stands in docs/decisions/0009-remote-by-obstore.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
+from ozx.errors import UsageError
+
+__all__ = ["SCHEMES", "RemoteSource"]
+
+SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
+
+# What the first request brings: the whole directory of an archive of some thousand entries.
+_TAIL = 1 << 20
+# What `remember` keeps at most.
+_HEAD_LIMIT = 64 << 20
+
+
+class _OfProcess:
+    """What a process may not share with those it forks: a lock and a transport."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.lock = threading.Lock()
+        self.transport: Transport | None = None
+
+
+class _Known(NamedTuple):
+    """What the first answer told; the bytes from `tail_offset` to the end are `tail`."""
+
+    mark: Mark
+    tail_offset: int
+    tail: bytes
+
+
+class RemoteSource:
+    """An object behind a URL as a source of bytes; safe with threads, event loops, fork and pickle.
+
+    Every answer is compared with the first one, so that a file that changes is an error and never wrong bytes.
+
+    Parameters
+    ----------
+    url
+        ``https://``, ``http://``, ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``. Characters are
+        escaped as in any URL (``%20``).
+    options
+        Keyword arguments for obstore: `client_options` and `retry_config` for every scheme; for object stores also
+        their configuration, such as ``{"region": "eu-central-1", "skip_signature": True}``.
+
+    Attributes
+    ----------
+    name
+        The URL without its query, in which a signature may stand.
+    requests
+        How many requests were made; repetitions after a failure are not counted.
+
+    Examples
+    --------
+    >>> source = RemoteSource("https://example.org/cells.ozx?signature=secret")
+    >>> source.name, source.requests
+    ('https://example.org/cells.ozx', 0)
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:  # http://[
+            raise UsageError(f"expected a URL; {error}", path=printable_url(url)) from None
+        if parts.scheme.lower() not in SCHEMES or not parts.netloc:
+            raise UsageError(
+                f"expected a URL that begins with https://, http://, s3://, gs:// or az://; got {printable_url(url)!r}"
+            )
+        self.url = url
+        self.name = printable_url(url)
+        self.requests = 0
+        self._options = dict(options or {})
+        self._expected: Mark | None = None
+        self._known: _Known | None = None
+        self._head: tuple[int, bytes] = (0, b"")
+        self._of_process = _OfProcess()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy asks for the tail itself, and finds what the original found or raises.
+        return {"url": self.url, "options": self._options, "expected": self._mark()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["url"], state["options"])  # type: ignore[misc]
+        self._expected = state["expected"]
+
+    def size(self) -> int:
+        """Return the length in bytes, as it was when the source was first used."""
+        return self._first().mark.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`, by one request at most; fewer only where the file ends.
+
+        Raises
+        ------
+        FormatError
+            The file changed (``zip/changed``).
+        ResourceError
+            The server cannot be reached, does not give the bytes, or knows no ranges; or obstore is not installed.
+        """
+        remembered, ask = self._look(self._first(), offset, length)
+        if ask == 0:
+            return remembered
+        self._count()
+        return self._transport().fetch(offset, ask, self._mark()).data + remembered
+
+    async def read_at_async(self, offset: int, length: int) -> bytes:
+        """Return what `read_at` returns, without blocking the event loop."""
+        known = self._known
+        if known is None:
+            known = await asyncio.to_thread(self._first)
+        remembered, ask = self._look(known, offset, length)
+        if ask == 0:
+            return remembered
+        self._count()
+        return (await self._transport().fetch_async(offset, ask, known.mark)).data + remembered
+
+    def remember(self, offset: int, length: int) -> None:
+        """Read up to 64 MiB of these bytes by one request, and serve later reads inside of them from memory."""
+        length = min(length, _HEAD_LIMIT)
+        if self._look(self._first(), offset, length)[1]:
+            self._head = (offset, self.read_at(offset, length))
+
+    def check_unchanged(self) -> None:
+        """Do nothing: every answer was compared with the first when it came."""
+
+    def close(self) -> None:
+        """Let go of connections and remembered bytes; a later read begins anew, and expects the same file."""
+        self._expected, self._known, self._head = self._mark(), None, (0, b"")
+        transport, self._of_process = self._of_process.transport, _OfProcess()
+        if transport is not None:
+            transport.close()
+
+    def _mark(self) -> Mark | None:
+        return self._expected if self._known is None else self._known.mark
+
+    def _first(self) -> _Known:
+        """Make the first request unless it was made."""
+        known = self._known
+        if known is not None:
+            return known
+        transport = self._transport()
+        with self._own().lock:
+            if self._known is None:
+                self.requests += 1
+                offset, data, mark = transport.fetch(None, _TAIL, self._expected)
+                self._known = _Known(mark, offset, data)
+            return self._known
+
+    def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
+        """Return how many bytes to ask for from `offset`, and what is remembered of the end behind them."""
+        stop = min(offset + length, known.mark.size)
+        if stop <= offset:
+            return b"", 0
+        for start, data in ((known.tail_offset, known.tail), self._head):
+            if start <= offset and stop <= start + len(data):
+                return data[offset - start : stop - start], 0
+        ask = min(stop, known.tail_offset) if offset < known.tail_offset else stop
+        return known.tail[: stop - ask], ask - offset
+
+    def _own(self) -> _OfProcess:
+        if self._of_process.pid != os.getpid():
+            self._of_process = _OfProcess()
+        return self._of_process
+
+    def _transport(self) -> Transport:
+        own = self._own()
+        with own.lock:
+            if own.transport is None:
+                own.transport = _open_transport(self.url, self._options)
+            return own.transport
+
+    def _count(self) -> None:
+        with self._own().lock:
+            self.requests += 1
+
+
+def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
+    """Return what carries requests from this process: obstore itself where it works here, else a helping process."""
+    if _FORKED:
+        from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
+
+        return HelperTransport(url, options)
+    return ObstoreTransport(url, options)
+
+
+# obstore runs on threads that a forked child does not have: there its first call would wait forever. The list is
+# filled in a child whose parent had loaded obstore, be it for us or for zarr-python's own object store.
+_FORKED: list[bool] = []
+
+
+def _note_fork() -> None:
+    if not _FORKED and any(name in sys.modules for name in ("obstore", "obstore._obstore")):
+        _FORKED.append(True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)

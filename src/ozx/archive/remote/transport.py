@@ -1,0 +1,171 @@
+"""Requests for parts of one remote file: the only module that imports obstore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from ozx.archive.remote.errors import changed, explain, explain_options, missing_extra, printable_url
+
+__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
+
+# obstore ends every request after 30 seconds, in which a slow line does not bring a large shard: a request may take
+# long here, but not stand still. Its own limits for repeating a request, ten times in three minutes, are shortened so
+# that a wrong host name is an error before its user gives up.
+_CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
+_RETRY_CONFIG = {
+    "max_retries": 10,
+    "retry_timeout": timedelta(seconds=60),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
+}
+
+# What obstore says where a suffix range is not answered by one, as it cannot be where the file is empty.
+_UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
+
+
+class Mark(NamedTuple):
+    """What tells whether two answers speak of the same bytes.
+
+    Attributes
+    ----------
+    size
+        Length of the whole file.
+    identity
+        Its ETag, else the time of its last modification, else nothing.
+    """
+
+    size: int
+    identity: str
+
+
+class Answer(NamedTuple):
+    """Bytes from `offset` of a file that `mark` describes."""
+
+    offset: int
+    data: bytes
+    mark: Mark
+
+
+class Transport(Protocol):
+    """What carries requests to the server; belongs to one process."""
+
+    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
+        """Return up to `length` bytes from `offset`, or the last `length` where `offset` is None.
+
+        Raises
+        ------
+        FormatError
+            The file has another mark than `expected` (``zip/changed``).
+        ResourceError
+            The server does not give the bytes.
+        """
+
+    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
+        """Return what `fetch` returns."""
+
+    def close(self) -> None:
+        """Let go of what the transport holds."""
+
+
+class ObstoreTransport:
+    """Requests made by obstore in this process.
+
+    obstore's errors quote the URL with its query. Ours are raised outside of the ``except`` blocks: inside, Python
+    would hang obstore's on them as ``__context__``, where logs and programs that pickle whole errors find it.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        try:
+            import obstore  # noqa: PLC0415 (an extra)
+            import obstore.exceptions  # noqa: PLC0415
+        except ImportError as error:
+            raise missing_extra(printable_url(url), error) from None
+        self._name = printable_url(url)
+        self._module = obstore
+        # FileNotFoundError is what obstore raises for 404.
+        self._failures = (obstore.exceptions.BaseError, OSError)
+        self._unsupported = obstore.exceptions.NotSupportedError
+        self._store = _open_store(url, options)
+
+    def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
+        """Fulfil `Transport.fetch`.
+
+        Raises
+        ------
+        FormatError
+            The file has another mark than `expected` (``zip/changed``).
+        ResourceError
+            The server does not give the bytes.
+        """
+        wanted: Any = {"suffix": length} if offset is None else (offset, offset + length)
+        try:
+            result = self._module.get(self._store, "", options={"range": wanted})
+            mark = self._compare(result.meta, expected)
+            return Answer(result.range[0], bytes(result.bytes()), mark)
+        except self._failures as error:
+            unclear = isinstance(error, self._unsupported) or any(word in str(error) for word in _UNCLEAR)
+            failure = explain(error, self._name)
+        if offset is None and unclear:
+            return self._fetch_end(length, expected)
+        raise failure
+
+    async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
+        """Fulfil `Transport.fetch_async`.
+
+        Raises
+        ------
+        FormatError
+            The file has another mark than `expected` (``zip/changed``).
+        ResourceError
+            The server does not give the bytes.
+        """
+        try:
+            result = await self._module.get_async(self._store, "", options={"range": (offset, offset + length)})
+            mark = self._compare(result.meta, expected)
+            return Answer(result.range[0], bytes(await result.bytes_async()), mark)
+        except self._failures as error:
+            failure = explain(error, self._name)
+        raise failure
+
+    def close(self) -> None:
+        """Do nothing: obstore closes its connections when they are idle."""
+
+    def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
+        """Return the last bytes where the server knows no suffix ranges (Azure does not), or the file is empty."""
+        try:
+            mark = self._compare(self._module.head(self._store, ""), expected)
+        except self._failures as error:
+            failure = explain(error, self._name)
+        else:
+            start = max(0, mark.size - length)
+            return self.fetch(start, mark.size - start, mark) if mark.size else Answer(0, b"", mark)
+        raise failure
+
+    def _compare(self, meta: Any, expected: Mark | None) -> Mark:
+        # Before the body is read: what changed is not downloaded. If-Match would say the same, but takes no weak ETag
+        # (RFC 9110, 13.1.1), and servers without ETags do not know it.
+        mark = Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
+        if expected is not None and mark != expected:
+            raise changed(self._name, expected.size, mark.size)
+        return mark
+
+
+def _open_store(url: str, options: Mapping[str, Any]) -> Any:
+    """Return obstore's store whose root is the object itself, so that the URL is asked for as it stands."""
+    from obstore.store import HTTPStore, from_url  # noqa: PLC0415
+
+    scheme = urlsplit(url).scheme.lower()
+    client_options = _CLIENT_OPTIONS | ({"allow_http": True} if scheme == "http" else {})
+    client_options |= dict(options.get("client_options") or {})
+    retry_config = _RETRY_CONFIG | dict(options.get("retry_config") or {})
+    arguments = {**options, "client_options": client_options, "retry_config": retry_config}
+    # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; what is given as https://,
+    # signed or public, is asked for as it stands.
+    make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
+    try:
+        return make(url, **arguments)
+    except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
+        failure = explain_options(error, printable_url(url))
+    raise failure  # outside, as in ObstoreTransport

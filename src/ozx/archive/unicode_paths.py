@@ -1,0 +1,61 @@
+"""The extra fields of the central directory, all at once, and names that they give instead of the names there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ozx.archive.columns import Columns
+from ozx.archive.extra_fields import ExtraCensus, Widened, count_extra_fields
+from ozx.archive.file_kinds import central_field
+from ozx.archive.names.decoding import contradicting_path
+from ozx.archive.records import CENTRAL_HEADER, EXTRA_UNICODE_PATH, MASK_32
+
+__all__ = ["OtherPath", "count_central_extras", "find_unicode_paths", "iter_other_paths"]
+
+
+class OtherPath(NamedTuple):
+    """A Unicode Path field gives entry `entry` another name, `path`."""
+
+    entry: int
+    path: bytes
+
+
+def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
+    """Return which extra fields there are in a central directory.
+
+    Parameters
+    ----------
+    columns
+        The central directory.
+    prepended
+        Bytes before the archive, which offsets in the file leave out.
+    """
+    census = ExtraCensus.of(len(columns))
+    lengths = central_field(columns, "<u2", 30)
+    entries = np.flatnonzero(lengths)
+    starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
+    asked = np.stack([central_field(columns, "<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
+    offsets = columns.header_offsets[entries] - np.uint64(prepended)
+    values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
+    widened = Widened(asked, values, np.zeros(len(entries), bool))
+    count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
+    return census
+
+
+def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
+    """Yield which of these Unicode Path fields, given as entry and data, contradict the names in the directory."""
+    for entry, data in paths:
+        path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
+        if path is not None:
+            yield OtherPath(entry, path)
+
+
+def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:
+    """Return entries that have a Unicode Path field in the directory, and its data; fast where there is none."""
+    identifier = EXTRA_UNICODE_PATH.to_bytes(2, "little")
+    if not central_field(columns, "<u2", 30).any() or identifier not in columns.buffer:
+        return []
+    return count_central_extras(columns, 0).unicode_paths

@@ -1,0 +1,108 @@
+"""The command that a double-click runs: found, split, and written as a desktop entry wants it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+
+from ozx.errors import UsageError
+
+__all__ = ["find_background_viewer", "find_ozx", "find_program", "needs_no_quotes", "parse_viewer", "quoted"]
+
+# Desktop Entry Specification 1.5, "The Exec key": everything else is reserved, or is to some program that reads it.
+_PLAIN = frozenset("_@+=:,./-")
+
+
+def find_ozx() -> tuple[str, ...]:
+    """Return the command that runs this ozx: its script, or Python with ``-m ozx`` where there is none."""
+    return find_program("ozx") or (_python(), "-m", "ozx")
+
+
+def find_background_viewer() -> tuple[str, ...]:
+    """Return the command that shows a file, and errors, without a console: ``ozx-open``, or the module behind it."""
+    program = find_program("ozx-open")
+    if program is not None:
+        return program
+    windowless = shutil.which("pythonw", path=os.path.dirname(_python())) if os.name == "nt" else None
+    return (windowless or _python(), "-m", "ozx.desktop.association.open_with")
+
+
+def find_program(name: str) -> tuple[str, ...] | None:
+    """Return a script that was installed with this ozx as a command, by its absolute path; None if there is none."""
+    folders = [os.path.dirname(_python()), sysconfig.get_path("scripts")]
+    user = sysconfig.get_preferred_scheme("user")
+    if user in sysconfig.get_scheme_names():
+        folders.append(sysconfig.get_path("scripts", user))
+    for folder in folders:
+        path = shutil.which(name, path=folder)
+        if path is not None:
+            return (os.path.abspath(path),)
+    return None
+
+
+def parse_viewer(command: str) -> tuple[str, ...]:
+    """Return the words of a command line, the program by its absolute path.
+
+    Raises
+    ------
+    UsageError
+        It is empty, has an open quote, or names a program that is not there.
+
+    Examples
+    --------
+    >>> parse_viewer("no-such-viewer --fast")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.UsageError: expected a program to open .ozx files with; there is no 'no-such-viewer'
+    """
+    try:
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        raise UsageError(f"expected a command line; got {command!r}: {error}", hint="Close the quotes.") from None
+    words = [word.strip('"') for word in words] if os.name == "nt" else words
+    if not words:
+        raise UsageError("expected a command to open .ozx files with; got an empty one", hint="As in --viewer napari.")
+    if any(character in word for word in words for character in "\n\r\0"):
+        raise UsageError(f"expected a command on one line; got {command!r}")
+    program = shutil.which(os.path.expanduser(words[0]))
+    if program is None:
+        raise UsageError(
+            f"expected a program to open .ozx files with; there is no {words[0]!r}",
+            hint="Give its full path, or install it first.",
+        )
+    return (os.path.abspath(program), *words[1:])
+
+
+def needs_no_quotes(command: tuple[str, ...]) -> bool:
+    """Tell whether a command can stand in a desktop entry as it is: xdg-open 1.1.3 takes quotes for letters.
+
+    Examples
+    --------
+    >>> needs_no_quotes(("/usr/bin/napari", "-v")), needs_no_quotes(("/home/me/my tools/napari",))
+    (True, False)
+    """
+    return all(word and all(letter.isalnum() or letter in _PLAIN for letter in word) for word in command)
+
+
+def quoted(command: tuple[str, ...]) -> str:
+    r"""Return a command as the value of an ``Exec`` key.
+
+    Examples
+    --------
+    >>> print(quoted(("/opt/my tools/view", "100%", "a$b")))
+    "/opt/my tools/view" "100%%" "a\\$b"
+    """
+    return " ".join(word if needs_no_quotes((word,)) else _quote(word) for word in command)
+
+
+def _quote(word: str) -> str:
+    # Within quotes ", `, $ and \ are escaped; then the general rule for strings doubles each backslash.
+    escaped = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)
+    return f'"{escaped}"'.replace("\\", "\\\\").replace("%", "%%")
+
+
+def _python() -> str:
+    return os.path.abspath(sys.executable)

@@ -1,0 +1,292 @@
+"""Desktops of Linux, by freedesktop.org: which steps make .ozx known, what opens it now."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ozx.desktop import icons
+from ozx.desktop.association import key_file
+from ozx.desktop.association.launching import needs_no_quotes, quoted
+from ozx.desktop.association.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
+from ozx.desktop.association.status import Opener, Status, opener_notes
+from ozx.desktop.association.steps import PutFirst, RunProgram, Step, WriteFile
+
+__all__ = [
+    "DESKTOP_ENTRY",
+    "Places",
+    "find_opener",
+    "find_places",
+    "find_type",
+    "notes",
+    "plan",
+    "read_status",
+    "record_path",
+]
+
+DESKTOP_ENTRY = f"{NAME}.desktop"
+_DEFAULTS = "Default Applications"
+# Keeps us in "Open with" when another default is chosen; the entry's MimeType needs a cache of all entries for that.
+_ADDED = "Added Associations"
+
+_MISSING = "Install shared-mime-info (apt install shared-mime-info; dnf install shared-mime-info), then run it again."
+
+# The local file header of the first entry, as RFC-9 recommends it: the length of its name at 26, the name at 30. The
+# priority is above that of ZIP files (40).
+_MIME_PACKAGE = f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<mime-info xmlns="http://www.freedesktop.org/standards/shared-mime-info">
+  <mime-type type="{MEDIA_TYPE}">
+    <comment>{COMMENT}</comment>
+    <sub-class-of type="application/zip"/>
+    <generic-icon name="image-x-generic"/>
+    <magic priority="60">
+      <match type="string" value="PK\\003\\004" offset="0">
+        <match type="little16" value="9" offset="26">
+          <match type="string" value="zarr.json" offset="30"/>
+        </match>
+      </match>
+    </magic>
+    <glob pattern="*{EXTENSION}"/>
+  </mime-type>
+</mime-info>
+"""
+
+# $0 is the output: a file that exists, under a name without a suffix (GNOME, MATE), and may be open already (tumbler
+# reads what it has opened). So it is filled, and not replaced by a new file of its name.
+# The file may be a stranger's: 4 GiB of addresses and 30 seconds of a processor are enough for any picture, and what
+# takes more has none.
+_DRAW = (
+    "ulimit -v 4194304; ulimit -t 30; "
+    'd=$(mktemp -d) && "$@" "$d/a.png" && cat "$d/a.png" > "$0"; e=$?; rm -rf "$d"; exit $e'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders of the XDG Base Directory Specification, in the order in which they are searched."""
+
+    data_home: str
+    config_home: str
+    data_dirs: tuple[str, ...]
+    config_dirs: tuple[str, ...]
+    desktops: tuple[str, ...] = ()
+
+
+def find_places(environment: Mapping[str, str], home: str) -> Places:
+    """Return where this user's desktop looks.
+
+    Examples
+    --------
+    >>> find_places({"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "not/absolute"}, "/home/me").config_home
+    '/home/me/.config'
+    """
+
+    def one(name: str, default: str) -> str:
+        # "All paths set in these environment variables must be absolute"; relative ones are ignored.
+        value = environment.get(name, "")
+        return posixpath.normpath(value) if posixpath.isabs(value) else default
+
+    def many(name: str, default: str) -> tuple[str, ...]:
+        folders = (environment.get(name) or default).split(":")
+        return tuple(posixpath.normpath(folder) for folder in folders if posixpath.isabs(folder))
+
+    return Places(
+        data_home=one("XDG_DATA_HOME", posixpath.join(home, ".local/share")),
+        config_home=one("XDG_CONFIG_HOME", posixpath.join(home, ".config")),
+        data_dirs=many("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
+        config_dirs=many("XDG_CONFIG_DIRS", "/etc/xdg"),
+        desktops=tuple(name.lower() for name in environment.get("XDG_CURRENT_DESKTOP", "").split(":") if name),
+    )
+
+
+def record_path(places: Places) -> str:
+    """Return the file that says what was done."""
+    return posixpath.join(places.data_home, NAME, "association.json")
+
+
+def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
+    """Return the steps after which a double-click runs `viewer` with the file, and `ozx` draws the thumbnails.
+
+    Parameters
+    ----------
+    places
+        The folders of the desktop.
+    viewer, ozx
+        Programs with their arguments; the file is added.
+    name
+        What the viewer is called in menus.
+    """
+    mime = posixpath.join(places.data_home, "mime")
+    theme = posixpath.join(places.data_home, "icons/hicolor")
+    touch = ("touch", "-c", theme)
+    pictures = {f"{size}x{size}": (icons.png(size), "png") for size in (48, 256)} | {"scalable": (icons.svg(), "svg")}
+    return (
+        WriteFile(posixpath.join(mime, f"packages/{NAME}.xml"), _MIME_PACKAGE.encode()),
+        *(
+            WriteFile(f"{theme}/{size}/mimetypes/{MEDIA_TYPE.replace('/', '-')}.{suffix}", picture)
+            for size, (picture, suffix) in pictures.items()
+        ),
+        # Programs that run already look for new icons when the folder of the theme is newer than what they know.
+        RunProgram(touch, "Install coreutils.", undo=touch),
+        *_entry(places, viewer, name),
+        WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
+        PutFirst(_mimeapps(places), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
+        RunProgram(("update-mime-database", mime), _MISSING, folder=mime, keep="packages/*.xml"),
+    )
+
+
+def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_sandbox: bool) -> list[str]:
+    """Return what the user has to know about paths that some desktops cannot use."""
+    found = []
+    if not needs_no_quotes(viewer) and not needs_no_quotes((_launcher(places),)):
+        found.append(
+            f"the path {places.data_home} needs quotes: file managers open .ozx files, xdg-open 1.1.3 does not"
+        )
+    if has_sandbox and not ozx[0].startswith("/usr/"):
+        found.append(
+            f"GNOME runs thumbnailers where only /usr is to be seen, and {ozx[0]} is not: other file managers show "
+            "thumbnails, GNOME's those made with ozx thumbnail FILE --cache"
+        )
+    return found
+
+
+def read_status(places: Places) -> Status:
+    """Return what would open an .ozx file now."""
+    record = record_path(places)
+    is_associated = os.path.exists(record)
+    media_type, opener = find_type(places), find_opener(places)
+    fault = key_file.find_fault(_read(_mimeapps(places)))
+    if fault is None:
+        found = opener_notes(opener, associated=is_associated)
+    else:
+        found = [f"line {fault} of {_mimeapps(places)} is faulty, and desktops ignore the whole file: correct the line"]
+    if is_associated and media_type != MEDIA_TYPE:
+        found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
+    return Status("linux", media_type, opener, is_associated, record, tuple(found))
+
+
+def find_type(places: Places) -> str | None:
+    """Return the media type that the MIME database has for ``*.ozx``; None where it has none."""
+    for folder in (places.data_home, *places.data_dirs):
+        for line in _read(posixpath.join(folder, "mime/globs2")).splitlines():
+            # weight:type:glob[:flags]
+            fields = line.split(":")
+            if len(fields) > 2 and fields[2].lower() == f"*{EXTENSION}":
+                return fields[1]
+    return None
+
+
+def find_opener(places: Places) -> Opener | None:
+    """Return the first of the defaults for .ozx files that is installed, or the first program that offers itself."""
+    for identifier in _iter_candidates(places):
+        path = _find_entry(identifier, places)
+        if path is None:
+            continue
+        text = _read(path)
+        command = key_file.find_value(text, "Desktop Entry", "Exec")
+        program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
+        exists = bool(program) and shutil.which(program) is not None
+        return Opener(identifier, command, exists=exists, is_ours=identifier == DESKTOP_ENTRY)
+    return None
+
+
+def _mimeapps(places: Places) -> str:
+    return posixpath.join(places.config_home, "mimeapps.list")
+
+
+def _launcher(places: Places) -> str:
+    return posixpath.join(places.data_home, NAME, "open")
+
+
+def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
+    """Return the desktop entry and, where the viewer's command needs quotes, a script that needs none."""
+    files = []
+    launcher = _launcher(places)
+    # Names that are not UTF-8 have no place in a desktop entry.
+    program = viewer[0] if viewer[0].isprintable() else launcher
+    if not needs_no_quotes(viewer) and needs_no_quotes((launcher,)):
+        script = f'#!/bin/sh\n# Opens .ozx files; written by ozx associate.\nexec {shlex.join(viewer)} "$@"\n'
+        files.append(WriteFile(launcher, _encode(script), is_executable=True))
+        viewer = (launcher,)
+    entry = (
+        "[Desktop Entry]\n"
+        "Version=1.0\n"
+        "Type=Application\n"
+        f"Name={_string(name)}\n"
+        f"Comment=Open OME-Zarr images in {EXTENSION} files\n"
+        f"Exec={quoted(viewer)} %f\n"
+        f"TryExec={_string(program)}\n"
+        f"Icon={MEDIA_TYPE.replace('/', '-')}\n"
+        "Terminal=false\n"
+        "NoDisplay=true\n"
+        f"MimeType={MEDIA_TYPE};\n"
+    )
+    return (
+        *files,
+        WriteFile(posixpath.join(places.data_home, "applications", DESKTOP_ENTRY), entry.encode("utf-8", "replace")),
+    )
+
+
+def _thumbnailer(ozx: tuple[str, ...]) -> bytes:
+    # Read by a shell's rules, not by those of desktop entries.
+    command = shlex.join(ozx).replace("%", "%%")
+    return _encode(
+        "[Thumbnailer Entry]\n"
+        f"TryExec={_string(ozx[0])}\n"
+        f"Exec=sh -c {shlex.quote(_DRAW)} %o {_string(command)} thumbnail --size %s %i\n"
+        f"MimeType={MEDIA_TYPE};\n"
+    )
+
+
+def _string(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _iter_candidates(places: Places) -> Iterator[str]:
+    """Yield desktop entries in the order of the MIME Applications Associations specification."""
+    applications = [posixpath.join(folder, "applications") for folder in (places.data_home, *places.data_dirs)]
+    for folder in (places.config_home, *places.config_dirs, *applications):
+        for prefix in (*(f"{desktop}-" for desktop in places.desktops), ""):
+            text = _read(posixpath.join(folder, f"{prefix}mimeapps.list"))
+            if key_file.find_fault(text) is None:
+                yield from _items(key_file.find_value(text, _DEFAULTS, MEDIA_TYPE))
+    for folder in applications:
+        yield from _items(
+            key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", MEDIA_TYPE)
+        )
+
+
+def _find_entry(identifier: str, places: Places) -> str | None:
+    for folder in (places.data_home, *places.data_dirs):
+        path = posixpath.join(folder, "applications", identifier)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def _items(value: str | None) -> list[str]:
+    return [item.strip() for item in (value or "").split(";") if item.strip()]
+
+
+def _first_word(command: str) -> str:
+    try:
+        return next(iter(shlex.split(command)), "")
+    except ValueError:
+        return ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except OSError:  # what nobody can read, the desktop cannot either
+        return ""

@@ -1,0 +1,65 @@
+"""What a double-click starts on Windows and macOS: ``ozx view``, whose errors are shown in a window.
+
+``ozx-open FILE…``, installed as a program without a console, or ``python -m ozx.desktop.association.open_with FILE…``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import NoReturn
+
+__all__ = ["main", "message_command", "open_file"]
+
+# Where there is no console, none is to flash up for the viewer.
+_NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+def main() -> NoReturn:
+    """Open the files that this process was given, and exit with the code of the first that could not be."""
+    sys.exit(next(filter(None, [open_file(path) for path in sys.argv[1:]]), 0))
+
+
+def open_file(path: str) -> int:
+    """Run ``ozx view`` until it ends; show what it says when it fails. Return its exit code."""
+    done = subprocess.run(  # noqa: S603 (ourselves)
+        [sys.executable, "-m", "ozx", "view", "--", path],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        creationflags=_NO_WINDOW,
+        check=False,
+    )
+    if done.returncode:
+        _show(done.stderr.strip() or f"ozx view ended with exit code {done.returncode}")
+    return done.returncode
+
+
+def message_command(text: str) -> list[str]:
+    r"""Return the command that shows a message on macOS.
+
+    Examples
+    --------
+    >>> message_command('no "image"')[-1]
+    'display alert "ozx" message "no \\"image\\"" as critical'
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return ["osascript", "-e", f'display alert "ozx" message "{escaped}" as critical']
+
+
+def _show(text: str) -> None:
+    if sys.platform == "win32":
+        import ctypes  # noqa: PLC0415 (its windll is there on Windows only)
+
+        error_icon = 0x10
+        ctypes.windll.user32.MessageBoxW(None, text, "ozx", error_icon)
+    elif sys.platform == "darwin":
+        subprocess.run(message_command(text), check=False)  # noqa: S603 (a program of macOS)
+    elif sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""What an association wrote, and what stood there before: the file that makes it possible to take it back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+
+__all__ = ["ChangedFile", "ChangedValue", "ListedItem", "MadeFiles", "Record", "digest"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItem:
+    """What was put into the lists of a file of several programs; see `ozx.desktop.association.steps.PutFirst`."""
+
+    sections: tuple[str, ...]
+    key: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that was written: the digest of what was written, and the bytes that stood there before, if any."""
+
+    path: str
+    sha256: str
+    before: bytes | None = None
+    listed: ListedItem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFiles:
+    """What a program made in `folder`; see `ozx.desktop.association.steps.RunProgram`."""
+
+    arguments: tuple[str, ...]
+    folder: str | None = None
+    keep: str | None = None
+    undo: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedValue:
+    """A value that was set in the registry, and the one that stood there before, if any."""
+
+    key: str
+    name: str
+    value: str
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that an association did.
+
+    Attributes
+    ----------
+    command
+        What a double-click runs.
+    files, programs, values
+        What was done, in its order.
+    folders, keys
+        Folders, and keys of the registry, that were not there before.
+    """
+
+    command: tuple[str, ...] = ()
+    files: tuple[ChangedFile, ...] = ()
+    programs: tuple[MadeFiles, ...] = ()
+    values: tuple[ChangedValue, ...] = ()
+    folders: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the file."""
+        document = {"version": VERSION, **asdict(self)}
+        for file in document["files"]:
+            if file["before"] is not None:
+                file["before"] = base64.b64encode(file["before"]).decode()
+        return (json.dumps(document, indent=1) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str) -> Record:
+        """Return what `to_bytes` wrote; members that are not known are ignored.
+
+        Raises
+        ------
+        FormatError
+            It is something else.
+        UnsupportedError
+            A later ozx wrote it, in a form that is not known here.
+
+        Examples
+        --------
+        >>> record = Record(("napari",), (ChangedFile("/home/me/a", digest(b"new"), b"old"),))
+        >>> Record.from_bytes(record.to_bytes(), "association.json") == record
+        True
+        """
+        try:
+            document = json.loads(data)
+            version = document["version"]
+            if isinstance(version, int) and version > VERSION:
+                raise UnsupportedError(
+                    f"expected a record of version {VERSION}; found version {version}, which a later ozx has written",
+                    path=path,
+                    hint="Take the association back with that ozx, or install it here.",
+                )
+            return cls(
+                command=_strings(document["command"]),
+                files=tuple(_file(item) for item in document["files"]),
+                programs=tuple(_program(item) for item in document.get("programs", ())),
+                values=tuple(_value(item) for item in document.get("values", ())),
+                folders=_strings(document["folders"]),
+                keys=_strings(document.get("keys", ())),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FormatError(
+                f"expected the record of what ozx associate did; it cannot be read: {type(error).__name__}: {error}",
+                path=path,
+                hint="Delete it and run ozx associate again: what is there then counts as its own.",
+            ) from None
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of `data`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file(item: dict[str, Any]) -> ChangedFile:
+    before, listed = item.get("before"), item.get("listed")
+    return ChangedFile(
+        path=_string(item["path"]),
+        sha256=_string(item["sha256"]),
+        before=None if before is None else base64.b64decode(before, validate=True),
+        listed=None if listed is None else _listed(listed),
+    )
+
+
+def _listed(item: dict[str, Any]) -> ListedItem:
+    return ListedItem(_strings(item["sections"]), _string(item["key"]), _string(item["item"]))
+
+
+def _program(item: dict[str, Any]) -> MadeFiles:
+    undo = item.get("undo")
+    return MadeFiles(
+        arguments=_strings(item["arguments"]),
+        folder=item.get("folder"),
+        keep=item.get("keep"),
+        undo=None if undo is None else _strings(undo),
+        files=_strings(item.get("files", ())),
+        folders=_strings(item.get("folders", ())),
+    )
+
+
+def _value(item: dict[str, Any]) -> ChangedValue:
+    before = item.get("before")
+    return ChangedValue(
+        key=_string(item["key"]),
+        name=_string(item["name"]),
+        value=_string(item["value"]),
+        before=None if before is None else _string(before),
+    )
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return tuple(_string(item) for item in value)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a string; found {value!r}")
+    return value

@@ -1,0 +1,116 @@
+"""Takes an association back: what stood there before stands there again, what others changed since is left to them."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import shutil
+from collections.abc import Sequence
+
+from ozx.desktop.association import key_file
+from ozx.desktop.association.record import ChangedFile, ChangedValue, MadeFiles, Record, digest
+from ozx.desktop.association.transaction import Transaction, read_or_none, run_program
+
+__all__ = ["restored", "revert", "revert_files", "revert_values", "run_for_others"]
+
+
+def revert(record: Record, path: str, transaction: Transaction) -> None:
+    """Undo all that `record` tells of, and remove the record itself at `path`."""
+    revert_files(record.files, transaction)
+    revert_values(record.values, transaction)
+    own = {file.path for file in record.files}
+    for program in reversed(record.programs):
+        _revert_program(program, own, transaction)
+    if record.values:
+        transaction.tell_shell()
+    transaction.delete(path)
+    folders = {*record.folders, *(folder for program in record.programs for folder in program.folders)}
+    for folder in sorted(folders, key=len, reverse=True):
+        transaction.remove_folder(folder)
+    for key in sorted(record.keys, key=len, reverse=True):
+        transaction.remove_key(key)
+
+
+def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None:
+    """Undo what was written, the last first; files that others changed since are kept and listed."""
+    for file in reversed(files):
+        now = read_or_none(file.path)
+        if now is None:
+            continue
+        then = restored(file, now)
+        if then is None:
+            transaction.delete(file.path)
+        elif then != now:
+            transaction.write(file.path, then, "restore")
+        elif file.listed is None and then != file.before:
+            transaction.keep(file.path, "changed since by somebody else")
+
+
+def restored(file: ChangedFile, now: bytes) -> bytes | None:
+    """Return what a file holds without our change; None where it is gone then, `now` where it is no longer ours."""
+    if digest(now) == file.sha256:
+        return file.before
+    listed = file.listed
+    if listed is None:
+        return now
+    text = key_file.without_item(_text(now), listed.sections, listed.key, listed.item, _text(file.before or b""))
+    return None if file.before is None and not text.strip() else text.encode("utf-8", "surrogateescape")
+
+
+def revert_values(values: Sequence[ChangedValue], transaction: Transaction) -> None:
+    """Undo what was set in the registry, the last first; values that others changed since are kept and listed."""
+    for value in reversed(values):
+        now = transaction.registry.get(value.key, value.name) if transaction.registry else None
+        if now is None:
+            continue
+        if now != value.value:
+            transaction.keep(f"{value.key}\\{value.name}", "changed since by somebody else")
+        elif value.before is None:
+            transaction.unset(value.key, value.name)
+        else:
+            transaction.set(value.key, value.name, value.before)
+
+
+def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction) -> None:
+    arguments = program.undo
+    if program.keep is not None and program.folder is not None:
+        others = _matches(program.folder, program.keep)
+        others -= {os.path.relpath(path, program.folder) for path in own}
+        if others or not program.files:
+            arguments = program.arguments
+    if arguments is not None:
+        if shutil.which(arguments[0]) is None:
+            transaction.keep(program.folder or arguments[-1], f"{arguments[0]} is not installed any more")
+        else:
+            transaction.run(arguments, "")
+            transaction.on_undone(run_for_others, program.arguments, program.folder, program.keep)
+    if arguments is None or program.undo is not None:
+        for path in program.files:
+            if os.path.lexists(path):
+                transaction.delete(path)
+
+
+def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
+    """Have a program bring its files up to date, after an undoing, where they serve others.
+
+    The error that made it necessary is the one to be told: another one here is not.
+    """
+    if folder is not None and keep is not None:
+        with contextlib.suppress(OSError):
+            if _matches(folder, keep):
+                run_program(arguments)
+
+
+def _matches(folder: str, pattern: str) -> set[str]:
+    """Return the files below `folder` that match; only the last part of `pattern` has wildcards."""
+    below, pattern = os.path.split(pattern)
+    try:
+        names = os.listdir(os.path.join(folder, below))
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {os.path.join(below, name) for name in fnmatch.filter(names, pattern)}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,91 @@
+"""The desktop of this user: which plan, which lookup and which places belong to the system that runs here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ozx.desktop.association import linux, macos, windows
+from ozx.desktop.association.launching import find_background_viewer, find_ozx
+from ozx.desktop.association.registry import user_registry
+from ozx.desktop.association.status import Status
+from ozx.desktop.association.steps import Step
+
+__all__ = ["Desktop", "this_desktop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Desktop:
+    """What is different on each system.
+
+    Attributes
+    ----------
+    system
+        ``linux``, ``macos`` or ``windows``.
+    record
+        Where the record of an association stands.
+    default_viewer
+        Returns the command that runs ``ozx view``.
+    plan
+        Returns the steps for a viewer's command, the command of ozx, and the viewer's name.
+    notes
+        Returns what the user has to know about these two commands.
+    status
+        Returns what would open an ``.ozx`` file now.
+    """
+
+    system: str
+    record: str
+    default_viewer: Callable[[], tuple[str, ...]]
+    plan: Callable[[tuple[str, ...], tuple[str, ...], str], tuple[Step, ...]]
+    notes: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]
+    status: Callable[[], Status]
+
+
+def this_desktop() -> Desktop:
+    """Return the desktop of this user on this system."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return _windows(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"))
+    if sys.platform == "darwin":
+        return _macos(home)
+    return _linux(os.environ, home)
+
+
+def _linux(environment: Mapping[str, str], home: str) -> Desktop:
+    places = linux.find_places(environment, home)
+    return Desktop(
+        system="linux",
+        record=linux.record_path(places),
+        default_viewer=lambda: (*find_ozx(), "view"),
+        plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, name=name),
+        notes=lambda viewer, ozx: tuple(
+            linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)
+        ),
+        status=lambda: linux.read_status(places),
+    )
+
+
+def _macos(home: str) -> Desktop:
+    return Desktop(
+        system="macos",
+        record=macos.record_path(home),
+        default_viewer=find_background_viewer,
+        plan=lambda viewer, _ozx, _name: macos.plan(home, viewer),
+        notes=lambda _viewer, _ozx: (),
+        status=lambda: macos.read_status(home),
+    )
+
+
+def _windows(local_data: str) -> Desktop:
+    return Desktop(
+        system="windows",
+        record=windows.record_path(local_data),
+        default_viewer=find_background_viewer,
+        plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer),
+        notes=lambda _viewer, _ozx: (),
+        status=lambda: windows.read_status(user_registry(), local_data),
+    )

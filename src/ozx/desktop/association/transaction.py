@@ -1,0 +1,267 @@
+"""What is done to a desktop, one change at a time: shown, done unless it is a dry run, and undone after an error."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Self
+
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_regular
+from ozx.desktop.association.registry import Registry
+from ozx.errors import ResourceError
+
+__all__ = ["Action", "Transaction", "read_or_none", "run_program"]
+
+What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "unset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change.
+
+    Attributes
+    ----------
+    what
+        ``write``, ``change``, ``restore``, ``delete`` or ``keep`` a file or folder, ``run`` a program, ``set`` or
+        ``unset`` a value of the registry.
+    target
+        The file, the folder, the program with its arguments, or the value's key and name.
+    detail
+        Lines that come (``+ ``) and go (``- ``); of what is kept, why.
+    """
+
+    what: What
+    target: str
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Transaction:
+    """Makes changes and lists them; the block of a ``with`` statement that an error ends is undone.
+
+    Attributes
+    ----------
+    is_dry
+        Whether changes are only listed.
+    actions
+        What was done, or would be.
+    folders, keys
+        Folders and keys of the registry that were made on the way.
+    """
+
+    registry: Registry | None
+    is_dry: bool = False
+    actions: list[Action] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    _undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _undone: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._undo.pop_all()
+            self._undone.pop_all()
+        else:
+            with self._undone:
+                self._undo.close()
+
+    def tell(self, what: What, target: str, *detail: str) -> None:
+        """List a change."""
+        self.actions.append(Action(what, target, detail))
+
+    def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
+        """Give a file this content, in one step, making the folders it needs; a link's target is written."""
+        before = read_or_none(path)
+        self.tell(what, path, *_difference(before, content))
+        if self.is_dry:
+            return
+        target = os.path.realpath(path)
+        self.make_folder(os.path.dirname(target))
+        self._undo.callback(_put, target, before, is_executable=False)
+        _put(target, content, is_executable=is_executable)
+
+    def delete(self, path: str) -> None:
+        """Remove a file."""
+        self.tell("delete", path)
+        if not self.is_dry:
+            self._undo.callback(_put, path, read_or_none(path), is_executable=os.access(path, os.X_OK))
+            os.unlink(path)
+
+    def keep(self, path: str, why: str) -> None:
+        """List what is not touched though it might be expected."""
+        self.tell("keep", path, why)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it, and remember which were made.
+
+        Raises
+        ------
+        NotADirectoryError
+            There is something of that name, but no folder.
+        OSError
+            It cannot be made.
+        """
+        if os.path.isdir(path):
+            return
+        if os.path.lexists(path):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        self.make_folder(os.path.dirname(path))
+        # XDG Base Directory Specification: missing folders are made for the user alone.
+        os.mkdir(path, 0o700)
+        self._undo.callback(_remove_if_empty, path)
+        self.folders.append(path)
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder if nothing is in it, or in a dry run would be."""
+        if self.is_dry:
+            gone = {action.target for action in self.actions if action.what == "delete"}
+            if os.path.isdir(path) and gone.issuperset(os.path.join(path, name) for name in os.listdir(path)):
+                self.tell("delete", path)
+        elif _remove_if_empty(path):
+            self._undo.callback(os.mkdir, path, 0o700)
+            self.tell("delete", path)
+
+    def run(self, arguments: tuple[str, ...], hint: str) -> None:
+        """Run a program.
+
+        Raises
+        ------
+        ResourceError
+            It is missing, or fails.
+        """
+        self.tell("run", " ".join(arguments))
+        if self.is_dry:
+            return
+        if shutil.which(arguments[0]) is None:
+            raise ResourceError(f"expected the program {arguments[0]}; it is not installed", hint=hint)
+        done = run_program(arguments)
+        if done.returncode != 0:
+            told = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+            raise ResourceError(f"{' '.join(arguments)} failed: {told}")
+
+    def set(self, key: str, name: str, value: str) -> None:
+        """Set a value of the registry, and remember which keys are made for it."""
+        registry = self._registry()
+        before = registry.get(key, name)
+        self.tell("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
+        if self.is_dry:
+            return
+        self._make_key(key)
+        self._undo.callback(_put_value, registry, key, name, before)
+        registry.set(key, name, value)
+
+    def unset(self, key: str, name: str) -> None:
+        """Remove a value of the registry."""
+        registry = self._registry()
+        before = registry.get(key, name)
+        self.tell("unset", f"{key}\\{name}", *_lines(before, "-"))
+        if not self.is_dry:
+            self._undo.callback(_put_value, registry, key, name, before)
+            registry.delete(key, name)
+
+    def remove_key(self, key: str) -> None:
+        """Remove a key of the registry if nothing is in it."""
+        if not self.is_dry:
+            self._registry().delete_if_empty(key)
+
+    def tell_shell(self) -> None:
+        """Have the Windows shell look at its associations again, now and after an undoing."""
+        self.tell("run", "SHChangeNotify")
+        if not self.is_dry:
+            self._registry().tell_shell()
+
+    def on_error(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have a function called if an error comes, before what was done until now is undone."""
+        self._undo.callback(function, *arguments)
+
+    def on_undone(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have a function called if an error comes, after all that was done is undone; nothing is done in a dry run."""
+        if not self.is_dry:
+            self._undone.callback(function, *arguments)
+
+    def _make_key(self, key: str) -> None:
+        registry = self._registry()
+        if registry.has_key(key):
+            return
+        above = key.rpartition("\\")[0]
+        if above:
+            self._make_key(above)
+        self._undo.callback(registry.delete_if_empty, key)
+        self.keys.append(key)
+
+    def _registry(self) -> Registry:
+        if self.registry is None:
+            raise ResourceError("expected a registry; there is none on this system")
+        return self.registry
+
+
+def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run a program, and return how it ended and what it said."""
+    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+
+
+def read_or_none(path: str) -> bytes | None:
+    """Return the bytes of a file; None where there is none.
+
+    Raises
+    ------
+    UsageError
+        It is a directory or a device, or a named pipe, which would be waited for.
+    """
+    check_regular(path)
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _put(path: str, content: bytes | None, *, is_executable: bool) -> None:
+    """Write a file with the mode it has, or remove it."""
+    if content is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    mode = None
+    if is_executable:
+        mode = os.stat(path).st_mode & 0o7777 | 0o111 if os.path.exists(path) else 0o755
+    with replacing_file(path, force=True, mode=mode) as new, open(new.descriptor, "wb", closefd=False) as file:
+        file.write(content)
+
+
+def _put_value(registry: Registry, key: str, name: str, value: str | None) -> None:
+    if value is None:
+        registry.delete(key, name)
+    else:
+        registry.set(key, name, value)
+
+
+def _remove_if_empty(path: str) -> bool:
+    try:
+        os.rmdir(path)
+    except OSError:  # something is in it, or it is gone
+        return False
+    return True
+
+
+def _difference(before: bytes | None, content: bytes) -> tuple[str, ...]:
+    """Return the lines that come and go; of what is no text, its size."""
+    if b"\0" in content:
+        return (f"+ {len(content):,} bytes",)
+    old, new = (data.decode(errors="replace").splitlines() for data in (before or b"", content))
+    lines = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
+    return tuple(f"{line[0]} {line[1:]}" for line in lines if not line.startswith("@@"))
+
+
+def _lines(value: str | None, sign: str) -> tuple[str, ...]:
+    return () if value is None else (f"{sign} {value}",)

@@ -1,0 +1,76 @@
+"""Windows, for one user: which steps make .ozx known (a ProgID, and the extension that leads to it), what opens it now.
+
+Written from Microsoft's documentation and not tried on Windows.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import os
+import subprocess
+
+from ozx.desktop import icons
+from ozx.desktop.association.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
+from ozx.desktop.association.registry import Registry
+from ozx.desktop.association.status import Opener, Status, opener_notes
+from ozx.desktop.association.steps import SetValue, Step, TellShell, WriteFile
+
+__all__ = ["PROG_ID", "find_opener", "find_type", "plan", "read_status", "record_path"]
+
+PROG_ID = "OzxToolkit.ozx.1"
+_CLASSES = r"Software\Classes"
+# What the user has chosen in "Open with"; Windows lets nobody else write it.
+_CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENSION}\UserChoice"
+
+
+def record_path(local_data: str) -> str:
+    """Return the file that says what was done, in the folder that ``%LOCALAPPDATA%`` names."""
+    return ntpath.join(local_data, NAME, "association.json")
+
+
+def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps after which a double-click runs `viewer` with the file."""
+    icon = ntpath.join(local_data, NAME, "ozx.ico")
+    extension, prog_id = rf"{_CLASSES}\{EXTENSION}", rf"{_CLASSES}\{PROG_ID}"
+    return (
+        WriteFile(icon, icons.ico()),
+        SetValue(prog_id, "", COMMENT),
+        SetValue(prog_id, "FriendlyTypeName", COMMENT),
+        SetValue(rf"{prog_id}\DefaultIcon", "", f'"{icon}",0'),
+        SetValue(rf"{prog_id}\shell\open\command", "", f'{_command_line(viewer)} "%1"'),
+        SetValue(extension, "", PROG_ID),
+        SetValue(extension, "Content Type", MEDIA_TYPE),
+        SetValue(rf"{extension}\OpenWithProgids", PROG_ID, ""),
+        TellShell(),
+    )
+
+
+def read_status(registry: Registry | None, local_data: str) -> Status:
+    """Return what would open an .ozx file now."""
+    record = record_path(local_data)
+    is_associated = os.path.exists(record)
+    opener = find_opener(registry) if registry else None
+    prog_id = find_type(registry) if registry else None
+    notes = opener_notes(opener, associated=is_associated)
+    return Status("windows", prog_id, opener, is_associated, record, tuple(notes))
+
+
+def find_type(registry: Registry) -> str | None:
+    """Return the ProgID of .ozx files: the user's choice, else the default."""
+    return registry.get(_CHOICE, "ProgId") or registry.get(rf"{_CLASSES}\{EXTENSION}", "")
+
+
+def find_opener(registry: Registry) -> Opener | None:
+    """Return what the ProgID of .ozx files runs; None where there is none."""
+    prog_id = find_type(registry)
+    if not prog_id:
+        return None
+    command = registry.get(rf"{_CLASSES}\{prog_id}\shell\open\command", "")
+    program = command.split('"')[1] if command and command.startswith('"') else (command or "").partition(" ")[0]
+    exists = os.path.exists(program) if command else True
+    return Opener(prog_id, command, exists=exists, is_ours=prog_id == PROG_ID)
+
+
+def _command_line(viewer: tuple[str, ...]) -> str:
+    # Always with quotes: a path with spaces that has none may run another program.
+    return " ".join(filter(None, [f'"{viewer[0]}"', subprocess.list2cmdline(viewer[1:])])).replace("%", "%%")

@@ -1,0 +1,346 @@
+"""Decoding the chunks of a block and encoding them anew: what threads and other processes do.
+
+zarr-python decodes and encodes; what it is given and what it leaves is plain bytes, so that it reads no files here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import OzxError, UnsupportedError
+from ozx.flow.decoding.bounded import decoding_reason
+from ozx.flow.decoding.zarr_errors import check_codecs_installed, missing_codec, words_of
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.relayout.extensions import understands_relayout
+from ozx.hierarchy.relayout.transcoding import is_exact
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
+from ozx.hierarchy.zarr.chunk_layout import relayout_document
+from ozx.hierarchy.zarr.codecs import parse_codecs
+from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+
+if TYPE_CHECKING:
+    import zarr
+
+__all__ = [
+    "Block",
+    "InexactError",
+    "Transcoding",
+    "UndecodableError",
+    "open_decoded",
+    "open_transcoding",
+    "parse_metadata",
+    "readable_document",
+    "transcode_block",
+]
+
+Lengths = tuple[int, ...]
+
+# zarr-python counts chunks by division of floating-point numbers, which are exact up to here.
+_LONGEST = 1 << 53
+_FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
+_GZIP = ("gzip", "numcodecs.gzip")
+
+
+@dataclass(frozen=True, slots=True)
+class Transcoding:
+    """How an array is decoded and encoded anew.
+
+    Attributes
+    ----------
+    old, new
+        What zarr-python makes of the array's documents, both without shards.
+    old_chunks, new_chunks
+        Lengths of chunks in pixels.
+    old_keys
+        How zarr-python asks for the old chunks.
+    new_codecs
+        Names of the codecs of new chunks.
+    is_checked
+        Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
+    """
+
+    old: Any
+    new: Any
+    old_chunks: Lengths
+    new_chunks: Lengths
+    old_keys: ChunkKeys
+    new_codecs: tuple[str, ...]
+    is_checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Pixels that are decoded and encoded at a time.
+
+    Attributes
+    ----------
+    box
+        Which pixels.
+    chunks
+        The old chunks in it by their coordinates, as they are stored.
+    missing
+        Coordinates of the old chunks in it that are not stored.
+    """
+
+    box: tuple[slice, ...]
+    chunks: Mapping[Lengths, bytes]
+    missing: tuple[Lengths, ...] = ()
+
+
+class UndecodableError(Exception):
+    """The chunk with the coordinates `args[0]` cannot be decoded, for the reason `args[1]`."""
+
+
+class InexactError(Exception):
+    """Encoded bytes do not decode to the values that they were made of; `args` may hold the reason."""
+
+
+def readable_document(document: Document, path: str) -> Document:
+    """Return a ``zarr.json`` that zarr-python reads, without what says nothing of chunks.
+
+    Raises
+    ------
+    UnsupportedError
+        The array must not be opened without understanding something that zarr-python does not have.
+    """
+    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+
+    plain = {**document, "attributes": {}}
+    plain.pop("dimension_names", None)
+
+    def understands(point: str, value: Any) -> bool:
+        # Who may move chunks may decode them; how, zarr-python has to know.
+        is_handled = point not in DECODING_POINTS and understands_relayout(point, value)
+        return is_handled or zarr_understands(point, value)
+
+    readable: Document = json.loads(normalise_document(json.dumps(plain).encode(), path, understands))
+    return readable
+
+
+def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
+    """Return how an array is decoded and encoded, given its documents.
+
+    Parameters
+    ----------
+    old
+        Its ``zarr.json``, or its ``.zarray`` in Zarr v2.
+    new
+        What `ozx.hierarchy.relayout.transcoding.transcoded_document` made of it.
+    path
+        Path of the array.
+
+    Raises
+    ------
+    UnsupportedError
+        zarr-python has no such codec or data type, or chunks of these codecs would differ from one time to the next.
+    """
+    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+
+    where = path or "the root"
+    plain = relayout_document(new, None)
+    codecs = parse_codecs(plain["codecs"])
+    names = tuple(codec.name for codec in codecs)
+    for codec, name in zip(plain["codecs"], names, strict=True):
+        # Also where readers may ignore it: those that do not would find chunks that it has not encoded.
+        if not zarr_understands("codecs", codec):
+            raise UnsupportedError(
+                f"{where}: expected codecs that can be encoded; found {name!r}, which zarr-python does not have",
+                hint="Ask for another one.",
+            )
+    if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
+        # It stamps chunks with the time, which can be taken out again only where nothing encodes them once more.
+        raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
+    if old.get("zarr_format") == 2:
+        layout = parse_v2_layout(old, path)
+        kept = {field: old[field] for field in _FIELDS_OF_V2 if field in old}
+        document, keys = {**kept, "chunks": list(layout.chunks), "fill_value": None}, layout.keys
+    else:
+        document = relayout_document(readable_document(old, path), None)
+        keys = parse_chunk_keys(document["chunk_key_encoding"], where)
+    old_metadata, new_metadata = parse_metadata(document, where), parse_metadata(readable_document(plain, path), where)
+    return Transcoding(
+        old=old_metadata,
+        new=new_metadata,
+        old_chunks=tuple(old_metadata.chunks),
+        new_chunks=tuple(new_metadata.chunks),
+        old_keys=keys,
+        new_codecs=names,
+        is_checked=not is_exact(plain),
+    )
+
+
+def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
+    """Return the new chunks of a block by their coordinates; those that are all fill values are left out.
+
+    Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
+
+    Raises
+    ------
+    UndecodableError, InexactError
+        As they say.
+    """
+    values = _decode(transcoding, block)
+    chunks = [
+        (place, inside)
+        for place, inside in _iter_new_chunks(transcoding, block)
+        if not _is_filled(np.asarray(values[inside], values.dtype), transcoding.new.fill_value)
+    ]
+    if not chunks:
+        return []
+    stored = _encode(transcoding, block, values)
+    encode = parse_chunk_keys(transcoding.new.chunk_key_encoding.to_dict(), "").encode
+    return [(place, _without_time(stored[encode(place)].to_bytes(), transcoding.new_codecs)) for place, _ in chunks]
+
+
+def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
+    """Return the new chunks of a block by their keys; `InexactError` where they do not decode to `values`."""
+    stored: dict[str, Any] = {}
+    target = open_decoded(transcoding.new, stored)
+    try:
+        target[block.box] = values
+        is_kept = not transcoding.is_checked or _is_same(np.asarray(target[block.box], values.dtype), values)
+    except (MemoryError, OzxError):
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        raise InexactError(f"{type(error).__name__}: {error}") from None
+    if not is_kept:
+        raise InexactError
+    return stored
+
+
+def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
+    from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (see open_transcoding)
+
+    from_bytes = default_buffer_prototype().buffer.from_bytes
+    stored = {transcoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
+    source = open_decoded(transcoding.old, stored)
+    try:
+        # An array without dimensions gives out text as Python's, of which numpy would make a type as long as it.
+        values = np.asarray(source[block.box], source.dtype)
+    except (MemoryError, OzxError):
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        for place in block.chunks:
+            _try_chunk(source, transcoding, place)
+        raise UndecodableError(next(iter(block.chunks)), decoding_reason(error)) from None
+    for place in block.missing:
+        values[_inside(place, transcoding.old_chunks, block.box)] = transcoding.new.fill_value
+    return values
+
+
+def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths) -> None:
+    """Raise `UndecodableError` where a chunk cannot be decoded."""
+    box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, transcoding.old_chunks, strict=True))
+    try:
+        source[box]
+    except (MemoryError, OzxError):
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        raise UndecodableError(place, decoding_reason(error)) from None
+
+
+def _iter_new_chunks(transcoding: Transcoding, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
+    """Yield the new chunks of a block: their coordinates, and where they are in it."""
+    lengths = transcoding.new_chunks
+    ranges = [
+        range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)
+    ]
+    for place in itertools.product(*ranges):
+        yield place, _inside(place, lengths, block.box)
+
+
+def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Return where a chunk is in a block, as far as it is in it."""
+    return tuple(
+        slice(max(0, at * length - box.start), min((at + 1) * length, box.stop) - box.start)
+        for at, length, box in zip(place, lengths, block, strict=True)
+    )
+
+
+def _is_filled(values: NDArray[Any], fill: Any) -> bool:
+    filled = np.asarray(fill, values.dtype)
+    # Most chunks are told by their first pixel.
+    first = np.asarray(values[(slice(0, 1),) * values.ndim], values.dtype)
+    if not _is_same(first, filled):
+        return False
+    return _is_same(values, filled)
+
+
+def _is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Tell whether all bits are the same; the second array may be a single value."""
+    return bool((_bits(first) == _bits(np.asarray(second, first.dtype))).all())
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    size = values.dtype.itemsize
+    if values.dtype.kind in "OTUS":  # text, where the same values are the same bits
+        return values
+    return values.view(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
+    """Return an encoded chunk as it would be at any other time.
+
+    RFC 1952, "Member header and trailer": MTIME are the four bytes from the fifth on; 0 means that there is no time.
+    """
+    if codecs[-1] in _GZIP:
+        return data[:4] + bytes(4) + data[8:]
+    if len(codecs) > 1 and codecs[-2] in _GZIP:  # a crc32c follows
+        body = data[:4] + bytes(4) + data[8:-4]
+        return body + int(google_crc32c.value(body)).to_bytes(4, "little")
+    return data
+
+
+def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
+    """Return an array whose stored values are those in a dictionary; none decodes to more than a chunk."""
+    import zarr  # noqa: PLC0415 (see open_transcoding)
+    from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
+
+    from ozx.flow.decoding.bounded_arrays import bound_array  # noqa: PLC0415 (see open_transcoding)
+
+    # Chunks that are all fill values are told here: zarr takes all NaNs for the same.
+    opened: zarr.Array[Any] = bound_array(
+        zarr.Array(zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}))
+    )
+    return opened
+
+
+def parse_metadata(document: Document, where: str) -> Any:
+    """Return zarr-python's metadata of an array.
+
+    Raises
+    ------
+    UnsupportedError
+        zarr-python does not open it; the message has `where` and its words.
+    """
+    import zarr  # noqa: PLC0415 (see open_transcoding)
+    from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
+    from zarr.storage import MemoryStore  # noqa: PLC0415
+
+    lengths = document.get("shape")
+    if isinstance(lengths, list) and any(type(length) is int and length > _LONGEST for length in lengths):
+        raise UnsupportedError(f"{where}: expected at most 2**53 pixels along each dimension; found more")
+    version: Literal[2, 3] = 2 if document.get("zarr_format") == 2 else 3
+    data = default_buffer_prototype().buffer.from_bytes(json.dumps(document).encode())
+    try:
+        # zarr-python warns of what is not registered; whoever keeps it has been told.
+        with warnings.catch_warnings(action="ignore"):
+            store = MemoryStore({".zarray" if version == 2 else METADATA: data})
+            metadata = zarr.open_array(store, mode="r", zarr_format=version).metadata
+    except Exception as error:  # noqa: BLE001 (zarr-python raises whatever comes of what it does not expect)
+        missing = missing_codec(error, where)
+        told = f"{where}: expected an array that zarr-python opens; it says: {words_of(error)}"
+        raise missing or UnsupportedError(told) from None
+    check_codecs_installed(metadata, where)
+    return metadata

@@ -1,0 +1,168 @@
+"""Decoding chunks to see whether they can be: what comes out is thrown away."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, ResourceError, UnsupportedError
+from ozx.flow.chunks.block_transcoding import UndecodableError, open_decoded, parse_metadata, readable_document
+from ozx.flow.decoding.bounded import decoding_reason
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, relayout_document
+from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
+
+__all__ = ["ChunkDecoder", "iter_inner_chunks"]
+
+Lengths = tuple[int, ...]
+
+# What is decoded at a time where chunks are small, and the largest chunk that is decoded at all.
+_BLOCK = 64 << 20
+_LARGEST = 2 << 30
+
+
+class ChunkDecoder:
+    """Decodes the chunks of one array, inner chunks where it is sharded, with zarr-python.
+
+    Parameters
+    ----------
+    document
+        The array's ``zarr.json`` or ``.zarray``.
+    layout
+        How its chunks are laid out.
+    path
+        Path of the array.
+
+    Raises
+    ------
+    UnsupportedError
+        zarr-python does not have a codec or the data type, or the chunks are larger than 2 GiB.
+    """
+
+    def __init__(self, document: Document, layout: ArrayLayout, path: str) -> None:
+        self._layout = layout
+        self._bytes = math.prod(layout.chunks) * (layout.item_size or 1)
+        if self._bytes > _LARGEST:
+            raise UnsupportedError(
+                f"{path or 'the root'}: its chunks are larger than 2 GiB each, {self._bytes:,} bytes"
+            )
+        if document.get("zarr_format") == 2:
+            plain = {name: value for name, value in document.items() if name != "attributes"}
+        else:
+            plain = relayout_document(readable_document(document, path), None)
+        self._metadata = parse_metadata(plain, path or "the root")
+
+    def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
+        """Decode chunks, given by their places in the grid of the array.
+
+        Raises
+        ------
+        UndecodableError
+            One of them cannot be decoded, or not to the shape of a chunk; or there is no memory for it.
+        """
+        if not chunks:
+            return
+        box = self._box_around(chunks)
+        size = math.prod(span.stop - span.start for span in box) * (self._layout.item_size or 1)
+        if size > max(_BLOCK, self._bytes) or not self._decodes(chunks, box):
+            for place, data in chunks.items():
+                self._decode_one(place, data)
+
+    def _decodes(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> bool:
+        """Tell whether chunks can be decoded all at once."""
+        try:
+            self._read(chunks, box)
+        except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+            return False
+        return True
+
+    def _decode_one(self, place: Lengths, data: bytes) -> None:
+        try:
+            self._read({place: data}, self._box_around([place]))
+        except (MemoryError, ResourceError):
+            # Not for how much memory a machine has is a chunk called sound, or passed over.
+            raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
+        except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+            raise UndecodableError(place, decoding_reason(error)) from None
+
+    def _read(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> None:
+        from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (loads zarr, half a second)
+
+        from_bytes = default_buffer_prototype().buffer.from_bytes
+        encode = self._metadata.encode_chunk_key
+        stored = {encode(place): from_bytes(data) for place, data in chunks.items()}
+        with warnings.catch_warnings(action="ignore"):
+            np.asarray(open_decoded(self._metadata, stored)[box])
+
+    def _box_around(self, places: Mapping[Lengths, bytes] | list[Lengths]) -> tuple[slice, ...]:
+        spans = []
+        axes = zip(zip(*places, strict=True), self._layout.chunks, self._layout.shape, strict=True)
+        for positions, chunk, length in axes:
+            spans.append(slice(min(positions) * chunk, min(length, (max(positions) + 1) * chunk)))
+        return tuple(spans)
+
+
+def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
+    """Yield the chunks in a stored value by their places in the grid of the array, outside of it too.
+
+    Parameters
+    ----------
+    data
+        The value.
+    place
+        Its place in the grid of stored values.
+    layout
+        How the array's chunks are laid out.
+    where
+        What messages call the value: its key.
+
+    Raises
+    ------
+    FormatError
+        The index of a shard is damaged, or chunks share some of their bytes (``zarr/shard-index``).
+
+    Examples
+    --------
+    >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout
+    >>> layout = parse_layout({
+    ...     "node_type": "array", "shape": [4], "data_type": "uint8", "codecs": ["bytes"],
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": "default",
+    ... }, "0")
+    >>> list(iter_inner_chunks(b"abcd", (0,), layout, "0/c/0"))
+    [((0,), b'abcd')]
+    """
+    found = [(place, data)]
+    for level in layout.levels:
+        per_shard, form = level.chunks_per_shard, level.index
+        found = [inner for outer, shard in found for inner in _inner(shard, outer, per_shard, form, where)]
+    yield from found
+
+
+def _inner(
+    shard: bytes, place: Lengths, grid: Lengths, form: IndexFormat, where: str
+) -> Iterator[tuple[Lengths, bytes]]:
+    count, size = math.prod(grid), len(shard)
+    start = max(0, form.offset(count, size))
+    index = parse_index(shard[start : start + form.size(count)], grid, size, where, form)
+    _check_apart(index.offsets.ravel(), index.lengths.ravel(), where)
+    for inside in zip(*np.nonzero(index.lengths), strict=True):
+        offset, length = int(index.offsets[inside]), int(index.lengths[inside])
+        at = tuple(outer * per + int(part) for outer, per, part in zip(place, grid, inside, strict=True))
+        yield at, shard[offset : offset + length]
+
+
+def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: str) -> None:
+    """Raise where chunks share some of their bytes; several that are all the same bytes may."""
+    spans = np.unique(np.stack([offsets, offsets + lengths], axis=1)[lengths > 0], axis=0)
+    shared = np.flatnonzero(spans[1:, 0] < spans[:-1, 1])
+    if len(shared):
+        (_, end), (begin, _) = spans[shared[0]].tolist(), spans[shared[0] + 1].tolist()
+        raise FormatError(
+            f"{where}: expected inner chunks beside each other; one begins at byte {begin:,}, before another ends at "
+            f"{end:,}",
+            rule="zarr/shard-index",
+        )

@@ -1,0 +1,95 @@
+"""Stored entries from one archive into another, undecoded, run by run.
+
+Entries in the form that `ozx.archive.writer` writes are moved with their local headers; where they stand one behind
+the other, the whole run is one copy. Entries of another form get a new header, compressed ones are inflated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.records import STORED
+from ozx.archive.writer import SHORTEST_PADDING, ArchiveWriter, local_header
+
+__all__ = ["move_entries"]
+
+# File systems share or copy whole blocks faster than parts of them: a longer run is moved by a multiple of this.
+_ALIGNMENT = 4096
+_ALIGNED_FROM = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """An entry in our own form: what its headers say, and where it stands."""
+
+    raw_name: bytes
+    flags: int
+    crc32: int
+    size: int
+    offset: int
+    data_offset: int
+
+    @property
+    def end(self) -> int:
+        return self.data_offset + self.size
+
+
+def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:
+    """Append entries of one archive to another.
+
+    Parameters
+    ----------
+    reader
+        The archive they stand in, a local file.
+    indices
+        Which entries; they are moved in the order of their places in the file.
+    writer
+        The archive they go to.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        An entry cannot be read, or the file changed meanwhile (``zip/changed``).
+    """
+    source, columns = reader.source, reader.columns
+    if not isinstance(source, FileSource):
+        raise TypeError("expected an archive in a local file")
+    run: list[_Moved] = []
+    for index in sorted(indices, key=columns.header_offsets.__getitem__):
+        raw_name, flags = encode_name(columns.name(index))
+        size, checksum = int(columns.uncompressed_sizes[index]), int(columns.crc32s[index])
+        header = local_header(raw_name, flags, checksum, size)
+        start = int(columns.header_offsets[index])
+        is_own = columns.methods[index] == STORED and source.read_at(start, len(header)) == header
+        if run and not (is_own and start == run[-1].end):
+            _move_run(run, source, writer)
+            run = []
+        if is_own:
+            run.append(_Moved(raw_name, flags, checksum, size, start, start + len(header)))
+        elif columns.methods[index] == STORED:
+            data_offset = reader.data_offset(index)
+            writer.add_copied(raw_name, flags, checksum, size, source.descriptor(), data_offset)
+        else:
+            writer.add_blocks(columns.name(index), size, reader.iter_blocks(index))
+    if run:
+        _move_run(run, source, writer)
+    source.check_unchanged()
+
+
+def _move_run(run: list[_Moved], source: FileSource, writer: ArchiveWriter) -> None:
+    """Move entries that stand one behind the other; the first one's header is written anew, the rest is one copy."""
+    first, new_offset = run[0], writer.offset
+    padding = 0
+    if run[-1].end - first.offset >= _ALIGNED_FROM:
+        padding = (first.offset - new_offset) % _ALIGNMENT
+        padding += _ALIGNMENT if 0 < padding < SHORTEST_PADDING else 0
+    shift = new_offset + padding - first.offset
+    writer.append_local_header(first.raw_name, first.flags, first.crc32, first.size, padding)
+    writer.copy(source.descriptor(), first.data_offset, run[-1].end - first.data_offset)
+    for entry in run:
+        offset = new_offset if entry is first else entry.offset + shift
+        writer.directory.add(entry.raw_name, entry.flags, entry.crc32, entry.size, offset)

@@ -1,0 +1,140 @@
+"""The entries of an array whose chunks are laid out otherwise: the same encoded chunks, in other shards or in none.
+
+No chunk is decoded, and none is read before its entry is written: a shard is spans of what there is and a new index,
+and where chunks get a checksum, the checksum of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError, UsageError
+from ozx.flow.chunks.checksums import ChecksummedChunks
+from ozx.flow.chunks.inner_chunks import InnerChunks
+from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
+from ozx.flow.entry import BytesPart, Entry
+from ozx.hierarchy.keys import hierarchy_order
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
+from ozx.hierarchy.zarr.chunk_checksums import ends_in_checksum
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.zarr.shards import IndexFormat, build_index
+
+__all__ = ["MOST_INNER_CHUNKS", "iter_laid_out", "iter_resharded"]
+
+#: How many chunks a shard may have that is read or written: its index takes 16 bytes for each.
+MOST_INNER_CHUNKS = 1 << 22
+
+# Chunks that become values of their own are looked up so many at a time.
+_BATCH = 4096
+
+
+def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, path: str) -> Iterator[Entry]:
+    """Yield the stored values that an array has in its new layout, in hierarchy order.
+
+    The same chunks give the same bytes, whatever they were laid out in: in a shard they stand in C order, without gaps,
+    before the index. A shard without chunks is not written.
+
+    Parameters
+    ----------
+    stored
+        The stored values in the old layout.
+    old, new
+        The layouts, of the same shape and the same chunks: that of the document as it is, and that of what
+        `relayout_document` makes of it. Where only one of them has a checksum at the end of each chunk, it is added,
+        or compared and removed.
+    path
+        Path of the array, which the keys begin with.
+
+    Raises
+    ------
+    FormatError
+        A chunk has no bytes, an index is damaged or points elsewhere (nothing is to be made of the array then); or,
+        when the entry is read, a chunk does not have the checksum that is removed from it.
+    UnsupportedError
+        A shard would be larger than `LARGEST_SHARD`, or has or would have more than `MOST_INNER_CHUNKS`.
+    UsageError
+        The layouts are not those of the same chunks.
+    """
+    if (old.shape, old.chunks) != (new.shape, new.chunks):
+        raise UsageError(f"{path or 'the root'}: expected two layouts of the same chunks")
+    _check_shards(old, path)
+    is_added = ends_in_checksum(new.codecs)
+    if is_added == ends_in_checksum(old.codecs):
+        return iter_laid_out(InnerChunks(stored, old), new, path)
+    return iter_laid_out(ChecksummedChunks(stored, old, path, is_added=is_added), new, path)
+
+
+def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
+    """Yield the stored values that `chunks` make in a layout of the same grid of chunks; see `iter_resharded`.
+
+    Raises
+    ------
+    UsageError
+        The layout has shards in shards, or an index of another form than ozx writes.
+    """
+    _check_shards(new, path)
+    if not new.levels:
+        return _iter_chunks(chunks, new, path)
+    if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
+        raise UsageError(f"{path or 'the root'}: expected shards as ozx writes them")
+    return _iter_shards(chunks, new, path)
+
+
+def _check_shards(layout: ArrayLayout, path: str) -> None:
+    if math.prod(layout.chunks_per_stored) > MOST_INNER_CHUNKS:
+        raise UnsupportedError(
+            f"{path or 'the root'}: expected shards of at most {MOST_INNER_CHUNKS:,} inner chunks; "
+            f"{'×'.join(map(str, layout.stored_shape))} pixels are {math.prod(layout.chunks_per_stored):,}",
+            hint="Use smaller shards.",
+        )
+
+
+def _iter_chunks(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
+    numbers = chunks.blocks((1,) * len(new.grid))
+    for key, batch in _in_order(numbers, new, path, _BATCH):
+        found = chunks.find(batch, is_joined=False)
+        for position, part in zip(found.positions.tolist(), found.parts, strict=True):
+            yield Entry(key[position], (part,))
+
+
+def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
+    per_shard = new.chunks_per_stored
+    for (key,), (number,) in _in_order(chunks.blocks(per_shard), new, path, 1):
+        (place,) = places_of([int(number)], new.stored_grid)
+        first = [at * per for at, per in zip(place, per_shard, strict=True)]
+        # "The index always covers the full shard, also past the array's edge", where there are no chunks.
+        box = [min(per, length - at) for per, length, at in zip(per_shard, new.grid, first, strict=True)]
+        ranges = [np.arange(at, at + count) for at, count in zip(first, box, strict=True)]
+        wanted = np.ravel_multi_index(np.ix_(*ranges), new.grid).ravel().astype(np.int64)
+        found = chunks.find(wanted, is_joined=True)
+        inside = np.zeros(len(wanted), np.int64)
+        inside[found.positions] = found.lengths
+        lengths = np.zeros(per_shard, np.int64)
+        lengths[tuple(map(slice, box))] = inside.reshape(box)
+        flat = lengths.ravel()
+        index = build_index(np.cumsum(flat) - flat, flat)
+        size = sum(found.lengths.tolist()) + len(index)
+        if size > LARGEST_SHARD:
+            raise UnsupportedError(
+                f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,}",
+                hint="Readers drop larger entries: ask for smaller shards.",
+            )
+        yield Entry(key, (*found.parts, BytesPart(index)))
+
+
+def _in_order(
+    numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
+) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
+    """Yield keys and numbers in hierarchy order, `size` at a time."""
+    prefix, encode = f"{path}/" if path else "", layout.keys.encode
+    if layout.keys.separator == ".":
+        # Coordinates in one component are compared as text: c.0.10 comes before c.0.9.
+        keys = [encode(place) for place in places_of(numbers, layout.stored_grid)]
+        numbers = numbers[sorted(range(len(keys)), key=lambda row: hierarchy_order(keys[row]))]
+    for start in range(0, len(numbers), size):
+        batch = numbers[start : start + size]
+        yield [prefix + encode(place) for place in places_of(batch, layout.stored_grid)], batch

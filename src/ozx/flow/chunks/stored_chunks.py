@@ -1,0 +1,168 @@
+"""What is stored of an array under its chunk keys, and the keys of a hierarchy array by array."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import filterfalse, groupby
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.flow.entry import Part
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.keys import is_metadata_key
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["KeyGroup", "SourceChunks", "StoredChunks", "iter_key_groups", "places_of"]
+
+_NONE: NDArray[np.int64] = np.empty(0, np.int64)
+
+
+class StoredChunks(Protocol):
+    """The stored values of one array, shards or chunks, by their numbers: positions in the chunk grid, in C order.
+
+    Values may be made when they are asked for, as long as each part knows its length; those of a shard are asked for
+    together. Values of a sharded array are divided, so that their parts are `ozx.flow.entry.Span`.
+    """
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Which values there are, ascending."""
+
+    def name(self, number: int) -> str:
+        """Return what messages call a value: its key."""
+
+    def parts(self, numbers: Sequence[int]) -> list[Part]:
+        """Return the values with these numbers, all of which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChunks:
+    """The stored values of an array, as they are in a source.
+
+    Attributes
+    ----------
+    source
+        The hierarchy.
+    path
+        Path of the array.
+    layout
+        How its chunks are laid out; it also says how their keys are made.
+    numbers
+        Which values there are.
+    """
+
+    source: Source
+    path: str
+    layout: ArrayLayout
+    numbers: NDArray[np.int64]
+
+    def name(self, number: int) -> str:
+        """Return the key of a value."""
+        return self._keys([number])[0]
+
+    def parts(self, numbers: Sequence[int]) -> list[Part]:
+        """Return values, each as the source gives it."""
+        return self.source.parts(self._keys(numbers))
+
+    def _keys(self, numbers: Sequence[int]) -> list[str]:
+        prefix, encode = f"{self.path}/" if self.path else "", self.layout.keys.encode
+        return [prefix + encode(place) for place in places_of(numbers, self.layout.stored_grid)]
+
+
+@dataclass(slots=True)
+class KeyGroup:
+    """Keys that follow each other: those of one array, or those that belong to none.
+
+    Attributes
+    ----------
+    path
+        Path of the array; None where they belong to none.
+    numbers
+        The numbers of the array's stored values, ascending.
+    outside
+        Chunk keys outside of the array's grid: left behind when it shrank, and seen by no reader.
+    others
+        Keys that are no chunk keys.
+    """
+
+    path: str | None
+    numbers: NDArray[np.int64] = field(default_factory=lambda: _NONE)
+    outside: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
+def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> Iterator[KeyGroup]:
+    """Yield the data keys of a hierarchy array by array, in their order; metadata keys are passed over.
+
+    Parameters
+    ----------
+    keys
+        All keys in hierarchy order, so that those of an array follow each other.
+    layouts
+        The arrays that are of interest, by path.
+    """
+    data_keys = filterfalse(is_metadata_key, keys)
+    for path, those in groupby(data_keys, _ArrayFinder(layouts)):
+        yield _group(path, those, None if path is None else layouts[path])
+
+
+def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the coordinates of positions in a grid.
+
+    Examples
+    --------
+    >>> places_of([0, 5], (2, 3))
+    [(0, 0), (1, 2)]
+    """
+    if not grid:
+        return [()] * len(numbers)
+    columns = np.unravel_index(np.asarray(numbers, np.int64), grid)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+class _ArrayFinder:
+    """Tells which array a key is below; keys of one folder follow each other."""
+
+    def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
+        self._layouts = layouts
+        self._folder: str | None = None
+        self._array: str | None = None
+
+    def __call__(self, key: str) -> str | None:
+        folder = key.rpartition("/")[0]
+        if folder != self._folder:
+            self._folder, self._array = folder, self._find(folder)
+        return self._array
+
+    def _find(self, node: str) -> str | None:
+        while node not in self._layouts:
+            if not node:
+                return None
+            node = node.rpartition("/")[0]
+        return node
+
+
+def _group(path: str | None, keys: Iterable[str], layout: ArrayLayout | None) -> KeyGroup:
+    if layout is None:
+        return KeyGroup(path, others=list(keys))
+    group, numbers = KeyGroup(path), array("q")
+    grid, decode, start = layout.stored_grid, layout.keys.decode, len(path) + 1 if path else 0
+    for key in keys:
+        place = decode(key[start:], len(grid))
+        if place is None:
+            group.others.append(key)
+            continue
+        number = 0
+        for position, length in zip(place, grid, strict=True):
+            if position >= length:
+                group.outside.append(key)
+                break
+            number = number * length + position
+        else:
+            numbers.append(number)
+    group.numbers = np.sort(np.array(numbers, np.int64))
+    return group

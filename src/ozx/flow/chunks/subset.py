@@ -1,0 +1,72 @@
+"""The entries of an array of which a box of whole chunks is left: the same encoded chunks under other keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
+from ozx.flow.chunks.reshard import iter_laid_out
+from ozx.flow.chunks.stored_chunks import SourceChunks
+from ozx.flow.entry import Entry
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["CroppedChunks", "iter_cropped"]
+
+
+def iter_cropped(stored: SourceChunks, start: tuple[int, ...], new: ArrayLayout) -> Iterator[Entry]:
+    """Yield the stored values of what is left of an array, in hierarchy order; see `iter_resharded`.
+
+    Parameters
+    ----------
+    stored
+        The array as it is.
+    start
+        The first pixel that is left, at a chunk border.
+    new
+        The layout of what is left: that of the document `ozx.hierarchy.subset.array.crop_document` makes.
+    """
+    first = [at // chunk for at, chunk in zip(start, new.chunks, strict=True)]
+    # Whoever asks which chunks a shard holds has to read its index: only for shards that reach into the box.
+    per_stored = stored.layout.chunks_per_stored
+    outer = [at // per for at, per in zip(first, per_stored, strict=True)]
+    behind = [-(-(at + count) // per) for at, count, per in zip(first, new.grid, per_stored, strict=True)]
+    places = np.stack(np.unravel_index(stored.numbers, stored.layout.stored_grid), axis=-1)
+    inside = ((places >= outer) & (places < behind)).all(axis=1)
+    box = CroppedChunks(replace(stored, numbers=stored.numbers[inside]), first, new.grid)
+    return iter_laid_out(box, new, stored.path)
+
+
+class CroppedChunks(InnerChunks):
+    """The chunks in a box of an array by number: the position in the grid of the box, in C order.
+
+    Parameters
+    ----------
+    stored
+        The array's stored values, those that reach into the box at least.
+    first
+        Coordinates of the box's first chunk.
+    grid
+        How many chunks the box has along each dimension.
+    """
+
+    def __init__(self, stored: SourceChunks, first: list[int], grid: tuple[int, ...]) -> None:
+        super().__init__(stored, stored.layout)
+        self._whole = stored.layout.grid
+        self._first = np.array(first, np.int64)
+        self.grid = grid
+
+    def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
+        """Return those of the chunks with `numbers` that are stored; see `InnerChunks.find`."""
+        columns = np.unravel_index(numbers, self.grid)
+        moved = tuple(column + at for column, at in zip(columns, self._first, strict=True))
+        return super().find(np.ravel_multi_index(moved, self._whole).astype(np.int64), is_joined=is_joined)
+
+    def iter_places(self) -> Iterator[NDArray[np.int64]]:
+        """Yield coordinates of stored chunks in the box, one row each."""
+        for places in super().iter_places():
+            moved = places - self._first
+            yield moved[((moved >= 0) & (moved < np.array(self.grid))).all(axis=1)]

@@ -1,0 +1,252 @@
+"""The entries of an array in other chunks or by another codec: decoded and encoded by zarr-python.
+
+Pixels stay the same, bit for bit. Chunks that only move to other shards go through `ozx.flow.chunks.reshard`, which
+decodes nothing; it also assembles the shards here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.chunks.block_transcoding import (
+    Block,
+    InexactError,
+    Transcoding,
+    UndecodableError,
+    open_transcoding,
+    readable_document,
+    transcode_block,
+)
+from ozx.flow.chunks.inner_chunks import InnerChunks
+from ozx.flow.chunks.reshard import iter_resharded
+from ozx.flow.chunks.spool import Spool
+from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
+from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.entry import Entry, Part, read_part
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.keys import hierarchy_order
+from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout, relayout_document
+from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+
+__all__ = ["iter_transcoded"]
+
+Lengths = tuple[int, ...]
+_Chunks = list[tuple[Lengths, bytes]]
+
+
+def iter_transcoded(
+    stored: StoredChunks,
+    old: Document,
+    new: Document,
+    path: str,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+) -> Iterator[Entry]:
+    """Yield the stored values that an array has in its new document, in hierarchy order.
+
+    The same chunks give the same bytes, whatever the time is. A new chunk that is all fill values is not written; a
+    chunk that is missing reads as the fill value of `new`, also where `old` has none.
+
+    In memory are about ``2 * jobs`` blocks at a time, which usually decode to 4 MiB and to 64 at most (or to one chunk,
+    where it is larger), and the chunks of a shard until it is written; those beyond 128 MiB wait in a temporary file.
+    Closing the iterator, or an exception, cancels what is not begun.
+
+    Parameters
+    ----------
+    stored
+        The stored values, as `old` describes them; for Zarr v2 see `ozx.hierarchy.zarr_v2.layouts.parse_v2_layout`.
+    old
+        The array's ``zarr.json``; or its ``.zarray``, where it is still of Zarr v2.
+    new
+        What is to be written: `ozx.hierarchy.relayout.transcoding.transcoded_document`, of an array of Zarr v2 after
+        `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
+    path
+        Path of the array, which the keys begin with.
+    jobs
+        How many blocks are worked on at a time; by default as many as there are processors.
+    executor
+        What works on them: by default threads of its own. Tasks are plain data, so that processes do as well.
+
+    Raises
+    ------
+    FormatError
+        A chunk cannot be decoded or has no bytes, an index is damaged.
+    UnsupportedError
+        zarr-python does not have one of the codecs, or the data type; a shard would be too large; or the codecs of
+        `new` do not give back the pixels they are given.
+    UsageError
+        The documents are not those of the same array.
+    """
+    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+
+    if old.get("zarr_format") == 2:
+        old_layout = parse_v2_layout(old, path)
+    else:
+        old_layout = parse_layout(readable_document(old, path), path, zarr_understands)
+    transcoding, new = open_transcoding(old, new, path), readable_document(new, path)
+    layouts = _Layouts(
+        old=old_layout,
+        plain=parse_layout(relayout_document(new, None), path, zarr_understands),
+        new=parse_layout(new, path, zarr_understands),
+    )
+    if layouts.old.shape != layouts.new.shape:
+        raise UsageError(f"{path or 'the root'}: expected two documents of the same array")
+    work = _Work(stored, layouts, transcoding, path)
+    return work.iter_entries(jobs or os.cpu_count() or 1, executor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layouts:
+    """Those of the array as it is, as it becomes, and of what is between: new chunks that are not in shards yet."""
+
+    old: ArrayLayout
+    plain: ArrayLayout
+    new: ArrayLayout
+
+
+@dataclass(frozen=True, slots=True)
+class _EncodedChunks:
+    """New chunks, as `iter_resharded` takes them."""
+
+    found: Mapping[int, Part]
+    path: str
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        return np.array(sorted(self.found), np.int64)
+
+    def name(self, number: int) -> str:
+        return f"{self.path or 'the root'}, chunk {number}"
+
+    def parts(self, numbers: Sequence[int]) -> list[Part]:
+        return [self.found[number] for number in numbers]
+
+
+class _Work:
+    """The array, block by block."""
+
+    def __init__(self, stored: StoredChunks, layouts: _Layouts, transcoding: Transcoding, path: str) -> None:
+        self._stored = stored
+        self._layouts = layouts
+        self._transcoding = transcoding
+        self._path = path
+        self._chunks = InnerChunks(stored, layouts.old)
+        self._plan: Rechunking = plan_rechunking(layouts.old, layouts.new)
+
+    def iter_entries(self, jobs: int, executor: Executor | None) -> Iterator[Entry]:
+        with contextlib.ExitStack() as stack:
+            if executor is None:
+                executor = stack.enter_context(ThreadPoolExecutor(jobs, "ozx-transcode"))
+            results = stack.enter_context(contextlib.closing(self._iter_results(executor, 2 * jobs)))
+            for _, group in itertools.groupby(results, key=lambda result: result[0]):
+                yield from self._put_together(chunk for _, chunks in group for chunk in chunks)
+
+    def _put_together(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
+        """Yield the stored values that the chunks of a group become."""
+        spool, found, plain = Spool(), dict[int, Part](), self._layouts.plain
+        for place, data in chunks:
+            found[_number(place, plain.grid)] = spool.add(data)
+        if found:
+            yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
+
+    def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
+        """Yield the chunks of each block in order, with the number of its group; `most` are under way at a time."""
+        pending: deque[tuple[int, Future[_Chunks]]] = deque()
+        try:
+            for number, block in self._iter_blocks():
+                if len(pending) == most:
+                    yield self._wait(*pending.popleft())
+                pending.append((number, executor.submit(transcode_block, self._transcoding, block)))
+            while pending:
+                yield self._wait(*pending.popleft())
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+    def _wait(self, number: int, future: Future[_Chunks]) -> tuple[int, _Chunks]:
+        try:
+            return number, future.result()
+        except UndecodableError as error:
+            place, reason = error.args
+            raise self._undecodable(place, reason) from None
+        except InexactError as error:
+            reason = "".join(f" ({reason})" for reason in error.args)
+            raise UnsupportedError(
+                f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
+                f"{', '.join(self._transcoding.new_codecs)} does not give back what it was given{reason}",
+                hint="Leave chunks and codec as they are: what is moved is not decoded."
+                if "transpose" in self._transcoding.new_codecs
+                else "Ask for another codec, which replaces them.",
+            ) from None
+
+    def _iter_blocks(self) -> Iterator[tuple[int, Block]]:
+        for number in self._ordered_groups():
+            for box in self._plan.iter_blocks(*places_of([number], self._plan.group_grid)):
+                block = self._read(box)
+                if block is not None:
+                    yield number, block
+
+    def _ordered_groups(self) -> list[int]:
+        """Return the groups that hold any old chunks, in hierarchy order."""
+        old, new, plan = self._layouts.old, self._layouts.new, self._plan
+        found = self._chunks.blocks((1,) * len(old.grid))
+        places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
+        numbers: list[int] = plan.touched_groups(places).tolist()
+        if new.keys.separator == ".":
+            # Coordinates in one component are compared as text: c.0.10 comes before c.0.9.
+            values = [whole // part for whole, part in zip(plan.groups, new.stored_shape, strict=True)]
+            firsts = [
+                [at * count for at, count in zip(group, values, strict=True)]
+                for group in places_of(numbers, plan.group_grid)
+            ]
+            order = sorted(range(len(numbers)), key=lambda row: hierarchy_order(new.keys.encode(firsts[row])))
+            numbers = [numbers[row] for row in order]
+        return numbers
+
+    def _read(self, box: tuple[slice, ...]) -> Block | None:
+        """Return a block with its chunks as they are stored, or None where there are none."""
+        old = self._layouts.old
+        ranges = [range(at.start // part, -(-at.stop // part)) for at, part in zip(box, old.chunks, strict=True)]
+        places = list(itertools.product(*ranges))
+        wanted = np.array([_number(place, old.grid) for place in places], np.int64)
+        found = self._chunks.find(wanted, is_joined=False)
+        if not found.parts:
+            return None
+        positions = found.positions.tolist()
+        most = largest_stored(math.prod(old.chunks) * old.item_size) if old.item_size else None
+        for row, part in zip(positions, found.parts, strict=True):
+            if most is not None and part.length > most:
+                raise self._undecodable(places[row], f"expected at most {most:,} bytes; it has {part.length:,}")
+        chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
+        return Block(box, chunks, tuple(place for place in places if place not in chunks))
+
+    def _undecodable(self, place: Lengths, reason: str) -> FormatError:
+        old = self._layouts.old
+        stored_place = tuple(at // count for at, count in zip(place, old.chunks_per_stored, strict=True))
+        key = self._stored.name(_number(stored_place, old.stored_grid))
+        return FormatError(
+            f"{key}: expected chunk {place} as the codecs of the array encode it; decoding it failed ({reason})",
+            rule="zarr/chunk-data",
+            hint="Copy or download the file again. To carry it as it is, leave chunks and codec as they are.",
+        )
+
+
+def _number(place: Lengths, grid: Lengths) -> int:
+    """Return the position of a chunk in a grid, in C order."""
+    number = 0
+    for at, length in zip(place, grid, strict=True):
+        number = number * length + at
+    return number

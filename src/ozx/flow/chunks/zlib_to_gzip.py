@@ -1,0 +1,70 @@
+"""Chunks compressed by zlib as gzip, which Zarr v3 knows: the compressed bytes stay, what frames them is swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError
+from ozx.flow.chunks.stored_chunks import StoredChunks
+from ozx.flow.entry import Part, read_part
+from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
+
+__all__ = ["GzipChunks"]
+
+# RFC 1950: 2 bytes of header and 4 of Adler-32; RFC 1952: 10 of header, CRC-32 and size.
+_LONGER = (10 + 8) - (2 + 4)
+
+
+@dataclass(frozen=True, slots=True)
+class GzipChunks:
+    """The stored values of an array whose chunks are zlib streams, as gzip members.
+
+    Attributes
+    ----------
+    stored
+        The values as they are.
+    """
+
+    stored: StoredChunks
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Which values there are, ascending."""
+        return self.stored.numbers
+
+    def name(self, number: int) -> str:
+        """Return what messages call a value: its key."""
+        return self.stored.name(number)
+
+    def parts(self, numbers: Sequence[int]) -> list[Part]:
+        """Return values, each reframed when it is read."""
+        parts = self.stored.parts(numbers)
+        return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReframedPart:
+    key: str
+    part: Part
+
+    @property
+    def length(self) -> int:
+        # A chunk without bytes is corrupt, and to be seen as such.
+        return self.part.length and self.part.length + _LONGER
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        try:
+            data = zlib_to_gzip(read_part(self.part))
+        except FormatError as error:
+            raise FormatError(f"{self.key}: {error.message}", rule=error.rule, hint=error.hint) from None
+        if len(data) != self.length:
+            raise FormatError(
+                f"{self.key}: expected one zlib stream; found {self.length - len(data):,} bytes after its end",
+                rule="zarr/chunk-data",
+                hint="Repack with --codec, which decodes the chunks.",
+            )
+        yield data

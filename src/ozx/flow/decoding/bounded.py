@@ -1,0 +1,356 @@
+"""Decompression that never gives out more than a limit, for the compressors that Zarr's readers know.
+
+A few bytes can decode to gigabytes, and a header can claim any size. What an array's metadata say of a chunk is the
+limit; reaching it ends the decoding, before memory is taken for more. Nothing here loads zarr.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Protocol
+
+fast_zlib: ModuleType = zlib
+try:
+    from isal import isal_zlib
+except ImportError:  # no wheel for this machine: the same functions by zlib, slower
+    pass
+else:
+    fast_zlib = isal_zlib
+
+__all__ = [
+    "BOUNDED",
+    "OversizeError",
+    "UndecodableChunkError",
+    "decode_blosc",
+    "decode_gzip",
+    "decode_zstd",
+    "decoding_reason",
+    "decompress",
+]
+
+Bytes = bytes | bytearray | memoryview
+
+# Enough for xz -9, whose dictionary has 64 MiB.
+_LZMA_MEMORY = 128 << 20
+# Streams that follow a first one: read in small pieces, as each copies what is left of its last piece.
+_FIRST_PIECE, _LARGEST_PIECE = 1 << 10, 1 << 20
+# A block of a zstd frame has four bytes or more, and gives 128 KiB or less (RFC 8878, 3.1.1.2.3).
+_MOST_FROM_ZSTD = 1 << 15
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class OversizeError(ValueError):
+    """The data decode to more bytes than they may."""
+
+
+class UndecodableChunkError(ValueError):
+    """A chunk cannot be decoded: `key` is its key, the cause what was raised.
+
+    Examples
+    --------
+    >>> str(UndecodableChunkError("0/c/1", "the data decode to more"))
+    '0/c/1: the data decode to more'
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(key, reason)
+        self.key = key
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.reason}"
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: Bytes, max_length: int, /) -> bytes: ...
+
+
+def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
+    """Return what a compressor's output decodes to.
+
+    Parameters
+    ----------
+    config
+        The configuration as numcodecs has it: `id`, one of `BOUNDED`; for ``lzma`` also `format` and `filters`.
+    data
+        What the compressor gave out.
+    limit
+        How many bytes it may decode to.
+
+    Raises
+    ------
+    OversizeError
+        It decodes to more, or claims to.
+    ValueError
+        It is damaged.
+    MemoryError
+        There is no room for `limit` bytes or less.
+
+    Examples
+    --------
+    >>> decompress({"id": "zlib"}, zlib.compress(b"nucleus"), 7)
+    b'nucleus'
+    >>> decompress({"id": "zlib"}, zlib.compress(bytes(1000)), 7)
+    Traceback (most recent call last):
+    ozx.flow.decoding.bounded.OversizeError: expected at most 7 bytes; the data decode to more
+    """
+    name = str(config["id"])
+    try:
+        return _DECODERS[name](config, data, limit)
+    except (OversizeError, MemoryError):
+        raise
+    except Exception as error:  # (each compressor has exceptions of its own)
+        raise ValueError(f"damaged {name} data: {str(error) or type(error).__name__}") from error
+
+
+def decoding_reason(error: Exception) -> str:
+    r"""Return what is wrong with a chunk, given what was raised when it was decoded: one line of some 200 letters.
+
+    Examples
+    --------
+    >>> decoding_reason(ValueError("two\nlines"))
+    'ValueError: two'
+    """
+    cause = error.__cause__ or error if isinstance(error, UndecodableChunkError) else error
+    reason = str(cause).partition("\n")[0][:200]
+    return f"{type(cause).__name__}: {reason}"
+
+
+def decode_gzip(data: Bytes, limit: int) -> bytes:
+    """Return what the members of a gzip file (RFC 1952) inflate to; their checksums are checked.
+
+    Parameters
+    ----------
+    data
+        One or more members; zeros may follow them.
+    limit
+        How many bytes they may inflate to.
+
+    Raises
+    ------
+    OversizeError
+        They inflate to more.
+    ValueError
+        They are damaged.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> decode_gzip(gzip.compress(b"nu") + gzip.compress(b"cleus"), 7)
+    b'nucleus'
+    """
+    return bytes(decompress({"id": "gzip"}, data, limit))
+
+
+def decode_zstd(data: Bytes, limit: int) -> bytes:
+    """Return what zstd frames (RFC 8878) decode to; checksums are checked where frames have them.
+
+    Parameters
+    ----------
+    data
+        One or more frames, with or without their content's size.
+    limit
+        How many bytes they may decode to.
+
+    Raises
+    ------
+    OversizeError
+        They decode to more, or claim to.
+    ValueError
+        They are damaged.
+
+    Examples
+    --------
+    >>> from numcodecs import Zstd
+    >>> decode_zstd(Zstd().encode(b"nucleus"), 7)
+    b'nucleus'
+    """
+    return bytes(decompress({"id": "zstd"}, data, limit))
+
+
+def decode_blosc(data: Bytes, limit: int) -> bytes:
+    """Return what a buffer of blosc (format 1 or 2) decodes to.
+
+    Parameters
+    ----------
+    data
+        The buffer. One that claims more bytes than it has is refused; c-blosc would read behind it.
+    limit
+        How many bytes it may decode to.
+
+    Raises
+    ------
+    OversizeError
+        It claims to decode to more.
+    ValueError
+        It is damaged.
+
+    Examples
+    --------
+    >>> from numcodecs import Blosc
+    >>> decode_blosc(Blosc().encode(b"nucleus"), 7)
+    b'nucleus'
+    """
+    return bytes(decompress({"id": "blosc"}, data, limit))
+
+
+def _check_claim(claim: int, limit: int) -> None:
+    if claim > limit:
+        raise OversizeError(f"expected at most {limit:,} bytes; the data claim to decode to {claim:,}")
+
+
+def _from_gzip(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    return _from_streams(lambda: fast_zlib.decompressobj(31), data, limit, is_padded=True)
+
+
+def _from_zlib(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    # One stream; like zlib.decompress, what follows it is passed over.
+    decompressor = fast_zlib.decompressobj(15)
+    found: bytes = decompressor.decompress(data, limit + 1)
+    _check_length(len(found), limit)
+    if not decompressor.eof:
+        raise EOFError("it is cut off")
+    return found
+
+
+def _from_bz2(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    return _from_streams(bz2.BZ2Decompressor, data, limit)
+
+
+def _from_lzma(config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    form, filters = config.get("format", lzma.FORMAT_XZ), config.get("filters")
+    if form == lzma.FORMAT_RAW:
+        for settings in filters or ():
+            _check_memory(int(settings.get("dict_size", 0)))
+        return _from_streams(lambda: lzma.LZMADecompressor(form, filters=filters), data, limit, is_single=True)
+    return _from_streams(lambda: lzma.LZMADecompressor(form, memlimit=_LZMA_MEMORY), data, limit)
+
+
+def _check_memory(dictionary: int) -> None:
+    if dictionary > _LZMA_MEMORY:
+        raise ValueError(f"expected a dictionary of at most {_LZMA_MEMORY:,} bytes; found {dictionary:,}")
+
+
+def _check_length(length: int, limit: int) -> None:
+    if length > limit:
+        raise OversizeError(f"expected at most {limit:,} bytes; the data decode to more")
+
+
+def _from_streams(
+    start: Callable[[], _Decompressor], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
+) -> bytes:
+    """Return what streams, one behind another, decode to."""
+    view = memoryview(data).cast("B")
+    found: list[bytes] = []
+    total = streams = position = 0
+    # Most streams that hold nothing are for keeping a reader busy; bgzip's have up to 64 KiB each, and an empty one.
+    most_streams = 1000 + limit // 1000
+    while position < len(view) or not streams:
+        decompressor, begin, piece = start(), position, _FIRST_PIECE if streams else len(view)
+        while not decompressor.eof:
+            if position >= len(view):
+                raise EOFError("it is cut off")
+            taken = view[position : position + piece]
+            try:
+                part = decompressor.decompress(taken, limit - total + 1)
+            except (lzma.LZMAError, OSError):
+                if streams and not is_padded and position == begin:
+                    return b"".join(found)  # like bz2 and lzma, pass over what follows the streams
+                raise
+            position, piece = position + len(taken), min(2 * piece, _LARGEST_PIECE)
+            if part:
+                found.append(part)
+                total += len(part)
+                _check_length(total, limit)
+        position -= len(decompressor.unused_data)
+        streams += 1
+        if is_single:
+            break
+        if streams > most_streams:
+            raise ValueError(f"expected at most {most_streams:,} streams for {limit:,} bytes; found more")
+        if is_padded and position < len(view) and not view[position]:
+            rest = bytes(view[position:]).lstrip(b"\0")
+            position = len(view) - len(rest)
+    return found[0] if len(found) == 1 else b"".join(found)
+
+
+def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    import imagecodecs  # noqa: PLC0415 (15 ms)
+
+    if not len(data):
+        raise EOFError("it is empty")
+    claim = _zstd_content_size(bytes(data[:18]))
+    if claim is not None:
+        _check_claim(claim, limit)
+    room = min(limit, len(data) * _MOST_FROM_ZSTD)
+    try:
+        return bytes(imagecodecs.zstd_decode(bytes(data), out=room))
+    except RuntimeError as error:
+        if "too small" not in str(error):
+            raise
+        _check_length(limit + 1, limit)
+        raise
+
+
+def _zstd_content_size(head: bytes) -> int | None:
+    """Return what a frame's header says that it decodes to, if it does."""
+    # RFC 8878, 3.1.1.1: descriptor, window descriptor (but for a single segment), dictionary id, content size.
+    if head[:4] != _ZSTD_MAGIC or len(head) < 6:
+        return None
+    descriptor = head[4]
+    is_single = bool(descriptor & 0x20)
+    start = 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
+    length = (1 if is_single else 0, 2, 4, 8)[descriptor >> 6]
+    if not length or len(head) < start + length:
+        return None
+    return int.from_bytes(head[start : start + length], "little") + (256 if length == 2 else 0)
+
+
+def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    from numcodecs import blosc  # noqa: PLC0415 (with it comes zarr's numcodecs)
+
+    # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
+    head = bytes(data[:16])
+    if len(head) < 16:
+        raise EOFError("it is shorter than its header")
+    _check_claim(int.from_bytes(head[4:8], "little"), limit)
+    length = int.from_bytes(head[12:16], "little")
+    if length > len(data):
+        raise EOFError(f"it claims {length:,} bytes and has {len(data):,}")
+    found: bytes = blosc.decompress(data)
+    return found
+
+
+def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
+    from numcodecs import lz4  # noqa: PLC0415 (see _from_blosc)
+
+    # numcodecs puts the length before the block, 4 bytes little-endian.
+    if len(data) < 4:
+        raise EOFError("it is shorter than its header")
+    _check_claim(int.from_bytes(bytes(data[:4]), "little"), limit)
+    found: bytes = lz4.decompress(data)
+    return found
+
+
+_DECODERS: dict[str, Callable[[Mapping[str, Any], Bytes, int], Bytes]] = {
+    "blosc": _from_blosc,
+    "bz2": _from_bz2,
+    "gzip": _from_gzip,
+    "lz4": _from_lz4,
+    "lzma": _from_lzma,
+    "zlib": _from_zlib,
+    "zstd": _from_zstd,
+}
+
+#: Names of the compressors whose output can be bounded.
+BOUNDED = frozenset(_DECODERS)

@@ -1,0 +1,300 @@
+"""Arrays of zarr-python whose chunks decode to what their metadata say, and not to more.
+
+The codec pipeline of an array is replaced by one that knows how large each step may become. Bounded are chunks as they
+are stored, what compressors give out, the number of texts in a chunk, and how much is decoded at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import zarr
+from zarr.abc.codec import ArrayBytesCodec, BytesBytesCodec, Codec
+from zarr.abc.store import Store
+from zarr.codecs import ShardingCodec
+from zarr.codecs._v2 import V2Codec
+from zarr.core.array_spec import ArraySpec
+from zarr.core.buffer import Buffer, NDBuffer
+from zarr.core.codec_pipeline import BatchedCodecPipeline
+from zarr.core.config import config
+from zarr.storage import StorePath, WrapperStore
+
+from ozx.errors import OzxError, ResourceError
+from ozx.flow.decoding.bounded import BOUNDED, OversizeError, UndecodableChunkError, decompress
+from ozx.flow.decoding.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
+from ozx.flow.decoding.zarr_errors import missing_codec
+
+__all__ = ["bound_array"]
+
+# So much is decoded at the same time, unless a single chunk is larger.
+_DECODED_AT_ONCE = 96 << 20
+_CHECKSUM = 4
+_CHECKSUMS = ("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3")
+_SAME_SIZE = ("shuffle",)
+_MOST_REWRITTEN = 8
+_VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
+# What is told apart from damage: the disk, and errors that say more than this module could.
+_PASSED_ON = (OzxError, OSError)
+
+
+def bound_array(array: Any) -> Any:
+    """Return an array whose chunks do not decode beyond their size; what is no array of zarr as it is.
+
+    It is the same object, with another codec pipeline. Metadata and written chunks stay what they are.
+
+    Examples
+    --------
+    >>> array = bound_array(zarr.create_array({}, shape=(4, 4), chunks=(2, 2), dtype="uint8", fill_value=7))
+    >>> int(array[3, 3])
+    7
+    """
+    if isinstance(array, zarr.Array):
+        inner: Any = array.async_array if hasattr(array, "async_array") else array._async_array  # noqa: SLF001
+        if not isinstance(inner.codec_pipeline, _BoundedPipeline):
+            object.__setattr__(inner, "codec_pipeline", _pipeline(inner.metadata))
+    return array
+
+
+def _pipeline(metadata: Any) -> _BoundedPipeline:
+    if metadata.zarr_format == 2:
+        filters, compressor = bounded_filters(
+            metadata.filters, metadata.compressor, metadata.dtype.to_native_dtype(), prod(metadata.chunks)
+        )
+        return _BoundedPipeline.from_codecs([V2Codec(filters=filters, compressor=compressor)])
+    return _BoundedPipeline.from_codecs(metadata.codecs)
+
+
+class _BoundedPipeline(BatchedCodecPipeline):
+    """zarr's pipeline with bounded codecs; each chunk is decoded by itself, so that errors can name it."""
+
+    @classmethod
+    def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
+        del batch_size
+        return super().from_codecs(_bounded_codecs(tuple(codecs)), batch_size=1)
+
+    async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
+        items = list(batch_info)
+        results: list[Any] = [None] * len(items)
+        numbers = iter(range(len(items)))
+
+        async def work() -> None:
+            for number in numbers:  # each takes the next one
+                results[number] = await self._read_one(items[number], out, drop_axes)
+
+        await asyncio.gather(*(work() for _ in range(min(config.get("async.concurrency"), len(items)))))
+        # zarr-python 3.4 says which chunks were missing, 3.1 nothing.
+        return tuple(part for found in results for part in found or ())
+
+    async def _read_one(self, item: Any, out: NDBuffer, drop_axes: tuple[int, ...]) -> Any:
+        getter, spec = item[0], item[1]
+        try:
+            for codec in self.array_array_codecs:
+                check_item_sizes(getattr(codec, "codec_config", {}), spec.dtype.to_native_dtype())
+            await _check_stored(getter, spec, is_sharded=self._is_sharded)
+            if self._is_sharded:  # its inner chunks wait, each for its turn
+                return await self.read_batch([item], out, drop_axes)
+            gate, size = _gate(), _decoded_size(spec)
+            await gate.enter(size)
+            try:
+                return await self.read_batch([item], out, drop_axes)
+            finally:
+                gate.leave(size)
+        except _PASSED_ON:
+            raise
+        except MemoryError as error:
+            raise _without_room(getter, spec) from error
+        except Exception as error:  # codecs raise whatever they like
+            raise _named(error, getter) from error
+
+    @property
+    def _is_sharded(self) -> bool:
+        return isinstance(self.array_bytes_codec, ShardingCodec)
+
+
+class _BoundedSharding(ShardingCodec):
+    """The sharding codec whose inner chunks go through a pipeline of ours."""
+
+    @property
+    def codec_pipeline(self) -> Any:
+        return _BoundedPipeline.from_codecs(self.codecs)
+
+
+@dataclass(frozen=True)
+class _BoundedTexts(ArrayBytesCodec):
+    """A codec for texts of any length, which takes memory for as many as there should be."""
+
+    codec: Any
+    is_fixed_size = False
+
+    def to_dict(self) -> Any:
+        return self.codec.to_dict()
+
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
+        return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
+
+    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
+        check_count(chunk_data.as_array_like(), prod(chunk_spec.shape))
+        found: NDBuffer = await self.codec._decode_single(chunk_data, chunk_spec)  # noqa: SLF001 (see _BoundedCompressor)
+        return found
+
+    async def _encode_single(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
+        found: Buffer | None = await self.codec._encode_single(chunk_data, chunk_spec)  # noqa: SLF001
+        return found
+
+
+@dataclass(frozen=True)
+class _BoundedCompressor(BytesBytesCodec):
+    """A compressor at its place behind other codecs, whose output's length is known from theirs."""
+
+    codec: Any
+    config: Mapping[str, Any]
+    serializer: str
+    before: tuple[str, ...]
+    is_fixed_size = False
+
+    def to_dict(self) -> Any:
+        return self.codec.to_dict()
+
+    def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
+        return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
+
+    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
+        return await asyncio.to_thread(self._decode, chunk_data, chunk_spec)
+
+    def _decode(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
+        found = decompress(self.config, chunk_data.as_numpy_array().data, self._limit(chunk_spec))
+        return chunk_spec.prototype.buffer.from_bytes(found)
+
+    async def _encode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer | None:
+        found: Buffer | None = await self.codec._encode_single(chunk_data, chunk_spec)  # noqa: SLF001 (zarr's own way)
+        return found
+
+    def _limit(self, spec: ArraySpec) -> int:
+        size = decoded = _decoded_size(spec)
+        if self.serializer not in ("bytes", *_VARIABLE_LENGTH):
+            size = largest_stored(decoded)
+        for name in self.before:
+            if name in _CHECKSUMS:
+                size += _CHECKSUM
+            elif name not in _SAME_SIZE:  # not twice as much for each: a hundred compressors would have no limit
+                size = max(size, largest_stored(decoded))
+        return size
+
+
+class _Gate:
+    """Lets chunks be decoded at the same time that are not too large together."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self, size: int) -> None:
+        while self._taken and self._taken + size > _DECODED_AT_ONCE:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._taken += size
+
+    def leave(self, size: int) -> None:
+        self._taken -= size
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+
+
+_GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
+
+
+def _gate() -> _Gate:
+    return _GATES.setdefault(asyncio.get_running_loop(), _Gate())
+
+
+def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
+    """Return the codecs of an array with those in the place of compressors, shards and texts that have limits."""
+    found: list[Codec] = []
+    serializer = ""
+    before: list[str] = []
+    for codec in codecs:
+        if isinstance(codec, V2Codec):
+            return codecs  # its filters are bounded already
+        name = _name(codec)
+        is_ours = isinstance(codec, (_BoundedCompressor, _BoundedSharding, _BoundedTexts))
+        if isinstance(codec, ArrayBytesCodec):
+            serializer = name
+        if is_ours:
+            found.append(codec)
+        elif isinstance(codec, ShardingCodec):
+            found.append(
+                _BoundedSharding(
+                    chunk_shape=codec.chunk_shape,
+                    codecs=_bounded_codecs(tuple(codec.codecs)),
+                    index_codecs=codec.index_codecs,
+                    index_location=codec.index_location,
+                )
+            )
+        elif name in _VARIABLE_LENGTH:
+            found.append(_BoundedTexts(codec))
+        elif isinstance(codec, BytesBytesCodec) and name in BOUNDED:
+            config = {**getattr(codec, "codec_config", {}), "id": name}
+            found.append(_BoundedCompressor(codec, config, serializer, tuple(before)))
+        else:
+            found.append(codec)
+        if isinstance(codec, BytesBytesCodec):
+            before.append(name)
+    return tuple(found)
+
+
+def _name(codec: Codec) -> str:
+    """Return a codec's name; those that zarr has from numcodecs do the same under the same names."""
+    return str(codec.to_dict()["name"]).removeprefix("numcodecs.")
+
+
+def _decoded_size(spec: ArraySpec) -> int:
+    dtype, count = spec.dtype.to_native_dtype(), prod(spec.shape)
+    return most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
+
+
+async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> None:
+    """Raise where a stored value is too long for a chunk, before it is read."""
+    if not isinstance(getter, StorePath) or not _knows_lengths(getter.store):
+        return
+    try:
+        length = await getter.store.getsize(getter.path)
+    except FileNotFoundError:
+        return
+    # Shards may have gaps, where chunks were written again.
+    most = largest_stored(_decoded_size(spec)) * (_MOST_REWRITTEN if is_sharded else 1)
+    if length > most:
+        raise OversizeError(f"expected at most {most:,} bytes for its pixels; it has {length:,}")
+
+
+def _knows_lengths(store: Store) -> bool:
+    """Tell whether a store gives lengths without reading values, which zarr's stores do that do not say otherwise."""
+    while isinstance(store, WrapperStore):
+        store = store._store  # noqa: SLF001 (zarr's own way)
+    return type(store).getsize is not Store.getsize
+
+
+def _named(error: Exception, getter: Any) -> Exception:
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    if isinstance(getter, StorePath):
+        return missing_codec(error, getter.path) or UndecodableChunkError(getter.path, reason)
+    # An inner chunk has no path: the shard's is put before this when the error comes to its reader.
+    place = getattr(getter, "chunk_coords", None)
+    return error if place is None else ValueError(f"inner chunk {list(place)}: {reason}")
+
+
+def _without_room(getter: Any, spec: ArraySpec) -> Exception:
+    if not isinstance(getter, StorePath):
+        return MemoryError()
+    return ResourceError(
+        f"{getter.path}: there is no memory for a chunk that decodes to {_decoded_size(spec):,} bytes",
+        hint="Use a machine with more memory.",
+    )

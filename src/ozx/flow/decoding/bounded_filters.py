@@ -1,0 +1,182 @@
+"""Compressors and filters of Zarr v2 that give out no more than the chunks they belong to.
+
+Each step of an array's filters has a length that its data type and the number of its pixels say; where one does not,
+it has a limit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ozx.flow.decoding.bounded import BOUNDED, OversizeError, decompress
+
+__all__ = ["bounded_filters", "check_count", "check_item_sizes", "largest_stored", "most_text"]
+
+_CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
+_SAME_SIZE = frozenset(("bitround", "shuffle"))
+_OTHER_TYPE = frozenset(("astype", "categorize", "delta", "fixedscaleoffset", "quantize"))
+_COUNTED = frozenset(("vlen-array", "vlen-bytes", "vlen-utf8"))
+_LISTS = frozenset(("json2", "msgpack2"))
+_OBJECTS = _COUNTED | _LISTS | {"pickle"}
+_MOST_TEXT = 2 << 30
+_LONGEST_NUMBER = 16
+
+
+def largest_stored(decoded: int) -> int:
+    """Return how many bytes a chunk of `decoded` bytes has at most, whatever it was compressed with.
+
+    Compressors add little to what does not compress; several, one behind another, and their checksums fit as well.
+
+    Examples
+    --------
+    >>> largest_stored(0)
+    1048576
+    """
+    return 2 * decoded + (1 << 20)
+
+
+def most_text(count: int) -> int:
+    """Return how many bytes the texts of a chunk may take together: nothing in the metadata says how long they are.
+
+    Examples
+    --------
+    >>> most_text(0) >> 20, most_text(1 << 60) >> 30
+    (64, 2)
+    """
+    return min((64 << 20) + 256 * count, _MOST_TEXT)
+
+
+def check_count(data: Any, count: int) -> None:
+    r"""Raise where a chunk of texts does not have as many as it should.
+
+    Raises
+    ------
+    ValueError
+        Its header has another number, for which readers take memory.
+
+    Examples
+    --------
+    >>> check_count(b"\x02\x00\x00\x00", 2)
+    """
+    # numcodecs, vlen.pyx: the number of items comes first, 4 bytes little-endian.
+    found = int.from_bytes(bytes(memoryview(data).cast("B")[:4]), "little")
+    if found != count:
+        raise ValueError(f"expected {count:,} values in the chunk; its header has {found:,}")
+
+
+def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
+    """Raise where a filter that changes the type of pixels makes items of them that no pixel needs.
+
+    Raises
+    ------
+    OversizeError
+        It names a type whose items are longer than the array's, and than complex numbers.
+
+    Examples
+    --------
+    >>> check_item_sizes({"id": "astype", "encode_dtype": "u1", "decode_dtype": "<U100000"}, np.dtype("u1"))
+    Traceback (most recent call last):
+    ozx.flow.decoding.bounded.OversizeError: expected items of at most 16 bytes; a filter makes some of 400,000
+    """
+    most = max(_LONGEST_NUMBER, dtype.itemsize)
+    for name in ("dtype", "astype", "encode_dtype", "decode_dtype"):
+        length = np.dtype(config[name]).itemsize if config.get(name) else 0
+        if length > most:
+            raise OversizeError(f"expected items of at most {most:,} bytes; a filter makes some of {length:,}")
+
+
+def bounded_filters(
+    filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
+) -> tuple[tuple[Any, ...] | None, Any]:
+    """Return filters and compressor of an array, each with the limit that its place gives it.
+
+    Parameters
+    ----------
+    filters, compressor
+        As zarr-python has them; filters in the order in which they encode.
+    dtype
+        The type of the pixels.
+    count
+        How many pixels a chunk has.
+    """
+    size = most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
+    bounded = []
+    most = largest_stored(size)
+    for codec in filters or ():
+        bounded.append(_bounded(codec, size, count, dtype))
+        known = _encoded_size(codec, size, count)
+        # Not twice as much for each compressor: a hundred of them would have no limit.
+        size = max(size, most) if known is None else known
+        most = max(most, largest_stored(size)) if codec.codec_id in _OTHER_TYPE | _OBJECTS else most
+    last = None if compressor is None else _bounded(compressor, size, count, dtype)
+    return (tuple(bounded) if filters else None), last
+
+
+def _bounded(codec: Any, size: int, count: int, dtype: np.dtype[Any]) -> Any:
+    is_bounded = codec.codec_id in BOUNDED | _COUNTED | _LISTS | _OTHER_TYPE
+    return _BoundedFilter(codec, size, count, dtype) if is_bounded else codec
+
+
+def _encoded_size(codec: Any, size: int, count: int) -> int | None:
+    """Return how large a filter's output is at most, given that of its input; None where nothing says so."""
+    name, config = codec.codec_id, codec.get_config()
+    if name in _SAME_SIZE:
+        return size
+    if name in _CHECKSUMS:
+        return size + 4
+    if name in _OTHER_TYPE:
+        return count * int(np.dtype(config.get("encode_dtype") or config.get("astype") or config["dtype"]).itemsize)
+    if name == "packbits":
+        return -(-count // 8) + 1
+    return most_text(count) if name in _OBJECTS else None
+
+
+@dataclass(frozen=True)
+class _BoundedFilter:
+    """A codec of numcodecs that decodes `count` values or `size` bytes at most."""
+
+    codec: Any
+    size: int
+    count: int
+    dtype: np.dtype[Any]
+
+    @property
+    def codec_id(self) -> str:
+        return str(self.codec.codec_id)
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(self.codec.get_config())
+
+    def encode(self, buf: Any) -> Any:
+        return self.codec.encode(buf)
+
+    def decode(self, buf: Any, out: Any = None) -> Any:
+        if self.codec_id in BOUNDED:
+            return decompress(self.get_config(), np.ascontiguousarray(buf).view("u1").data, self.size)
+        if self.codec_id in _OTHER_TYPE:
+            check_item_sizes(self.get_config(), self.dtype)
+            return self.codec.decode(buf, out)
+        data = bytes(np.ascontiguousarray(buf).view("u1").data)
+        if self.codec_id in _COUNTED:
+            check_count(data, self.count)
+        else:
+            self._check_list(data)
+        return self.codec.decode(data, out)
+
+    def _check_list(self, data: bytes) -> None:
+        # numcodecs: the values, then their type and shape, for which it takes memory.
+        if self.codec_id == "json2":
+            items = json.loads(data)
+        else:
+            import msgpack  # type: ignore[import-untyped]  # noqa: PLC0415 (numcodecs has loaded it)
+
+            items = msgpack.unpackb(data, raw=False)
+        shape = items[-1]
+        if prod(shape) != self.count or len(items) - 2 > self.count:
+            raise OversizeError(f"expected {self.count:,} values in the chunk; it claims the shape {shape}")

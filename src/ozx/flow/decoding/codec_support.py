@@ -1,0 +1,63 @@
+"""What the installed zarr-python can decode, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zarr import registry
+from zarr.core.metadata import v3
+from zarr.dtype import data_type_registry
+
+from ozx.hierarchy.zarr.codecs import parse_named
+
+__all__ = ["zarr_understands"]
+
+# Grids cannot be registered. Rectilinear ones came with zarr-python 3.2.
+_GRIDS = frozenset(("regular", "rectilinear") if hasattr(v3, "RectilinearChunkGridMetadata") else ("regular",))
+
+
+def zarr_understands(point: str, value: Any) -> bool:
+    """Tell whether zarr-python knows a codec, data type, chunk grid or chunk key encoding.
+
+    Whatever else a document may ask to be understood, it does not: no storage transformer, and none of ZEP 10's
+    extensions.
+
+    Parameters
+    ----------
+    point
+        The extension point, as in `ozx.hierarchy.zarr.extensions.Extension`.
+    value
+        The extension in normal form.
+
+    Examples
+    --------
+    >>> zarr_understands("codecs", {"name": "zstd"}), zarr_understands("codecs", {"name": "example.codec"})
+    (True, False)
+    >>> zarr_understands("data_type", "uint16"), zarr_understands("storage_transformers", {"name": "example.move"})
+    (True, False)
+    """
+    if point == "data_type":
+        return _knows_data_type(value)
+    named = parse_named(value)
+    name = "" if named is None else named.name
+    if point == "codecs":
+        return _is_registered(registry.get_codec_class, name)
+    if point == "chunk_key_encoding":
+        return _is_registered(registry.get_chunk_key_encoding_class, name)
+    return point == "chunk_grid" and name in _GRIDS
+
+
+def _is_registered(find: Any, name: str) -> bool:
+    try:
+        find(name)
+    except (KeyError, ValueError):  # before zarr-python 3.2 and since
+        return False
+    return True
+
+
+def _knows_data_type(value: Any) -> bool:
+    try:
+        data_type_registry.match_json(value, zarr_format=3)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return True

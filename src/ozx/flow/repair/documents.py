@@ -1,0 +1,120 @@
+"""Metadata of a hierarchy made whole: groups that nobody wrote, leftovers of Zarr v2, copies that are out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from ozx.errors import FormatError
+from ozx.flow.repair.source import Changes, Repair
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.json.values import without_special_numbers
+from ozx.hierarchy.keys import METADATA, missing_groups, node_of
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.zarr.consolidation import is_stale, without_copies
+from ozx.hierarchy.zarr_v2.groups import group_document
+
+__all__ = ["repair_documents"]
+
+
+def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
+    """Return what changes in the metadata of a hierarchy of Zarr v3.
+
+    Read are the root's ``zarr.json``, those above a group that is missing, and where a group has copies of others in
+    ``consolidated_metadata``, these. The copies are dropped where they say anything else than the documents do, as they
+    would when a missing group is written: zarr-python believes them.
+
+    Parameters
+    ----------
+    source
+        The hierarchy.
+    metadata, legacy
+        The keys of all ``zarr.json``, and of all metadata of Zarr v2.
+
+    Raises
+    ------
+    FormatError
+        Nodes have metadata of Zarr v2 alone, or lie below an array (``rfc9/one-hierarchy``); a document cannot be read
+        (``zarr/json``).
+    """
+    nodes = {node_of(key) for key in metadata}
+    repairs = list(_judge_legacy(source.name, nodes, legacy))
+    work = _Documents(source, nodes)
+    repairs += work.add_groups()
+    repairs += work.drop_copies()
+    return Changes(metadata, work.written, frozenset(legacy)), repairs
+
+
+def _judge_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
+    alone = [key for key in legacy if node_of(key) not in nodes]
+    if alone:
+        raise FormatError(
+            f"expected one version of Zarr; {len(alone):,} metadata of Zarr v2 have no {METADATA} beside them, the "
+            f"first is {alone[0]}",
+            path=name,
+            rule="rfc9/one-hierarchy",
+            hint="Which of the two holds is not for a program to say: remove the one, or convert the node.",
+        )
+    if legacy:
+        what = f"metadata of Zarr v2 beside the {METADATA} of the same node"
+        yield Repair.of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
+
+
+class _Documents:
+    """The documents of a hierarchy, as they are and as they become."""
+
+    def __init__(self, source: Source, nodes: set[str]) -> None:
+        self._source = source
+        self._nodes = nodes
+        self._missing = missing_groups(nodes)
+        self.written: dict[str, bytes] = {}
+
+    def add_groups(self) -> Iterable[Repair]:
+        """Write a group where folders of nodes have none, as Zarr core 3.1 knows no implicit groups."""
+        for path in self._missing:
+            above = self._nearest(path)
+            if self._read(above).get("node_type") == "array":
+                raise FormatError(
+                    f"expected nodes below groups; there are some below {path!r}, in the folder of the array {above!r}",
+                    path=self._source.name,
+                    rule="rfc9/one-hierarchy",
+                    hint="Move the nodes out of the array's folder.",
+                )
+        for path in self._missing:
+            self.written[join_path(path, METADATA)] = dump_document(group_document({}))
+        if self._missing:
+            what = f"groups without {METADATA}, which kept the root from what is below them"
+            yield Repair.of_many("rfc9/one-hierarchy", what, len(self._missing), "written", self._missing[0])
+
+    def drop_copies(self) -> Iterable[Repair]:
+        """Take consolidated metadata out of groups where they do not say what the documents say."""
+        stale = []
+        for group in sorted({"", *(above for path in self._missing for above in self._ancestors(path))}):
+            document, prefix = self._read(group), f"{group}/" if group else ""
+            below = {path[len(prefix) :] for path in self._all_nodes() if path != group and path.startswith(prefix)}
+            if is_stale(document, below, lambda path, prefix=prefix: self._read(prefix + path)):  # type: ignore[misc]
+                stale.append(group)
+                self.written[join_path(group, METADATA)] = dump_document(
+                    without_special_numbers(without_copies(document))
+                )
+        if stale:
+            where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
+            message = f"consolidated_metadata was dropped from {where}: it did not say what the nodes' metadata say"
+            yield Repair("repair/consolidated", message)
+
+    def _all_nodes(self) -> Iterable[str]:
+        return (*self._nodes, *self._missing)
+
+    def _ancestors(self, path: str) -> Iterable[str]:
+        """Yield the groups above a folder that have a document."""
+        while path:
+            path = path.rpartition("/")[0]
+            if path in self._nodes:
+                yield path
+
+    def _nearest(self, path: str) -> str:
+        return next(iter(self._ancestors(path)))
+
+    def _read(self, path: str) -> Document:
+        key = join_path(path, METADATA)
+        return parse_document(self.written[key] if key in self.written else self._source.read(key), key)

@@ -1,0 +1,176 @@
+"""Whatever an OME-Zarr hierarchy is in, as a clean one: what other programs do wrong is repaired, and told.
+
+Repaired is what has one meaning to every patient reader: where the root is, how names are spelt, the form and the order
+of entries. What readers could take for two things, or what could do harm, is refused as ever: encryption, overlapping
+entries, headers that contradict each other, names that lead out of the folder, archives in archives. The decisions
+stand in docs/decisions/0012-repair.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.opening import open_remote
+from ozx.errors import FormatError, OzxError
+from ozx.flow.repair.container import container_repairs, key_repairs, litter_repairs, name_repairs
+from ozx.flow.repair.documents import repair_documents
+from ozx.flow.repair.names import RepairedNames, repair_names
+from ozx.flow.repair.source import Changes, Repair, RepairedSource
+from ozx.flow.sources.archive import ArchiveSource
+from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
+from ozx.flow.sources.directory import DirectorySource
+from ozx.flow.sources.hierarchy_root import choose_root, find_root_folder
+from ozx.flow.sources.hierarchy_version import name_format
+from ozx.flow.sources.listing import list_directory
+from ozx.flow.sources.location import parse_location
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_object, as_text
+from ozx.hierarchy.keys import ROOT_METADATA, node_of
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
+
+__all__ = ["Repair", "RepairedSource", "open_repaired"]
+
+_HEAD = 512
+
+
+def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
+    """Return a hierarchy as a source of clean keys and values; nothing is written, and no chunk is read.
+
+    Parameters
+    ----------
+    path_or_url
+        A directory, an archive whatever its name, or the URL of an archive; Zarr v3 or v2. A node of an archive
+        (`ozx.flow.sources.location.parse_location`) where that is the hierarchy's root.
+    allow_bombs
+        Whether entries may inflate to enormous sizes.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        It is no hierarchy, or has a fault that is not repaired; `rule` says which.
+    UsageError
+        It holds several hierarchies, or no such node.
+    ResourceError, OSError
+        It cannot be read.
+
+    Examples
+    --------
+    >>> with open_repaired("cells.ozx") as source:
+    ...     source.zarr_format, source.repaired
+    (3, ())
+    """
+    location = parse_location(path_or_url)
+    if not location.is_remote and os.path.isdir(location.path):
+        try:
+            return _open_directory(location.path.rstrip("/") or "/")
+        except OzxError as error:
+            raise error.at(location.path) from None
+    file = open_remote(location.path) if location.is_remote else FileSource(location.path)
+    try:
+        return _open_archive(file, location.node, allow_bombs=allow_bombs)
+    except OzxError as error:
+        file.close()
+        if error.rule == "zip/not-a-zip":
+            raise _foreign(file, error) from None
+        raise error.at(file.name) from None
+    except BaseException:
+        file.close()
+        raise
+
+
+def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bool) -> RepairedSource:
+    reader = ArchiveReader(file)
+    reader.check_values(allow_bombs=allow_bombs)
+    names = repair_names(reader.columns, file.name)
+    root, repairs, left_out = _cut_to_root(names, file.name, node)
+    keys = ArchiveKeys(names.names, names.rows)
+    reader.prefetch_head()
+    source = ArchiveSource(reader, keys)
+    legacy = [key.removeprefix(root) for key in names.legacy if key.startswith(root)]
+    repairs = [*name_repairs(names), *repairs, *key_repairs(keys, reader.columns, file.name)]
+    zarr_format, changes, of_documents = _repair_metadata(source, keys.metadata, list(dict.fromkeys(legacy)))
+    version = _root_version(source) if zarr_format == 3 else None
+    repairs += container_repairs(reader, keys, version, is_ome_zip=zarr_format == 3 and not node)
+    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], [*names.litter, *left_out], file)
+
+
+def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
+    """Make the root of the hierarchy that of all names; return its prefix, what to tell, and what is left out."""
+    raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
+    metadata = [raw.decode("utf-8") for raw in raw_metadata]
+    nodes = set(map(node_of, [*metadata, *(key for key in names.legacy if not key.endswith(".zmetadata"))]))
+    files = [] if nodes else [raw.decode("utf-8") for raw in names.names.iter_raw_names()]
+    root = choose_root(nodes, path, asked=node, files=files)
+    if not root:
+        return "", [], []
+    prefix = f"{root}/".encode()
+    is_below = names.names.below(prefix)
+    outside = [raw.decode("utf-8") for raw in names.names.raw_names(np.flatnonzero(~is_below))]
+    names.names = names.names.take(np.flatnonzero(is_below)).without_prefix(len(prefix))
+    names.rows = names.rows[is_below]
+    return f"{root}/", _root_repairs(root, outside, asked=bool(node)), outside
+
+
+def _open_directory(path: str) -> RepairedSource:
+    found = find_root_folder(path)
+    root = choose_root(found.folders, path, files=found.files)
+    listing = list_directory(os.path.join(path, root) if root else path)
+    source = DirectorySource(listing)
+    litter = [name for name in listing.left_out if not name.endswith("/")]
+    repairs = [*litter_repairs(litter), *(_root_repairs(root, found.files) if root else ())]
+    zarr_format, changes, of_documents = _repair_metadata(source, listing.metadata, listing.legacy_keys)
+    left_out = [*listing.left_out, *found.files]
+    return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], left_out)
+
+
+def _repair_metadata(
+    source: Source, metadata: Sequence[str], legacy: Sequence[str]
+) -> tuple[Literal[2, 3], Changes, list[Repair]]:
+    if not metadata:
+        return 2, Changes(), []
+    if ROOT_METADATA not in source:
+        raise FormatError(
+            f"expected one version of Zarr; the root is Zarr v2, {metadata[0]} is Zarr v3",
+            path=source.name,
+            rule="rfc9/one-hierarchy",
+            hint="Take apart what is of two versions.",
+        )
+    changes, repairs = repair_documents(source, metadata, legacy)
+    return 3, changes, repairs
+
+
+def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> list[Repair]:
+    repairs = []
+    if not asked:
+        repairs.append(Repair("rfc9/root", f"the hierarchy stood in the folder {root!r}, which is its root now"))
+    if outside:
+        what = f"files outside of {root!r}"
+        repairs.append(Repair.of_many("repair/outside", what, len(outside), "left out", outside[0]))
+    return repairs
+
+
+def _root_version(source: Source) -> str | None:
+    attributes = as_object(parse_document(source.read(ROOT_METADATA), ROOT_METADATA).get("attributes"))
+    return as_text(as_object(attributes.get("ome")).get("version"))
+
+
+def _foreign(file: FileSource | RemoteSource, error: OzxError) -> OzxError:
+    """Return the error for a file that is no ZIP file, which says what it is where that is known."""
+    known = name_format(file.read_at(0, _HEAD))
+    if known is None:
+        return error.at(file.name)
+    return FormatError(
+        f"expected an OME-Zarr directory or ZIP file; found {known}",
+        path=file.name,
+        rule="zip/not-a-zip",
+        hint="Convert it to OME-Zarr first, for example with bioformats2raw." if "file" in known else error.hint,
+    )

@@ -1,0 +1,231 @@
+"""Names of entries as keys: what other programs do to names is undone, and what is no value is left out.
+
+Most names need nothing; that is proven for thousands at once. Only the others are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.columns import Columns
+from ozx.archive.file_kinds import find_kinds
+from ozx.archive.names.decoding import name_fault
+from ozx.archive.names.table import NameTable
+from ozx.archive.records import FLAG_UTF8
+from ozx.errors import FormatError
+from ozx.flow.sources.listing import is_litter, is_litter_key
+from ozx.hierarchy.keys import is_legacy_metadata_key
+
+__all__ = ["RepairedNames", "repair_names"]
+
+_NODE_METADATA = (b"/zarr.json", b"/.zarray", b"/.zgroup")
+_SLASH, _BACKSLASH, _DOT = b"/\\."
+_ARCHIVE_ENDINGS = (".ozx", ".zip")
+_ENDINGS = np.frombuffer("".join(_ARCHIVE_ENDINGS).encode("ascii"), np.uint8).reshape(len(_ARCHIVE_ENDINGS), -1)
+
+
+def _lookup(characters: bytes, *, non_ascii: bool = False) -> NDArray[np.bool_]:
+    table = np.zeros(256, bool)
+    table[list(characters)] = True
+    table[0x80:] = non_ascii
+    return table
+
+
+# A name that has none of these needs no closer look: it is ASCII, has no fault, and is neither litter nor Zarr v2.
+_ANYWHERE = _lookup(b"\0:~#", non_ascii=True)
+_FIRST_IN_COMPONENT = _lookup(b"./_")
+_AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
+
+
+@dataclass
+class Tally:
+    """How many names something was found in, and the first of them."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Count a name, or several that begin with it."""
+        if count:
+            self.first = self.first or name
+            self.count += count
+
+
+@dataclass
+class RepairedNames:
+    """The files of an archive under clean names.
+
+    Attributes
+    ----------
+    names
+        The clean names in UTF-8, in the order of the central directory.
+    rows
+        For each its entry.
+    legacy
+        Those that are metadata of Zarr v2.
+    litter
+        Names that are left out, as they stand.
+    folders, backslashed, dotted, unmarked
+        Names of entries that stand for folders, and are left out; names with backslashes between components; with
+        components that say nothing (``./``); not ASCII, and not declared to be UTF-8.
+    """
+
+    names: NameTable
+    rows: NDArray[np.int64]
+    legacy: list[str] = field(default_factory=list)
+    litter: list[str] = field(default_factory=list)
+    folders: Tally = field(default_factory=Tally)
+    backslashed: Tally = field(default_factory=Tally)
+    dotted: Tally = field(default_factory=Tally)
+    unmarked: Tally = field(default_factory=Tally)
+
+
+def repair_names(columns: Columns, path: str) -> RepairedNames:
+    """Return the names of an archive's files as keys that no reader takes for others.
+
+    Parameters
+    ----------
+    columns
+        The central directory.
+    path
+        What messages call the archive.
+
+    Raises
+    ------
+    FormatError
+        A name is dangerous or empty (``zip/name``), an entry is a link or a device (``zip/symlink``,
+        ``zip/special-file``) or an archive by its name (``rfc9/not-embedded``).
+    """
+    kinds = find_kinds(columns, np.empty(0, np.int64))
+    for rows, rule, what in (
+        (kinds.symlinks, "zip/symlink", "a symbolic link, whose value is not in the archive"),
+        (kinds.special, "zip/special-file", "a device, pipe or socket"),
+    ):
+        if len(rows):
+            raise _refused(path, columns.name(int(rows[0])), f"it is {what}", rule)
+    names, has_backslash, has_dot = _without_slips(columns)
+    repaired = RepairedNames(names, np.arange(len(columns)))
+    work = _Work(columns, path, repaired, set(kinds.folder_values.tolist()))
+    suspects = np.union1d(_find_suspects(names), kinds.folder_values)
+    for row in suspects.tolist():
+        work.take(row)
+    for slips, tally in ((has_backslash, repaired.backslashed), (has_dot, repaired.dotted)):
+        slips[suspects] = False  # these were counted one by one
+        if slips.any():
+            tally.add(columns.name(int(np.argmax(slips))), int(slips.sum()))
+    repaired.rows = np.delete(repaired.rows, work.dropped)
+    repaired.names = names.take(repaired.rows, work.renamed)
+    return repaired
+
+
+def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the names with slashes for backslashes and without ``./`` before them; whose were with, and whose."""
+    table: NameTable = columns
+    has_backslash = np.zeros(len(columns), bool)
+    for rows, matrix in columns.iter_name_matrices():
+        has_backslash[rows] = (matrix == _BACKSLASH).any(1)
+    if has_backslash.any():
+        buffer = b"".join(columns.iter_raw_names()).replace(b"\\", b"/")
+        lengths = columns.name_lengths.astype(np.int64)
+        table = NameTable(buffer, np.cumsum(lengths) - lengths, columns.name_lengths)
+    has_dot = table.below(b"./")
+    if has_dot.any():
+        cut = np.where(has_dot, 2, 0).astype(np.uint16)
+        table = NameTable(table.buffer, table.starts + table.name_offset + cut, table.name_lengths - cut)
+    return table, has_backslash, has_dot
+
+
+def _find_suspects(names: NameTable) -> NDArray[np.int64]:
+    """Return the names that have to be looked at one by one."""
+    suspects = [np.flatnonzero(names.name_lengths == 0)]
+    for rows, matrix in names.iter_name_matrices():
+        flagged = _ANYWHERE[matrix].any(1) | _FIRST_IN_COMPONENT[matrix[:, 0]] | (matrix[:, -1] == _SLASH)
+        before, after = matrix[:, :-1], matrix[:, 1:]
+        flagged |= ((before == _SLASH) & _FIRST_IN_COMPONENT[after]).any(1)
+        flagged |= ((before == _DOT) & _AFTER_DOT[after]).any(1)
+        if matrix.shape[1] >= _ENDINGS.shape[1]:
+            ends = matrix[:, None, -_ENDINGS.shape[1] :] | 0x20  # in lower case
+            flagged |= (ends == _ENDINGS).all(2).any(1)
+        suspects.append(rows[flagged])
+    return np.sort(np.concatenate(suspects))
+
+
+class _Work:
+    """Names that are looked at one by one."""
+
+    def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
+        self._columns = columns
+        self._path = path
+        self._repaired = repaired
+        self._directories = directories
+        self.dropped: list[int] = []
+        self.renamed: dict[int, bytes] = {}
+
+    def take(self, row: int) -> None:
+        """Repair a name, or leave it out."""
+        columns, repaired = self._columns, self._repaired
+        name = columns.name(row)
+        parts = name.replace("\\", "/").split("/")
+        clean = "/".join(part for part in parts if part not in ("", "."))
+        is_folder = not parts[-1] or row in self._directories
+        self._check(name, parts, clean, is_folder=is_folder)
+        if is_folder:
+            if columns.uncompressed_sizes[row]:
+                raise _refused(self._path, name, "it is that of a folder, but has bytes", "zip/name")
+            repaired.folders.add(name)
+            self.dropped.append(row)
+            return
+        if any(map(is_litter, parts)) and is_litter_key(clean, self._nodes):
+            repaired.litter.append(name)
+            self.dropped.append(row)
+            return
+        if clean.lower().endswith(_ARCHIVE_ENDINGS):
+            raise FormatError(
+                f"{name} is an archive inside the archive; RFC-9 allows none",
+                path=self._path,
+                rule="rfc9/not-embedded",
+                hint="Unpack the outer one. If it only wraps the inner one, that is what you want.",
+            )
+        raw = columns.raw_name(row)
+        if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:
+            repaired.unmarked.add(name)
+        if len(parts) != clean.count("/") + 1:
+            repaired.dotted.add(name)
+        if "\\" in name:
+            repaired.backslashed.add(name)
+        if is_legacy_metadata_key(clean):
+            repaired.legacy.append(clean)
+        encoded = clean.encode("utf-8")
+        if encoded != repaired.names.raw_name(row):
+            self.renamed[row] = encoded
+
+    @cached_property
+    def _nodes(self) -> set[str]:
+        """The paths of all nodes in the archive and of the folders that they are in."""
+        found: set[str] = set()
+        for row, raw in enumerate(self._repaired.names.iter_raw_names()):
+            if raw.endswith(_NODE_METADATA):
+                parts = self._columns.name(row).replace("\\", "/").split("/")
+                *folders, _ = [part for part in parts if part not in ("", ".")]
+                found.update("/".join(folders[:count]) for count in range(1, len(folders) + 1))
+        return found
+
+    def _check(self, name: str, parts: list[str], clean: str, *, is_folder: bool) -> None:
+        fault = None if is_folder and not clean else name_fault(clean)
+        if not parts[0] and len(parts) > 1:
+            fault = "it is absolute"
+        if fault is not None:
+            raise _refused(self._path, name, fault, "zip/name")
+
+
+def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
+    return FormatError(
+        f"entry name {name!r} is refused: {fault}" if rule == "zip/name" else f"entry {name!r} is refused: {fault}",
+        path=path,
+        rule=rule,
+        hint="This is not repaired. Unpack it with the program that wrote it, look what is there, and pack that.",
+    )

@@ -1,0 +1,396 @@
+"""Which of the values found in a damaged archive belong to its hierarchy, and under which keys.
+
+A value that is found is right, as its CRC-32 says. Its key is another matter: no checksum covers it. A key counts when
+the directory confirms it, or else when it fits the hierarchy and nothing speaks for another one. What is in doubt is
+lost rather than misplaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.names.decoding import name_fault
+from ozx.archive.recovery.evidence import Evidence, LostEntry, Witnesses, repeated_names
+from ozx.archive.recovery.scan import iter_found_value
+from ozx.flow.repair.salvaged import Salvage
+from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.keys import (
+    METADATA,
+    ArchiveRank,
+    archive_rank,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+)
+from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
+
+__all__ = ["salvage"]
+
+_NUMBERS = re.compile("(/[0-9]+)+")
+# OME-Zarr 0.5, "bioformats2raw.layout": the one file besides nodes that the specification names.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
+    """Return what can be written of a damaged archive.
+
+    Parameters
+    ----------
+    source
+        The archive; metadata is read from it.
+    evidence
+        What was found in it.
+    """
+    judge = _KeyResolver(source, evidence)
+    judge.read_documents()
+    judge.settle_disputes()
+    judge.check_values()
+    judge.take_last_values()
+    judge.complete_nodes()
+    judge.confirm_by_counting()
+    return judge.finish()
+
+
+class _KeyResolver:
+    def __init__(self, source: ByteSource, evidence: Evidence) -> None:
+        self._source = source
+        self._evidence = evidence
+        self._result = Salvage(evidence, PartialHierarchy(), lost=list(evidence.lost))
+        self._order = [int(index) for index in evidence.order]
+        self._rejected: set[int] = set()
+        self._around: dict[int, tuple[str | None, str | None]] = {}
+        self._unsettled = {index for index in self._order if index in evidence.disputed}
+        self._settled: set[int] = set()
+        self._exchanged: set[int] = set()
+        self._doubts: list[tuple[int, int]] = []
+        self._long = LongDocuments()
+
+    # --- metadata -----------------------------------------------------------------------------------------------------
+
+    def read_documents(self) -> None:
+        """Put the nodes together; a document that is likelier another node's is rejected."""
+        self._add_documents()
+        self._look_around()
+        wanted, needed = self._wanted_nodes(), self._needed_nodes()
+        misplaced = []
+        for index in self._unconfirmed():
+            name = self._name(index)
+            if is_metadata_key(name):
+                better = [key for key in map(document_key, wanted) if _differ_by_one(key, name)]
+                is_better_here = index in self._around and any(self._is_in_place(index, key) for key in better)
+                if is_better_here or (better and node_of(name) not in needed):
+                    misplaced.append(index)
+        for index in misplaced:
+            self._reject(index, "its name is likely damaged: one much like it is missing")
+        if misplaced:
+            self._result.hierarchy = PartialHierarchy()
+            self._add_documents()
+
+    def _add_documents(self) -> None:
+        for index in self._kept():
+            name = self._name(index)
+            if name_fault(name) is not None:
+                self._reject(index, "its name is damaged")
+            elif is_metadata_key(name) or is_legacy_metadata_key(name):
+                document = parse_metadata(name, self._read(index))
+                if document is not None:
+                    self._result.hierarchy.add(name, document)
+                elif self._evidence.names_by[index] < Witnesses.TWO:
+                    self._reject(index, "its name is damaged: the value is no metadata")
+
+    def _wanted_nodes(self) -> set[str]:
+        """Return the paths of nodes that have no metadata, though something leads to them."""
+        hierarchy = self._result.hierarchy
+        wanted = {"", *hierarchy.mentioned, *hierarchy.missing_groups()}
+        for index in self._kept():
+            array = looks_like_chunk(self._name(index))
+            if array is not None:
+                wanted.add(array)
+        return {path for path in wanted if path not in hierarchy.nodes}
+
+    def _needed_nodes(self) -> set[str]:
+        """Return the paths of nodes that others lead to, or that have something below them."""
+        hierarchy = self._result.hierarchy
+        chunks = filter(None, map(looks_like_chunk, self._names()))
+        return {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes), *chunks}
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def settle_disputes(self) -> None:
+        """Decide between the two names of an entry whose headers disagree; where nothing decides, it is lost."""
+        disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
+        wanted = self._wanted_nodes() if disputed else set()
+        listed = Counter(self._evidence.listed if disputed else ())
+        local = {self._evidence.entries.names[index] for index in disputed}
+        central = {self._evidence.disputed[index] for index in disputed}
+        self._look_around()
+        for index in disputed:
+            names = self._evidence.entries.names[index], self._evidence.disputed[index]
+            weights = [self._weight(index, name, wanted) for name in names]
+            if listed[names[0]] or names[1] in local:
+                weights[0] = 0  # the local header is that of another entry, or the entry's own one is elsewhere
+            if names[0] in central or names[1] in local:
+                self._exchanged.add(index)  # with a name in the directory that is damaged too, either may be wrong
+            if weights[0] == weights[1] and weights[0]:
+                weights = [int(self._is_in_place(index, name)) for name in names]
+            self._doubt_older(index, names)
+            if weights[0] == weights[1]:
+                both = " and ".join(map(repr, names))
+                lost = names[0] if names[1] in self._taken else names[1]
+                self._reject(index, f"its name is damaged: its two headers call it {both}", lost)
+                continue
+            name = names[weights.index(max(weights))]
+            self._unsettled.discard(index)
+            self._settled.add(index)
+            self._result.names[index] = name
+            self._taken.add(name)
+            document = parse_metadata(name, self._read(index)) if self._is_document(index) else None
+            if document is not None:
+                self._result.hierarchy.add(name, document)
+
+    def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
+        """Doubt the earlier entries of either name: the value that is lost may have replaced them."""
+        starts = self._evidence.entries.starts
+        for other in self._kept():
+            if starts[other] < starts[index] and self._name(other) in names:
+                self._doubts.append((index, other))
+
+    def _weight(self, index: int, name: str, wanted: set[str]) -> int:
+        """Return how well a name fits its value: 0 for not at all."""
+        if name_fault(name) is not None or name.endswith("/") or name in self._taken or name in self._folders:
+            return 0
+        role = self._result.hierarchy.role(name)
+        if role.kind == "metadata":
+            if parse_metadata(name, self._read(index)) is None:
+                return 0
+            return 3 if node_of(name) in wanted else 2
+        if role.kind == "misfit" or self._is_document(index):
+            return 0
+        return 2 if role.kind == "chunk" else 1
+
+    def check_values(self) -> None:
+        """Reject values whose keys only a local header knows and that do not fit, or fit another place better."""
+        hierarchy = self._result.hierarchy
+        self._look_around()
+        for index in self._unconfirmed():
+            name = self._name(index)
+            role = hierarchy.role(name)
+            if role.kind == "metadata":
+                continue
+            if role.kind == "misfit":
+                self._reject(index, f"its name is damaged: it is no chunk of the array {role.array or 'at the root'}")
+            elif role.kind == "file" and self._is_document(index):
+                self._reject(index, "its name is damaged: the value is metadata")
+            elif role.kind == "file" and self._is_unlikely_file(name):
+                self._reject(index, "its name is likely damaged: one much like it is missing")
+            elif role.kind == "chunk" and index in self._around and self._has_better_name(index):
+                self._reject(index, "its name is likely damaged: it is out of order, and one much like it is missing")
+
+    def _has_better_name(self, index: int) -> bool:
+        """Tell whether another chunk is missing where this one stands, whose key differs in one character."""
+        name, hierarchy = self._name(index), self._result.hierarchy
+        for position, character in enumerate(name):
+            for other in "0123456789" if character.isdigit() else "":
+                key = f"{name[:position]}{other}{name[position + 1 :]}"
+                if key not in self._taken and hierarchy.role(key).kind == "chunk" and self._is_in_place(index, key):
+                    return True
+        return False
+
+    def _is_unlikely_file(self, name: str) -> bool:
+        """Tell whether the key of a file that is no part of a node is another key with one character damaged."""
+        if not name.isprintable() or (
+            _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
+        ):
+            return True
+        others = (f"{name[:position]}/{name[position + 1 :]}" for position in range(1, len(name) - 1))
+        return any(key not in self._taken and self._result.hierarchy.role(key).kind == "chunk" for key in others)
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """The keys that nobody doubts, and those that are known to be lost."""
+        return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
+
+    @cached_property
+    def _folders(self) -> set[str]:
+        """The paths that have keys below them, none of which is itself a key."""
+        return {path for name in self._names() for path in parents_of(name)}
+
+    def _is_in_place(self, index: int, name: str) -> bool:
+        before, after = self._around[index]
+        here = archive_rank(name)
+        return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
+
+    def _look_around(self) -> None:
+        """Note the neighbours of the entries in dispute, and of those that alone break the order of theirs.
+
+        Where there are holes an `OzxStore` was at work, which writes to what is free: then the order says nothing.
+        """
+        self._around.clear()
+        if self._evidence.has_holes or not self._order:
+            self._around.update(dict.fromkeys(self._unsettled, (None, None)))
+            return
+        if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == Witnesses.TWO:
+            return
+        before: tuple[str | None, ArchiveRank] = None, ()
+        here: tuple[int, str, ArchiveRank] | None = None
+        waiting: list[int] = []
+        for index in [*self._order, None]:
+            if index is not None and index in self._unsettled:
+                waiting.append(index)
+            if index is not None and (index in self._rejected or index in self._unsettled):
+                continue
+            name = None if index is None else self._name(index)
+            rank: ArchiveRank = () if name is None else archive_rank(name)
+            last = None if here is None else here[1]
+            self._around.update((other, (last, name)) for other in waiting)
+            waiting.clear()
+            if here is not None:
+                follows, precedes = before[0] is None or before[1] < here[2], name is None or here[2] < rank
+                are_sorted = before[0] is None or name is None or before[1] < rank
+                if not (follows and precedes) and are_sorted:
+                    self._around[here[0]] = before[0], name
+                before = here[1], here[2]
+            here = None if index is None or name is None else (index, name, rank)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def take_last_values(self) -> None:
+        """Of several values with one key, keep the last, which is what their writer meant; none when that is damaged.
+
+        One that the end of the file cuts off was being written: then the value before it counts.
+        """
+        entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
+        kept = [index for index in self._kept() if index not in self._unsettled]
+        names = [self._name(index) for index in kept]
+        for places in repeated_names(names).values():
+            result.repeated += 1
+            indices = [kept[place] for place in places]
+            self._rejected.update(set(indices) - {self._evidence.choose(indices)})
+        lost = {entry.name: entry for entry in self._evidence.lost}
+        rejected = result.lost[len(self._evidence.lost) :]
+        for index in [index for index in self._kept() if self._name(index) in lost] if lost else ():
+            entry = lost[self._name(index)]
+            if entry.start < entries.starts[index]:
+                del lost[entry.name]
+            elif entry.name in cut_off:
+                lost[entry.name] = replace(entry, reason=f"{entry.reason}; an earlier value was taken")
+            else:
+                self._rejected.add(index)
+        result.lost = [*lost.values(), *rejected]
+
+    def complete_nodes(self) -> None:
+        """Leave out the chunks of arrays without metadata, and give every node its parents."""
+        result, hierarchy = self._result, self._result.hierarchy
+        has_nodes = bool(hierarchy.nodes) and not any(map(is_legacy_metadata_key, self._names()))
+        lost = {node_of(entry.name) for entry in result.lost if is_metadata_key(entry.name)}
+        for path in sorted(self._wanted_nodes() | lost) if has_nodes else ():
+            copy = None if path in hierarchy.nodes else hierarchy.replacement(path)
+            if copy is not None:
+                key = document_key(path)
+                result.made[key] = copy
+                result.copied.append(key)
+                hierarchy.add(key, parse_metadata(key, copy) or {})
+        for index in self._kept():
+            array = self._lost_array(self._name(index), lost)
+            if array is not None and has_nodes and (array in lost or not self._evidence.is_whole):
+                self._rejected.add(index)
+                result.orphans[array] = result.orphans.get(array, 0) + 1
+        if has_nodes:
+            self._make_groups(lost)
+
+    def _make_groups(self, lost: set[str]) -> None:
+        """Make the groups that are lost between others; reject a key that alone speaks for a group."""
+        hierarchy = self._result.hierarchy
+        missing = [path for path in hierarchy.missing_groups() if path]
+        below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
+        for path in missing:
+            if path in lost or (not self._evidence.is_whole and (below[path] > 1 or path in hierarchy.mentioned)):
+                self._result.made[document_key(path)] = hierarchy.empty_group()
+                hierarchy.nodes[path] = "group"
+        alone = {path for path in missing if path not in hierarchy.nodes and not self._evidence.is_whole}
+        for index in self._unconfirmed() if alone else ():
+            if not alone.isdisjoint(parents_of(self._name(index))):
+                self._reject(index, "its name is likely damaged: no group leads to it")
+
+    def confirm_by_counting(self) -> None:
+        """Confirm the only keys possible: of chunks in grids that are full, and of nodes that others lead to."""
+        evidence, hierarchy = self._evidence, self._result.hierarchy
+        single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
+        # Local headers of streamed entries have a name and no CRC-32: of several, some may have been exchanged.
+        has_local = len(single) > 1 and any(evidence.names_by[index] == Witnesses.LOCAL for index in single)
+        if not evidence.is_accounted or self._result.lost or has_local:
+            single = []
+        counted = Counter(hierarchy.role(name).array for name in (self._names() if single else ()))
+        needed, proven = {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes)}, set()
+        for index in [index for index in single if index not in self._exchanged]:
+            role = hierarchy.role(self._name(index))
+            grid = hierarchy.grids.get(role.array) if role.kind == "chunk" and role.array is not None else None
+            if (grid is not None and counted[role.array] == grid.total) or (
+                role.kind == "metadata" and node_of(self._name(index)) in needed
+            ):
+                proven.add(index)
+                evidence.names_by[index] = Witnesses.TWO
+        for index, older in self._doubts:
+            if index not in proven:
+                evidence.names_by[older] = Witnesses.ONE
+
+    def _lost_array(self, name: str, lost: set[str]) -> str | None:
+        """Return the path of the array whose chunk `name` is, where that array has no metadata."""
+        hierarchy = self._result.hierarchy
+        array = looks_like_chunk(name)
+        if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array
+            array = next(
+                (path for path in lost if name.startswith(f"{path}/") and _NUMBERS.fullmatch(name, len(path))), None
+            )
+        is_known = array is None or array in hierarchy.grids or hierarchy.role(name).kind != "file"
+        return None if is_known else array
+
+    def finish(self) -> Salvage:
+        """Return the result."""
+        result = self._result
+        result.indices = list(self._kept())
+        names_by = self._evidence.names_by
+        result.unconfirmed = sum(names_by[index] < Witnesses.TWO for index in result.indices)
+        if any(first >= second for first, second in pairwise(map(archive_rank, self._names()))):
+            result.indices.sort(key=lambda index: archive_rank(self._name(index)))
+        return result
+
+    def _name(self, index: int) -> str:
+        return self._result.key(index)
+
+    def _names(self) -> Iterator[str]:
+        return map(self._name, self._kept())
+
+    def _kept(self) -> Iterator[int]:
+        return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
+
+    def _unconfirmed(self) -> list[int]:
+        """Return the entries whose names only one header says, those in dispute left out."""
+        names_by = self._evidence.names_by
+        return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
+
+    def _reject(self, index: int, reason: str, name: str | None = None) -> None:
+        self._rejected.add(index)
+        start = self._evidence.entries.starts[index]
+        self._result.lost.append(LostEntry(name or self._name(index), reason, start))
+
+    def _is_document(self, index: int) -> bool:
+        """Tell whether the value is what a ``zarr.json`` holds."""
+        first = next(iter_found_value(self._source, self._evidence.entries[index]), b"")
+        return first.lstrip().startswith(b"{") and parse_metadata(METADATA, self._read(index)) is not None
+
+    def _read(self, index: int) -> bytes:
+        entry = self._evidence.entries[index]
+        is_short = self._long.takes(entry.size, f"{index}/{METADATA}" if is_metadata_key(self._name(index)) else "")
+        return b"".join(iter_found_value(self._source, entry)) if is_short else b""
+
+
+def _differ_by_one(first: str, second: str) -> bool:
+    return len(first) == len(second) and sum(a != b for a, b in zip(first, second, strict=True)) == 1

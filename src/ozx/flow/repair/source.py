@@ -1,0 +1,189 @@
+"""A hierarchy whose faults are repaired, as a source of clean keys and values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import filterfalse, islice
+from typing import Literal, Protocol, Self
+
+from ozx.flow.entry import BytesPart, Entry, Part
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.keys import breadth_first
+
+__all__ = ["OWN_IDS", "Changes", "Closing", "Repair", "RepairedSource"]
+
+#: Ids of what is repaired though no rule of ``ozx validate`` speaks of it.
+OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One kind of fault that was repaired.
+
+    Attributes
+    ----------
+    id
+        The rule that it broke, or one of `OWN_IDS`.
+    message
+        What was found and what was done, one sentence.
+    """
+
+    id: str
+    message: str
+
+    @classmethod
+    def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
+        """Return what to tell of `count` things that were repaired alike.
+
+        Examples
+        --------
+        >>> Repair.of_many("zip/directory-entry", "entries for folders", 42, "dropped", "0/").message
+        "entries for folders: 42, the first '0/'; dropped"
+        """
+        return cls(identifier, f"{what}: {count:,}{'' if first is None else f', the first {first!r}'}; {done}")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Metadata that are not as the source has them.
+
+    Attributes
+    ----------
+    metadata
+        The keys of all ``zarr.json`` in the source, root first, then breadth-first.
+    written
+        Those that are new or have other values.
+    dropped
+        Keys of other metadata that are left out.
+    """
+
+    metadata: Sequence[str] = ()
+    written: Mapping[str, bytes] = field(default_factory=dict)
+    dropped: Collection[str] = frozenset()
+
+
+class Closing(Protocol):
+    """What a source reads from, where that can be closed and changes can be noticed."""
+
+    def check_unchanged(self) -> None:
+        """Raise `FormatError` when it is no longer what it was."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
+class RepairedSource:
+    """A hierarchy without faults of its container, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
+
+    Parameters
+    ----------
+    source
+        The hierarchy as it is, but for its keys.
+    zarr_format
+        2 or 3.
+    changes
+        Metadata that are not as `source` has them.
+    repairs
+        What was repaired.
+    left_out
+        What is no part of the hierarchy: litter, and files outside of its root.
+    file
+        What to close in the end.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        zarr_format: Literal[2, 3],
+        changes: Changes,
+        repairs: Sequence[Repair],
+        left_out: Sequence[str] = (),
+        file: Closing | None = None,
+    ) -> None:
+        self._source = source
+        self._written = changes.written
+        self._dropped = frozenset(changes.dropped)
+        self._metadata = changes.metadata
+        self._added = [key for key in changes.written if key not in source]
+        self._file = file
+        self.zarr_format = zarr_format
+        self.repairs = tuple(repairs)
+        self.left_out = tuple(left_out)
+
+    @property
+    def name(self) -> str:
+        """Path or URL of what is read."""
+        return self._source.name
+
+    @property
+    def repaired(self) -> tuple[str, ...]:
+        """What was repaired, one sentence each."""
+        return tuple(repair.message for repair in self.repairs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file; parts that were given out open it again when they are read."""
+        if self._file is not None:
+            self._file.close()
+
+    def check_unchanged(self) -> None:
+        """Raise `FormatError` (``zip/changed``) when the archive is no longer what it was at the first reading.
+
+        Files of a directory are checked one by one when they are read.
+        """
+        if self._file is not None:
+            self._file.check_unchanged()
+
+    def __len__(self) -> int:
+        return len(self._source) + len(self._added) - len(self._dropped)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._written or (key not in self._dropped and key in self._source)
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield all keys in the order an archive is written in."""
+        keys = self._source.iter_keys()
+        if self._added:
+            yield from sorted([*self._metadata, *self._added], key=breadth_first)
+            keys = islice(keys, len(self._metadata), None)
+        yield from filterfalse(self._dropped.__contains__, keys) if self._dropped else keys
+
+    def size(self, key: str) -> int:
+        """Return the length of a value in bytes."""
+        return len(self._written[key]) if key in self._written else self._source.size(self._checked(key))
+
+    def read(self, key: str) -> bytes:
+        """Return a value."""
+        return self._written[key] if key in self._written else self._source.read(self._checked(key))
+
+    def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
+        """Return a span of a value."""
+        if key not in self._written:
+            return self._source.part(self._checked(key), offset, length)
+        whole = BytesPart(self._written[key])
+        return whole.span(offset, whole.length - offset if length is None else length)
+
+    def parts(self, keys: Sequence[str]) -> list[Part]:
+        """Return the whole values of many keys."""
+        if self._dropped.isdisjoint(keys) and self._written.keys().isdisjoint(keys):
+            return self._source.parts(keys)
+        return list(map(self.part, keys))
+
+    def entry(self, key: str) -> Entry:
+        """Return a value as an entry of the same key; `FormatError` where it is an archive."""
+        return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
+
+    def crc32(self, key: str) -> int | None:
+        """Return the CRC-32 of a value where it is known without reading it."""
+        return None if key in self._written else self._source.crc32(self._checked(key))
+
+    def _checked(self, key: str) -> str:
+        if key in self._dropped:
+            raise KeyError(key)
+        return key

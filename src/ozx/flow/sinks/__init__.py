@@ -1,0 +1,13 @@
+"""What is written.
+
+``target``
+    Where an output may be written.
+``archive``, ``directory``
+    Entries into an archive and into a directory: the plain way, which works everywhere.
+``fast_packing``, ``fast_assembling``, ``fast_unpacking``, ``two_processes``
+    The same bytes several times faster on POSIX systems; work shared with a second process.
+``file_size``
+    The size of an archive before it is written.
+``verification``, ``checksum``
+    Proof that an archive equals its source; the ``.sha256`` file.
+"""

@@ -1,0 +1,217 @@
+"""Entries into a directory: whether their keys can be file names there, and the plain way of writing them."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+from ozx.errors import FormatError, ResourceError
+from ozx.flow.entry import Entry
+from ozx.flow.sources.listing import DEEPEST
+from ozx.progress import Progress
+
+__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries", "write_lazily"]
+
+_RESERVED_ON_WINDOWS = frozenset(
+    [
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        "conin$",
+        "conout$",
+        *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"),
+    ]
+)
+_FORBIDDEN_ON_WINDOWS = frozenset('<>:"|?*') | {chr(code) for code in range(32)}
+_HINT = "Open the file as it is (ozx.open), or unpack it on another system or disk."
+
+
+def folders_of(keys: Iterable[str]) -> list[str]:
+    """Return the folders that `keys` need, each after its parent.
+
+    Examples
+    --------
+    >>> folders_of(["zarr.json", "0/c/0", "0/c/1", "0/zarr.json"])
+    ['0', '0/c']
+    """
+    found: dict[str, None] = {}
+    last = ""
+    for key in keys:
+        folder = key.rpartition("/")[0]
+        if folder == last:
+            continue
+        last = folder
+        missing = []
+        while folder and folder not in found:
+            missing.append(folder)
+            folder = folder.rpartition("/")[0]
+        found.update(dict.fromkeys(reversed(missing)))
+    return list(found)
+
+
+def make_folders(target: str, folders: Iterable[str]) -> None:
+    """Make `folders` in the empty directory `target`."""
+    for folder in folders:
+        os.mkdir(f"{target}/{folder}")
+
+
+def lift_folder(target: str, folder: str) -> None:
+    """Make what is in `folder`, which is all there is in the directory `target`, the contents of `target` itself."""
+    top, *below = folder.split("/")
+    names = os.listdir(f"{target}/{folder}")
+    aside = ".ozx-lift"
+    while aside in (top, *names):
+        aside += "-"
+    os.rename(f"{target}/{top}", f"{target}/{aside}")
+    source = "/".join((target, aside, *below))
+    for name in names:
+        os.rename(f"{source}/{name}", f"{target}/{name}")
+    for _ in (top, *below):
+        os.rmdir(source)
+        source = os.path.dirname(source)
+
+
+def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:
+    """Make sure that each key can be a file name in the directory `target`.
+
+    Parameters
+    ----------
+    keys, folders
+        All keys, and the folders they need.
+    target
+        An empty directory; what its file system can do is tried out in it.
+    windows
+        Whether Windows' rules for names apply.
+
+    Raises
+    ------
+    FormatError
+        One cannot; the first is named (``zip/name``).
+    OSError
+        What the file system can do cannot be tried out.
+    """
+    for path in set(folders).intersection(keys):
+        raise _refused(path, "it is both a value and a folder")
+    limits = _limits(target)
+    longest = max(map(len, keys), default=0)  # in characters, of at most four bytes each
+    is_near_limit = longest * 4 > min(*limits, DEEPEST)
+    for path in keys if is_near_limit or windows else ():
+        fault = _too_long(path, *limits) or (_windows_fault(path) if windows else None)
+        if fault:
+            raise _refused(path, fault)
+    fold = _folding(target)
+    if fold is None:
+        return
+    seen: dict[str, str] = {}
+    for path in (*folders, *keys):
+        other = seen.setdefault(fold(path), path)
+        if other != path:
+            raise _refused(path, f"the file system here takes it for {other!r}")
+
+
+def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> None:
+    """Write `entries` into `target`, whose folders exist, one after the other.
+
+    Raises
+    ------
+    FormatError
+        A value is damaged.
+    ResourceError
+        A file is in the way.
+    """
+    for entry in entries:
+        try:
+            with open(f"{target}/{entry.key}", "xb", buffering=0) as file:
+                for block in entry.iter_blocks():
+                    view = memoryview(block)
+                    while view:
+                        view = view[file.write(view) :]
+                    progress.advance(len(block))
+        except FileExistsError as error:
+            raise ResourceError(f"{entry.key!r} is written twice: another name means the same file here") from error
+
+
+def write_lazily(target: str, entries: Iterable[Entry], progress: Progress) -> None:
+    """Write `entries`, whose keys nobody knows before, into `target`, and make the folders they need.
+
+    Raises
+    ------
+    FormatError
+        A value is damaged, or its key cannot be a file name here (``zip/name``).
+    ResourceError
+        A file is in the way.
+    """
+    limits, made = _limits(target), {""}
+
+    def checked(entry: Entry) -> Entry:
+        fault = _too_long(entry.key, *limits) or (_windows_fault(entry.key) if os.name == "nt" else None)
+        if fault:
+            raise _refused(entry.key, fault)
+        for folder in folders_of([entry.key]):
+            if folder not in made:
+                try:
+                    os.mkdir(f"{target}/{folder}")
+                except FileExistsError as error:
+                    raise ResourceError(f"{folder!r} is written twice: another name means the same here") from error
+                made.add(folder)
+        return entry
+
+    write_entries(target, map(checked, entries), progress)
+
+
+def _folding(target: str) -> Callable[[str], str] | None:
+    """Return how the file system folds names, or None where names differ as soon as one byte does."""
+    probe = os.path.join(target, ".ozx-probe-\u00e9")
+    with open(probe, "xb"):
+        pass
+    try:
+        folds_case = os.path.exists(os.path.join(target, ".OZX-PROBE-\u00e9"))
+        folds_forms = os.path.exists(os.path.join(target, ".ozx-probe-e\u0301"))
+    finally:
+        os.unlink(probe)
+    if not folds_case and not folds_forms:
+        return None
+
+    def fold(name: str) -> str:
+        folded = unicodedata.normalize("NFC", name) if folds_forms else name
+        return folded.casefold() if folds_case else folded
+
+    return fold
+
+
+def _limits(target: str) -> tuple[int, int]:
+    pathconf = getattr(os, "pathconf", None)
+    if pathconf is None:
+        return 255, 32_000
+    try:
+        return pathconf(target, "PC_NAME_MAX"), pathconf(target, "PC_PATH_MAX") - len(os.fsencode(target)) - 2
+    except (OSError, ValueError):
+        return 255, 4096
+
+
+def _too_long(path: str, longest_name: int, longest_path: int) -> str | None:
+    raw = path.encode("utf-8")
+    if len(raw) > longest_path:
+        return f"its {len(raw):,} bytes are more than a path may have here"
+    if any(len(part) > longest_name for part in raw.split(b"/")):
+        return f"one of its components is longer than {longest_name} bytes"
+    if path.count("/") > DEEPEST:
+        return f"it lies in more than {DEEPEST} folders"
+    return None
+
+
+def _windows_fault(path: str) -> str | None:
+    for part in path.split("/"):
+        if part.partition(".")[0].rstrip(" ").lower() in _RESERVED_ON_WINDOWS:
+            return f"{part!r} is the name of a device on Windows"
+        if part.endswith((".", " ")):
+            return f"{part!r} ends in a dot or a space, which Windows drops"
+        if not _FORBIDDEN_ON_WINDOWS.isdisjoint(part):
+            return f"{part!r} has a character that Windows forbids"
+    return None
+
+
+def _refused(path: str, reason: str) -> FormatError:
+    return FormatError(f"{path!r} cannot be a file here: {reason}", rule="zip/name", hint=_HINT)

@@ -1,0 +1,71 @@
+"""How large an archive will be, known before anything of it is written; and what a limit is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.writer import LOCAL_OVERHEAD, DirectoryBuilder
+from ozx.errors import UsageError
+from ozx.flow.entry import Entry
+
+__all__ = ["archive_size", "parse_size"]
+
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?b?)\s*", re.IGNORECASE)
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
+_UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
+
+
+def parse_size(value: str | int) -> int:
+    """Return the number of bytes that a size means: ``20MB``, ``1.5 GiB``, ``500kB``, or plain bytes.
+
+    Raises
+    ------
+    UsageError
+        It is no size, or none above 0.
+
+    Examples
+    --------
+    >>> parse_size("20MB"), parse_size("1.5 GiB"), parse_size("500"), parse_size(10**6)
+    (20000000, 1610612736, 500, 1000000)
+    """
+    if type(value) is int:
+        size = value
+    else:
+        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        factor = None if match is None else _UNITS.get(match[2].lower())
+        if match is None or factor is None:
+            raise UsageError(
+                f"expected a size in bytes, kB, MB, GB, TB, KiB, MiB, GiB or TiB; got {value!r}",
+                hint="MB are millions of bytes, MiB are 1,048,576.",
+            )
+        size = int(Fraction(match[1]) * factor)
+    if size < 1:
+        raise UsageError(f"expected a size of at least one byte; got {value!r}")
+    return size
+
+
+def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = None) -> int:
+    """Return how many bytes the archive of `entries` will have, exactly; values are not read.
+
+    Parameters
+    ----------
+    entries
+        In their order.
+    comment
+        The archive comment.
+    limit
+        Stop counting beyond so many bytes: what is returned is larger than this then, and no more than that.
+    """
+    directory, offset = DirectoryBuilder(), 0
+    for entry in entries:
+        raw_name, flags = encode_name(entry.key)
+        size = entry.size
+        directory.add(raw_name, flags, 0, size, offset)
+        offset += LOCAL_OVERHEAD + len(raw_name) + size
+        if limit is not None and offset > limit:
+            return offset
+    return offset + len(directory.finish(offset, comment))

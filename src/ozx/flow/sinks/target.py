@@ -1,0 +1,138 @@
+"""Where an archive is written when nobody says, and where it may not be; and what is said of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ozx.errors import UsageError
+from ozx.flow.sources.location import given_path
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+
+__all__ = ["check_outside", "check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
+
+# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
+_MANY_ENTRIES = 10_000
+
+
+def default_output(source: str, out_dir: str | None = None) -> str:
+    """Return the file that a directory becomes when none is named.
+
+    Examples
+    --------
+    >>> default_output("scans/cells.ome.zarr"), default_output("plate.zarr", "packed")
+    ('scans/cells.ozx', 'packed/plate.ozx')
+    """
+    folder, name = os.path.split(source)
+    if name in ("", ".", ".."):
+        folder, name = os.path.split(os.path.abspath(source))
+    for ending in (".ome.zarr", ".zarr"):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+            break
+    return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
+
+
+def check_place(source: str, target: str) -> None:
+    """Refuse a target inside a hierarchy: it would be a file of that hierarchy from then on.
+
+    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
+
+    Parameters
+    ----------
+    source
+        The file or directory it is made of.
+    target
+        Where it is to be written.
+
+    Raises
+    ------
+    UsageError
+        `target` lies inside `source`, or inside another hierarchy; or one of them is no path.
+    """
+    source, target = given_path(source), given_path(target)
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
+    real_source = os.path.realpath(source)
+    if os.path.isdir(source) and (folder == real_source or folder.startswith(real_source.rstrip(os.sep) + os.sep)):
+        raise UsageError(f"{target} lies inside its own source {source}", hint="Choose a place outside of it.")
+    while True:
+        for name in (METADATA, *LEGACY_METADATA):
+            if os.path.exists(os.path.join(folder, name)):
+                raise UsageError(
+                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 allows no .ozx there",
+                    hint="Name an output, or an --out-dir, outside of it.",
+                )
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def check_outside(source: str, target: str) -> None:
+    """Refuse to replace a folder with its source in it: the source would go with the folder.
+
+    A source that is the folder itself can be replaced.
+
+    Parameters
+    ----------
+    source
+        The file or directory that is read.
+    target
+        The directory that is to be written.
+
+    Raises
+    ------
+    UsageError
+        `source` lies in a directory at `target`.
+    """
+    folder = os.path.realpath(target).rstrip(os.sep) + os.sep
+    if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
+        raise UsageError(f"{target} holds {source} itself and cannot be replaced", hint="Choose another name.")
+
+
+def name_notes(target: str) -> tuple[str, ...]:
+    """Return a warning where the name of an archive does not tell what it is, else nothing.
+
+    RFC-9 (R2, 2026-04-20): it should end in ``.ozx``.
+
+    Examples
+    --------
+    >>> name_notes("cells.ozx"), name_notes("cells.zip")
+    ((), ('warning: cells.zip does not end in .ozx; programs will not know it for an OME-Zarr file',))
+    """
+    if target.lower().endswith(".ozx"):
+        return ()
+    return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
+
+
+def entry_notes(entries: int) -> tuple[str, ...]:
+    """Return advice where an archive has so many entries that opening it takes time, else nothing.
+
+    Examples
+    --------
+    >>> entry_notes(71), entry_notes(20_000)[0].partition(":")[0]
+    ((), '20,000 entries')
+    """
+    if entries <= _MANY_ENTRIES:
+        return ()
+    advice = (
+        "every reader loads the list of all of them first. Sharding puts many chunks into one entry and keeps opening "
+        "fast (--shards auto does it, without compressing anything anew)"
+    )
+    return (f"{entries:,} entries: {advice}",)
+
+
+def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each leftover beside the target that was removed, or is shown now.
+
+    Examples
+    --------
+    >>> swept_notes([".cells.ozx.4711.ozx-tmp"])
+    ('removed .cells.ozx.4711.ozx-tmp, left by a run that was killed',)
+    """
+    return tuple(
+        f"warning: {path} is what a run that was killed had replaced; look at what came last in it, then remove it"
+        if os.path.lexists(path)
+        else f"removed {path}, left by a run that was killed"
+        for path in swept
+    )

@@ -1,0 +1,100 @@
+"""Comparing an archive with the directory it was made from, value by value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.positional_reading import forget_cache, open_for_reading
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import OzxError, ResourceError
+from ozx.flow.entry import Entry, FilePart
+from ozx.flow.sources.listing import Listing
+from ozx.progress import Progress
+
+__all__ = ["check_same_entries", "has_same_entries", "iter_files"]
+
+
+def has_same_entries(archive: str, entries: Iterable[Entry]) -> bool:
+    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `entries`."""
+    try:
+        reader = ArchiveReader(archive)
+        reader.check()
+        sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
+    except OzxError:
+        return False
+    return all(sizes.pop(entry.key, None) == entry.size for entry in entries) and not sizes
+
+
+def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progress) -> None:
+    """Read the file at `archive` back, from the disk where the system can be asked to, and compare every entry.
+
+    Raises
+    ------
+    ResourceError
+        An entry is missing, there is one too many, or a value differs: memory, disk or network damaged it.
+    """
+    descriptor = open_for_reading(archive)
+    try:
+        forget_cache(descriptor)
+    finally:
+        os.close(descriptor)
+    source = FileSource(archive)
+    try:
+        reader = ArchiveReader(source)
+        reader.check()
+        count = 0
+        for entry in entries:
+            count += 1
+            index = reader.find(entry.key)
+            if index is None:
+                raise _differs(archive, f"{entry.key!r} is missing")
+            if not _is_same(reader.iter_blocks(index), entry.iter_blocks()):
+                raise _differs(archive, f"the value of {entry.key!r} is another one")
+            progress.advance(entry.size)
+        if count != len(reader):
+            raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
+    finally:
+        source.close()
+
+
+def iter_files(listing: Listing) -> Iterator[Entry]:
+    """Yield the files of a directory as entries, metadata first."""
+    for key in listing.iter_keys():
+        path = listing.path(key)
+        yield Entry(key, (FilePart(path, os.stat(path).st_size),))
+
+
+def _differs(archive: str, found: str) -> ResourceError:
+    return ResourceError(
+        f"read back, the archive differs from its source: {found}",
+        path=archive,
+        hint="Disk, memory or network damaged it; the source is untouched. Try again, elsewhere if it happens again.",
+    )
+
+
+def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
+    """Tell whether two streams of blocks hold the same bytes, wherever their blocks end."""
+    left, right = _Stream(first), _Stream(second)
+    while True:
+        length = min(left.fill(), right.fill())
+        if length == 0:
+            return left.fill() == right.fill()
+        if left.take(length) != right.take(length):
+            return False
+
+
+class _Stream:
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks: Iterator[bytes] = iter(blocks)
+        self._rest = memoryview(b"")
+
+    def fill(self) -> int:
+        while not self._rest and (block := next(self._blocks, None)) is not None:
+            self._rest = memoryview(block)
+        return len(self._rest)
+
+    def take(self, length: int) -> memoryview:
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken

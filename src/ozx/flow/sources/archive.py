@@ -1,0 +1,261 @@
+"""Entries out of an archive, and an archive as a source."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ozx.archive.byte_source import FileSource, read_exactly
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.records import LOCAL_SIGNATURE, STORED
+from ozx.archive.writer import local_header
+from ozx.errors import FormatError
+from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
+from ozx.flow.sources.archive_keys import ArchiveKeys
+from ozx.hierarchy.json.limits import LongDocuments
+
+__all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
+
+_BLOCK = 1 << 20
+# Inflated shards lie in temporary files; two are what two threads read at a time.
+_MOST_INFLATED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedPart:
+    """The value of an entry of an archive, inflated where it is deflated, its CRC-32 checked."""
+
+    reader: ArchiveReader
+    index: int
+
+    @property
+    def length(self) -> int:
+        """The number of bytes after inflating."""
+        return int(self.reader.columns.uncompressed_sizes[self.index])
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the value; raises what `ArchiveReader.read` raises."""
+        return self.reader.iter_blocks(self.index)
+
+    def read_into(self, view: memoryview) -> None:
+        """Fill `view`, which is as long as the value, straight from the file where it is stored."""
+        reader, index = self.reader, self.index
+        if reader.columns.methods[index] != STORED:
+            fill_from_blocks(self, view)
+        elif not _read_own_form(reader, index, view):
+            _read_into(reader, view, reader.data_offset(index))
+        checksum = crc32(view)
+        if checksum != reader.columns.crc32s[index]:
+            reader.check_crc32(index, checksum)
+
+
+def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
+    """Yield the entries with `indices`; each value is read, inflated and checked when its bytes are asked for."""
+    for index in indices:
+        yield Entry(reader.columns.name(index), (ArchivedPart(reader, index),))
+
+
+class ArchiveSource:
+    """An archive as an `ozx.flow.sources.source.Source`; entries of folders are passed over.
+
+    Values are checked against their CRC-32: one that is divided, before the first span of it is given out.
+
+    Parameters
+    ----------
+    reader
+        The archive, after `ArchiveReader.check`.
+    keys
+        Its keys, where they are not the names of the entries as they stand.
+    """
+
+    def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
+        self.reader = reader
+        self._keys = ArchiveKeys.of_files(reader.columns) if keys is None else keys
+        self._checked: set[int] = set()
+        self._inflated: OrderedDict[int, _InflatedValue] = OrderedDict()
+        self._lock = threading.Lock()
+        self._long = LongDocuments()
+
+    @property
+    def name(self) -> str:
+        """The archive's path."""
+        return self.reader.source.name
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, key: str) -> bool:
+        return self._keys.find(key) is not None
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield the keys in the order that ozx writes, whatever that of the archive is."""
+        return iter(self._keys)
+
+    def size(self, key: str) -> int:
+        """Return the length of a value after inflating."""
+        return int(self.reader.columns.uncompressed_sizes[self._row(key)])
+
+    def read(self, key: str) -> bytes:
+        """Return a value, its CRC-32 checked; `FormatError` where it is metadata too long to be read."""
+        row = self._row(key)
+        self._long.check(int(self.reader.columns.uncompressed_sizes[row]), key)
+        return self.reader.read(row)
+
+    def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
+        """Return a value, or a span of it."""
+        whole = _SourcePart(self.reader, self._row(key), self)
+        if offset == 0 and length is None:
+            return whole
+        return whole.span(offset, whole.length - offset if length is None else length)
+
+    def parts(self, keys: Sequence[str]) -> list[Part]:
+        """Return whole values, which can be divided."""
+        return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
+
+    def entry(self, key: str) -> Entry:
+        """Return a value as an entry.
+
+        Raises
+        ------
+        FormatError
+            It is a ZIP archive itself (``rfc9/not-embedded``).
+        """
+        row = self._row(key)
+        part = _SourcePart(self.reader, row, self)
+        if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:
+            tail = self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH))
+            if ends_archive(tail):
+                raise FormatError(
+                    f"{key} is a ZIP archive inside the hierarchy; RFC-9 allows none",
+                    path=self.name,
+                    rule="rfc9/not-embedded",
+                    hint="Unpack the file, move the archive out of the folder, then pack it.",
+                )
+        return Entry(key, (part,))
+
+    def crc32(self, key: str) -> int | None:
+        """Return the CRC-32 that the archive promises."""
+        return int(self.reader.columns.crc32s[self._row(key)])
+
+    def check_unchanged(self) -> None:
+        """Raise `FormatError` (``zip/changed``) when the archive is no longer what it was at the first reading."""
+        self.reader.source.check_unchanged()
+
+    def check_value(self, row: int) -> None:
+        """Check the CRC-32 of a value that is about to be divided, once."""
+        if row not in self._checked:
+            if self.reader.columns.methods[row] == STORED:
+                _check_stored(self.reader, row)
+            else:
+                self.inflated(row)
+            self._checked.add(row)
+
+    def inflated(self, row: int) -> _InflatedValue:
+        """Return a deflated value in a form that can be read anywhere; the last few are kept."""
+        with self._lock:
+            value = self._inflated.pop(row, None) or _InflatedValue(self.reader, row)
+            self._inflated[row] = value
+            if len(self._inflated) > _MOST_INFLATED:
+                self._inflated.popitem(last=False)
+            return value
+
+    def _row(self, key: str) -> int:
+        row = self._keys.find(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class _SourcePart(ArchivedPart):
+    """A whole value of a source, which can be divided."""
+
+    source: ArchiveSource
+
+    def span(self, offset: int, length: int) -> _ArchivedSpan:
+        """Return a span of the value, once all of it is known to be sound."""
+        self.source.check_value(self.index)
+        return _ArchivedSpan(self.source, self.index, offset, length)
+
+
+@dataclass(frozen=True, slots=True)
+class _ArchivedSpan:
+    """A span of the value of an entry that has been checked as a whole."""
+
+    source: ArchiveSource
+    index: int
+    offset: int
+    length: int
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes."""
+        return iter_divided(self)
+
+    def span(self, offset: int, length: int) -> _ArchivedSpan:
+        """Return a span of the span."""
+        return _ArchivedSpan(self.source, self.index, self.offset + offset, length)
+
+    def read_into(self, view: memoryview) -> None:
+        """Fill `view`, which is as long as the span."""
+        reader = self.source.reader
+        if reader.columns.methods[self.index] == STORED:
+            _read_into(reader, view, reader.data_offset(self.index) + self.offset)
+        else:
+            self.source.inflated(self.index).read_into(view, self.offset)
+
+
+class _InflatedValue:
+    """A value in a temporary file: inflating it again for every span would take forever."""
+
+    def __init__(self, reader: ArchiveReader, index: int) -> None:
+        self._lock = threading.Lock()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
+        for block in reader.iter_blocks(index):
+            self._file.write(block)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def read_into(self, view: memoryview, offset: int) -> None:
+        with self._lock:
+            self._file.seek(offset)
+            self._file.readinto(view)
+
+
+def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
+    source = reader.source
+    if not isinstance(source, FileSource):
+        view[:] = read_exactly(source, offset, len(view), "an entry")
+    elif source.read_into_at(view, offset) != len(view):
+        raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
+
+
+def _read_own_form(reader: ArchiveReader, index: int, view: memoryview) -> bool:
+    """Fill `view` by one call that reads the local header, too; tell whether that is what ozx writes.
+
+    Taking a header apart costs five times as much as comparing it with the one that is expected.
+    """
+    columns, source, preadv = reader.columns, reader.source, getattr(os, "preadv", None)
+    if preadv is None or not isinstance(source, FileSource):
+        return False
+    flags, checksum = int(columns.flags[index]), int(columns.crc32s[index])
+    expected = local_header(columns.raw_name(index), flags, checksum, len(view))
+    header = bytearray(len(expected))
+    count = preadv(source.descriptor(), [header, view], int(columns.header_offsets[index]))
+    return count == len(expected) + len(view) and header == expected
+
+
+def _check_stored(reader: ArchiveReader, row: int) -> None:
+    offset, size = reader.data_offset(row), int(reader.columns.uncompressed_sizes[row])
+    buffer, checksum = memoryview(bytearray(min(_BLOCK, size))), 0
+    for done in range(0, size, _BLOCK):
+        view = buffer[: min(_BLOCK, size - done)]
+        _read_into(reader, view, offset + done)
+        checksum = crc32(view, checksum)
+    reader.check_crc32(row, checksum)

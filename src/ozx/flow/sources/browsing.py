@@ -1,0 +1,357 @@
+"""Looking into an archive or a directory without judging it: what `info`, `ls` and `cat` have in common.
+
+An archive may be looked into from one of its nodes: keys are relative to it then, and nothing else is seen.
+
+`list_directory` and `ArchiveReader` prepare for moving everything and refuse what cannot be moved; here as little as
+possible is read, and whatever is there is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import takewhile
+from typing import NamedTuple
+
+from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
+from ozx.archive.entry_reading import ReadAhead, entry_name, find_data, iter_value
+from ozx.archive.names.repeated import check_order
+from ozx.archive.records import CENTRAL_HEADER, CentralHeader
+from ozx.archive.remote.opening import open_remote
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.sources.location import parse_location
+from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    component_order,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    node_of,
+)
+
+__all__ = ["ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
+
+_BLOCK = 1 << 20
+# From here on numpy's import (0.1 s) is paid back by reading the central directory several times as fast.
+_MANY_ENTRIES = 50_000
+# A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
+
+# Comparing a name with so many others takes a tenth of a second.
+_MOST_COMPARED = 2_000
+_SHOWN = 3
+
+_ENDINGS = (METADATA, *LEGACY_METADATA)
+
+
+class Item(NamedTuple):
+    """One entry of an archive or one file of a directory: its key from the view's node, and its size in bytes.
+
+    `header` is the entry's header in the central directory, None for a file.
+    """
+
+    key: str
+    size: int
+    header: CentralHeader | None = None
+
+
+class ArchiveView:
+    """An archive that is looked into.
+
+    Parameters
+    ----------
+    source
+        The archive's bytes.
+    node
+        The node from which it is looked at; the root's path is empty.
+    ahead
+        How many bytes one read of metadata brings at least.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        What `ozx.archive.directory.read_end` raises.
+    """
+
+    def __init__(self, source: ByteSource, node: str = "", *, ahead: int = 1 << 17) -> None:
+        self.source = source
+        self.node = node
+        self._prefix = f"{node}/" if node else ""
+        self.end: EndOfDirectory = read_end(source)
+        self.comment: Comment = parse_comment(self.end.comment)
+        # Where the entries begin, once all of them were looked at.
+        self._starts: list[int] = []
+        self._is_sorted = False
+        # Metadata documents that are read one after the other mostly stand one behind the other.
+        self._ahead = ReadAhead(source, ahead)
+        self._long = LongDocuments()
+
+    @property
+    def name(self) -> str:
+        """Path or URL of the archive."""
+        return self.source.name
+
+    @property
+    def leading(self) -> list[Item]:
+        """The ``zarr.json`` entries before the first entry that is none."""
+        return list(self._below(self._leading))
+
+    @cached_property
+    def _leading(self) -> list[Item]:
+        """Those of the whole archive."""
+        headers = iter_headers(self.source, self.end)
+        items = (Item(entry_name(header), header.uncompressed_size, header) for header in headers)
+        return list(takewhile(lambda item: is_metadata_key(item.key), items))
+
+    @property
+    def is_metadata_first(self) -> bool:
+        """Whether `leading` is all metadata there is: the comment promises it, and the root's does come first.
+
+        RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
+        """
+        return self.comment.json_first and bool(self._leading) and self._leading[0].key == ROOT_METADATA
+
+    def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
+        """Yield the entries in the order of the central directory, those of folders included."""
+        if metadata_only and self.is_metadata_first:
+            yield from self.leading
+            return
+        for item in self._below(self._iter_all()):
+            if not metadata_only or is_any_metadata_key(item.key):
+                yield item
+
+    def _iter_all(self) -> Iterator[Item]:
+        is_big = self.end.entries > _MANY_ENTRIES
+        starts = []
+        for header in self._iter_columns() if is_big else iter_headers(self.source, self.end):
+            key = header.name.decode("ascii") if header.name.isascii() else entry_name(header)
+            starts.append(header.header_offset)
+            yield Item(key, header.uncompressed_size, header)
+        self._starts, self._is_sorted = starts, False
+
+    def _end_of_room(self, header: CentralHeader) -> int:
+        """Return where the next entry begins, as far as that is known, or else the central directory."""
+        if len(self._starts) > 1 and not self._is_sorted:
+            self._starts, self._is_sorted = sorted(self._starts), True
+        following = bisect_right(self._starts, header.header_offset)
+        return self._starts[following] if following < len(self._starts) else self.end.directory_offset
+
+    def _below(self, items: Iterable[Item]) -> Iterable[Item]:
+        """Return those of `items` that are below the node, their keys relative to it."""
+        prefix = self._prefix
+        if not prefix:
+            return items
+        length = len(prefix)
+        return (item._replace(key=item.key[length:]) for item in items if item.key.startswith(prefix))
+
+    def find(self, key: str) -> Item | None:
+        """Return the entry called `key`, the last one where several are, or None."""
+        if is_metadata_key(key) and self.is_metadata_first:
+            found = [item for item in self.leading if item.key == key]
+            if found:
+                return found[-1]
+        found = [item for item in self.iter_items() if item.key == key]
+        if len(found) > 1:
+            check_order(key, [_header_of(item).header_offset for item in found], self.name)
+        return found[-1] if found else None
+
+    def iter_value(self, item: Item) -> Iterator[bytes]:
+        """Yield the value of an entry in blocks; its CRC-32 is checked at the end."""
+        header = _header_of(item)
+        return iter_value(self.source, header, self._end_of_room(header))
+
+    def read_document(self, item: Item) -> bytes:
+        """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
+        self._long.check(item.size, item.key)
+        header = _header_of(item)
+        return b"".join(iter_value(self._ahead, header, self._end_of_room(header)))
+
+    def data_offset(self, item: Item) -> int | None:
+        """Return where the bytes of an entry begin; None where its local header is missing or wrong."""
+        try:
+            header = _header_of(item)
+            return find_data(self.source, header, self._end_of_room(header))
+        except (FormatError, UnsupportedError):
+            return None
+
+    def _iter_columns(self) -> Iterator[CentralHeader]:
+        from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
+        from ozx.archive.unicode_paths import find_unicode_paths  # noqa: PLC0415 (numpy)
+
+        columns = read_columns(self.source, self.end)
+        named_twice = {index for index, _ in find_unicode_paths(columns)}
+        rows = zip(
+            (columns.starts + CENTRAL_HEADER.size).tolist(),
+            columns.name_lengths.tolist(),
+            columns.flags.tolist(),
+            columns.methods.tolist(),
+            columns.crc32s.tolist(),
+            columns.compressed_sizes.tolist(),
+            columns.uncompressed_sizes.tolist(),
+            columns.header_offsets.tolist(),
+            strict=True,
+        )
+        for index, (start, length, flags, method, checksum, compressed, uncompressed, offset) in enumerate(rows):
+            name = columns.buffer[start : start + length]
+            # It may name the entry in Unicode.
+            extra = columns.header(index).extra if index in named_twice or not name.isascii() else b""
+            yield CentralHeader(0, flags, method, checksum, compressed, uncompressed, 0, offset, name, extra, 0)
+
+
+class DirectoryView:
+    """A directory that is looked into; links are followed, except in circles.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    """
+
+    node = ""  # a node below is a sub-directory
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._long = LongDocuments()
+
+    @property
+    def name(self) -> str:
+        """Path of the directory."""
+        return self.path
+
+    def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
+        """Yield the files, folder by folder: those of a folder before those of its sub-folders."""
+        pending: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(self.path),))]
+        while pending:
+            prefix, above = pending.pop()
+            files: list[os.DirEntry[str]] = []
+            folders: list[tuple[str, tuple[str, ...]]] = []
+            with os.scandir(self._path(prefix)) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        real = os.path.realpath(entry.path) if entry.is_symlink() else above[-1] + os.sep + entry.name
+                        if real not in above:
+                            folders.append((entry.name, (*above, real)))
+                    elif not metadata_only or is_any_metadata_key(entry.name):
+                        files.append(entry)
+            for file in sorted(files, key=lambda file: component_order(file.name)):
+                yield Item(prefix + file.name, _size_of(file))
+            folders.sort(key=lambda folder: component_order(folder[0]), reverse=True)
+            pending += [(f"{prefix}{name}/", reals) for name, reals in folders]
+
+    def find(self, key: str) -> Item | None:
+        """Return the file that holds the value of `key`, or None."""
+        path = self._path(key)
+        return Item(key, os.stat(path).st_size) if os.path.isfile(path) else None
+
+    def iter_value(self, item: Item) -> Iterator[bytes]:
+        """Yield the bytes of a file in blocks; `FormatError` when it changes meanwhile."""
+        source = FileSource(self._path(item.key))
+        size = source.size()
+        for offset in range(0, size, _BLOCK):
+            yield read_exactly(source, offset, min(_BLOCK, size - offset), item.key)
+        source.check_unchanged()
+
+    def read_document(self, item: Item) -> bytes:
+        """Return the value of a metadata file; `FormatError` when no honest metadata is that long."""
+        self._long.check(item.size, item.key)
+        return b"".join(self.iter_value(item))
+
+    def data_offset(self, item: Item) -> int | None:
+        """Return None: a file of its own stands at no offset."""
+        del item
+        return None
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.path, key)
+
+
+def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
+    """Return a look into an archive or a directory, or into an archive from one of its nodes.
+
+    Parameters
+    ----------
+    text
+        A path, a URL, or a node URI (`ozx.flow.sources.location.parse_location`).
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        It is a file, but no archive that can be read.
+    UsageError
+        There is no such node; the hint names nodes that are like it.
+    OSError
+        There is nothing, or it cannot be opened.
+    """
+    location = parse_location(text)
+    if os.path.isdir(location.path):
+        return DirectoryView(location.path)
+    if location.is_remote:
+        # Far away a request costs more than the bytes it brings.
+        view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
+    else:
+        view = ArchiveView(FileSource(location.path), location.node)
+    if location.node:
+        _check_node(view)
+    return view
+
+
+def similar_nodes(node: str, nodes: Iterable[str]) -> str:
+    """Return a hint for who asked for a node that does not exist.
+
+    Examples
+    --------
+    >>> similar_nodes("labels/cell", ["", "labels", "labels/cells"])
+    'Did you mean labels/cells or labels?'
+    >>> similar_nodes("9", ["", "0", "1"])
+    'It has 0 and 1.'
+    >>> similar_nodes("9", [""])
+    'It has no node but the root.'
+    """
+    import difflib  # noqa: PLC0415 (only errors need it)
+
+    others = sorted(filter(None, nodes))
+    alike = difflib.get_close_matches(node, others[:_MOST_COMPARED], _SHOWN)
+    if alike:
+        return f"Did you mean {' or '.join(alike)}?"
+    if not others:
+        return "It has no node but the root."
+    top = [other for other in others if "/" not in other] or others
+    return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
+
+
+def _check_node(view: ArchiveView) -> None:
+    """Raise `UsageError` when the node from which the archive is looked at has no metadata."""
+    whole = ArchiveView(view.source)
+    nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
+    if view.node not in nodes:
+        raise UsageError(f"it has no node {view.node!r}", path=view.source.name, hint=similar_nodes(view.node, nodes))
+
+
+def is_any_metadata_key(key: str) -> bool:
+    """Tell whether `key` is metadata of Zarr v3 or of Zarr v2.
+
+    Examples
+    --------
+    >>> [is_any_metadata_key(key) for key in ("0/zarr.json", "0/.zarray", "0/c/0")]
+    [True, True, False]
+    """
+    # The first test is the cheap one that nearly all of a million keys fail.
+    return key.endswith(_ENDINGS) and (is_metadata_key(key) or is_legacy_metadata_key(key))
+
+
+def _header_of(item: Item) -> CentralHeader:
+    if item.header is None:
+        raise TypeError("expected an entry of an archive; got a file of a directory")
+    return item.header
+
+
+def _size_of(file: os.DirEntry[str]) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # a link to nothing; whoever reads it will hear of it
+        return 0

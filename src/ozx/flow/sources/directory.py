@@ -1,0 +1,219 @@
+"""Entries out of a directory, a directory as a source, and the checks that need a look at the bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.positional_reading import open_for_reading
+from ozx.archive.records import LOCAL_SIGNATURE
+from ozx.errors import FormatError
+from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan, Part, changed, read_part, status_of
+from ozx.flow.sources.listing import Folder, Listing
+from ozx.hierarchy.json.limits import LongDocuments
+
+__all__ = ["DirectorySource", "MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
+
+
+class MetadataFiles(Mapping[str, bytes]):
+    """The ``zarr.json`` files of a directory by key, read when asked for rather than kept.
+
+    Parameters
+    ----------
+    listing
+        What the directory holds.
+    keys
+        Other keys to read, such as the listing's `legacy_keys`.
+    """
+
+    def __init__(self, listing: Listing, keys: Sequence[str] | None = None) -> None:
+        self._listing = listing
+        self._keys = listing.metadata if keys is None else keys
+        self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
+
+    def __getitem__(self, key: str) -> bytes:
+        data = read_file(self._listing.path(key), key, self._long)
+        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
+            raise changed(self._listing.path(key))
+        return data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def iter_entries(self) -> Iterator[Entry]:
+        """Yield them as entries; `FormatError` when one is not what it was at the first look."""
+        for key in self:
+            yield Entry(key, (BytesPart(self[key]),))
+
+
+class DirectorySource:
+    """A directory as an `ozx.flow.sources.source.Source`.
+
+    Parameters
+    ----------
+    listing
+        What it holds.
+    """
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._checksums: dict[str, int] = {}
+        self._long = LongDocuments()
+
+    @property
+    def name(self) -> str:
+        """The directory's path."""
+        return self._listing.root
+
+    def __len__(self) -> int:
+        return len(self._listing)
+
+    def __contains__(self, key: str) -> bool:
+        return self._listing.has(key)
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield the keys in the order of the listing, which is that of an archive."""
+        return self._listing.iter_keys()
+
+    def size(self, key: str) -> int:
+        """Return a file's length."""
+        return os.stat(self._path(key)).st_size
+
+    def read(self, key: str) -> bytes:
+        """Return a file's bytes.
+
+        Raises
+        ------
+        FormatError
+            They are not what they were at the first reading.
+        KeyError
+            There is no such key in the listing.
+        OSError
+            The file cannot be read.
+        """
+        data = read_file(self._path(key), key, self._long)
+        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
+            raise changed(self._listing.path(key))
+        return data
+
+    def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
+        """Return a span of a file as it is now."""
+        whole = FileSpan.of_file(self._path(key))
+        return whole.span(offset, whole.length - offset if length is None else length)
+
+    def parts(self, keys: Sequence[str]) -> list[Part]:
+        """Return files as they are now; a key that was not listed is an `OSError`."""
+        root = self._listing.root
+        return [FileSpan.of_file(f"{root}/{key}") for key in keys]
+
+    def entry(self, key: str) -> Entry:
+        """Return a file as an entry.
+
+        Raises
+        ------
+        FormatError
+            It is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
+        KeyError
+            There is no such key in the listing.
+        OSError
+            The file cannot be read.
+        """
+        part = self.part(key)
+        if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
+            descriptor = open_for_reading(part.path)
+            try:
+                check_not_embedded(descriptor, part.path, part.length)
+            finally:
+                os.close(descriptor)
+        return Entry(key, (part,))
+
+    def crc32(self, key: str) -> None:
+        """Return None: a directory keeps no checksums."""
+        del key
+
+    def _path(self, key: str) -> str:
+        if not self._listing.has(key):
+            raise KeyError(key)
+        return self._listing.path(key)
+
+
+def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]:
+    """Yield the files of `folders` as entries; each is opened when its bytes are asked for."""
+    for folder in folders:
+        for name in folder.names:
+            key = folder.prefix + name
+            path = listing.path(key)
+            descriptor = open_for_reading(path)
+            try:
+                size, _ = status_of(descriptor, path)
+                if size >= len(LOCAL_SIGNATURE) and os.read(descriptor, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
+                    check_not_embedded(descriptor, path, size)
+            finally:
+                os.close(descriptor)
+            yield Entry(key, (FilePart(path, size),))
+
+
+def read_file(path: str, key: str, long: LongDocuments) -> bytes:
+    """Return a whole file's bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    key
+        Its key in the hierarchy: what is metadata by it has a length up to which it is read.
+    long
+        The long documents of the hierarchy that were read before.
+
+    Raises
+    ------
+    FormatError
+        It changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata too long to be
+        read (``zarr/json``).
+    OSError
+        It cannot be read.
+    """
+    descriptor = open_for_reading(path)
+    try:
+        before = status_of(descriptor, path)
+        long.check(before[0], key)
+        pieces = []
+        while data := os.read(descriptor, 1 << 20):
+            pieces.append(data)
+        content = b"".join(pieces)
+        if len(content) != before[0] or before != status_of(descriptor, path):
+            raise changed(path)
+    finally:
+        os.close(descriptor)
+    return content
+
+
+def check_not_embedded(descriptor: int, path: str, size: int) -> None:
+    """Make sure that a file that begins like an archive does not end like one, too.
+
+    RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
+    begin with the four bytes of a local file header by chance; it does not end in an end record as well.
+
+    Raises
+    ------
+    FormatError
+        It does (``rfc9/not-embedded``).
+    """
+    length = min(size, END_SEARCH_LENGTH)
+    os.lseek(descriptor, size - length, os.SEEK_SET)
+    tail = b""
+    while len(tail) < length and (data := os.read(descriptor, length - len(tail))):
+        tail += data
+    if ends_archive(tail):
+        raise FormatError(
+            "this file is a ZIP archive inside the hierarchy, whatever its name; RFC-9 allows none",
+            path=path,
+            rule="rfc9/not-embedded",
+            hint="Move it out of the directory, then pack again.",
+        )

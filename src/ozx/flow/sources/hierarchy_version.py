@@ -1,0 +1,103 @@
+"""Which Zarr and which OME-Zarr a hierarchy is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ozx.errors import FormatError
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA
+from ozx.hierarchy.nodes import Node, NodeCollector
+
+__all__ = ["HierarchyVersion", "has_version", "name_format"]
+
+# What files that are no ZIP files begin with, where microscopists have such files.
+_BEGINNINGS = (
+    (b"II*\0", "a TIFF file"),
+    (b"MM\0*", "a TIFF file"),
+    (b"II+\0", "a TIFF file"),
+    (b"MM\0+", "a TIFF file"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"ZISRAWFILE", "a CZI file"),
+    (b"\xda\xce\xbe\x0a", "an ND2 file"),
+    (b"\x70\0\0\0", "a LIF file"),
+    (b"\x89PNG", "a PNG file"),
+    (b"\xff\xd8\xff", "a JPEG file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\x1f\x8b", "gzip data, such as a .tar.gz"),
+    (b"{", "what looks like JSON, perhaps metadata of one node"),
+)
+_TAR = 257  # where "ustar" stands
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyVersion:
+    """What a hierarchy is written in.
+
+    Attributes
+    ----------
+    zarr_format
+        2 or 3.
+    ome
+        The OME-Zarr version as the root says it; None where OME-Zarr 0.4 and older does not say.
+    """
+
+    zarr_format: int
+    ome: str | None
+
+
+def has_version(source: Source) -> HierarchyVersion:
+    """Return whether a hierarchy is Zarr v3 (OME-Zarr 0.5, 0.6) or Zarr v2 (0.4), by its root.
+
+    Raises
+    ------
+    FormatError
+        It has no root, its root is an array, or the root says nothing of OME-Zarr (``rfc9/root``,
+        ``rfc9/one-hierarchy``); its metadata cannot be read (``zarr/json``).
+    """
+    if ROOT_METADATA in source:
+        return _version_of(_read_root(source, (ROOT_METADATA,)), source.name)
+    legacy = tuple(key for key in LEGACY_METADATA[:3] if key in source)
+    if not legacy:
+        raise FormatError("expected zarr.json or .zgroup at the root", path=source.name, rule="rfc9/root")
+    return _version_of(_read_root(source, legacy), source.name)
+
+
+def _read_root(source: Source, keys: tuple[str, ...]) -> Node:
+    collector = NodeCollector()
+    for key in keys:
+        value = source.read(key)
+        try:
+            parse_document(value, key)
+        except FormatError as error:
+            raise error.at(source.name) from None
+        collector.add(key, value)
+    return collector.nodes()[""]
+
+
+def _version_of(root: Node, name: str) -> HierarchyVersion:
+    if root.node_type == "group" and root.ome is not None and (root.zarr_format == 2 or root.ome.version):
+        return HierarchyVersion(root.zarr_format, root.ome.version)
+    found = {
+        "array": "an array at the root: Zarr, but no OME-Zarr, which has a group there",
+        "group": "a group without: Zarr, but no OME-Zarr",
+        None: "metadata at the root that are those of no node",
+    }[root.node_type]
+    if root.ome is not None:
+        found = "attributes.ome without a version"
+    raise FormatError(f"expected a group with OME-Zarr metadata; found {found}", path=name, rule="rfc9/one-hierarchy")
+
+
+def name_format(head: bytes) -> str | None:
+    r"""Return what a file is that begins with `head`, in words, where that is known.
+
+    Examples
+    --------
+    >>> name_format(b"II*\0rest"), name_format(b"PK")
+    ('a TIFF file', None)
+    """
+    if head[_TAR:].startswith(b"ustar"):
+        return "a tar archive"
+    return next((name for beginning, name in _BEGINNINGS if head.startswith(beginning)), None)

@@ -1,0 +1,326 @@
+"""What a hierarchy in a directory holds, in the order an archive is written in.
+
+Looking takes one pass of `os.scandir` and no `stat` per file; what is kept is one short string per file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ozx.archive.names.decoding import name_fault
+from ozx.errors import FormatError, UsageError, raise_error
+from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
+
+__all__ = [
+    "DEEPEST",
+    "Folder",
+    "Listing",
+    "check_is_directory",
+    "is_left_out",
+    "is_litter",
+    "is_litter_key",
+    "list_directory",
+]
+
+# Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
+# A folder that holds a node is none of this, whatever its name: cells~, ._x and #x# are legal names of nodes.
+_LITTER = re.compile(
+    r"\.DS_Store|\._.*|__MACOSX|Thumbs\.db|desktop\.ini|\.directory"  # macOS, Windows, KDE
+    r"|.*~|\.#.*|#.*#|\..*\.sw[a-p]|\.~lock\..*#"  # Emacs, vim, LibreOffice
+    r"|\.nfs[0-9a-f]{8,}|\.fuse_hidden[0-9a-f]+"  # files deleted while open
+    r"|\..*\.ozx-(?:tmp|aside)|\.ozx-removing",  # our own
+    re.IGNORECASE,
+)
+# Half a hierarchy, which holds nodes as well.
+_OWN_ENDING = ".ozx-tmp"
+# A cheap proof that a name is no litter: all of litter begins or ends like this, in either case.
+_LITTER_STARTS, _LITTER_ENDS = (".", "_", "T", "t", "D", "d", "#"), "~"
+
+_NODE_METADATA = frozenset((METADATA, ".zarray", ".zgroup"))
+_ARCHIVE_ENDINGS = (".ozx", ".zip")
+
+#: How many folders may be one in another. Python before 3.13 removes no tree, and lists none, of a thousand.
+DEEPEST = 256
+
+
+@dataclass(slots=True)
+class Folder:
+    """Files of one folder that follow each other in the archive: the key of each is `prefix` + its name."""
+
+    prefix: str
+    names: list[str]
+
+
+@dataclass
+class Listing:
+    """The keys of a hierarchy in a directory.
+
+    Attributes
+    ----------
+    root
+        The directory.
+    metadata
+        The keys of all ``zarr.json``, root first, then breadth-first (RFC-9).
+    folders
+        All other files, in hierarchy order.
+    legacy_keys
+        Those of `folders` that are metadata of Zarr v2.
+    left_out
+        What is no part of the hierarchy, relative to the root; empty directories end in a slash.
+    """
+
+    root: str
+    metadata: list[str] = field(default_factory=list)
+    folders: list[Folder] = field(default_factory=list)
+    legacy_keys: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.metadata) + sum(len(folder.names) for folder in self.folders)
+
+    def path(self, key: str) -> str:
+        """Return the path of the file that holds the value of `key`."""
+        return f"{self.root}/{key}"
+
+    def has(self, key: str) -> bool:
+        """Tell whether `key` is one of the keys.
+
+        Examples
+        --------
+        >>> listing = Listing("cells.zarr", ["zarr.json"], [Folder("0/c/", ["0", "1", "10"])])
+        >>> [listing.has(key) for key in ("zarr.json", "0/c/10", "0/c/2", "0/c")]
+        [True, True, False, False]
+        """
+        folder, slash, name = key.rpartition("/")
+        if name == METADATA:
+            place = bisect_left(self.metadata, breadth_first(key), key=breadth_first)
+            return place < len(self.metadata) and self.metadata[place] == key
+        names = self._names.get(folder + slash)
+        if names is None:
+            return False
+        place = bisect_left(names, component_order(name), key=component_order)
+        return place < len(names) and names[place] == name
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """The files of each folder, by prefix."""
+        return {folder.prefix: folder.names for folder in self.folders}
+
+    def drop(self, key: str) -> None:
+        """Leave out a key that is no metadata, where there is one."""
+        for folder in self.folders:
+            if key.startswith(folder.prefix) and (name := key[len(folder.prefix) :]) in folder.names:
+                folder.names.remove(name)
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield all keys in the order of the archive."""
+        yield from self.metadata
+        for folder in self.folders:
+            for name in folder.names:
+                yield folder.prefix + name
+
+    def count_bytes(self) -> int:
+        """Return the sum of the files' sizes; one `stat` each."""
+        return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
+
+
+def check_is_directory(root: str) -> None:
+    """Make sure that there is a directory to pack.
+
+    Raises
+    ------
+    UsageError
+        `root` is a file.
+    FileNotFoundError
+        There is nothing.
+    """
+    if not os.path.lexists(root):
+        raise FileNotFoundError(2, "no such directory", root)
+    if not os.path.isdir(root):
+        is_archive = root.lower().endswith((".ozx", ".zip"))
+        raise UsageError(
+            f"expected an OME-Zarr directory to pack; {root} is a file",
+            hint="ozx repack makes a clean file of an archive."
+            if is_archive
+            else "Give the directory with the root's zarr.json in it.",
+        )
+
+
+def is_litter(name: str) -> bool:
+    """Tell whether a name is one that desktops and editors leave behind; a folder with a node may have it, too.
+
+    Examples
+    --------
+    >>> [is_litter(name) for name in (".DS_Store", "__MACOSX", "._zarr.json", "zarr.json", ".zgroup")]
+    [True, True, True, False, False]
+    """
+    return _LITTER.fullmatch(name) is not None
+
+
+def is_left_out(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file or folder is litter: by its name, and no node is in it.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be listed.
+    """
+    if not is_litter(entry.name):
+        return False
+    return entry.name.endswith(_OWN_ENDING) or not (entry.is_dir() and _holds_node(entry.path))
+
+
+def is_litter_key(key: str, nodes: Collection[str]) -> bool:
+    """Tell whether an entry of an archive is litter, or in a folder that is.
+
+    Parameters
+    ----------
+    key
+        Its name.
+    nodes
+        The paths of all nodes, and of the folders that they are in.
+
+    Examples
+    --------
+    >>> [is_litter_key(key, {"cells~", "cells~/0"}) for key in ("cells~/0/c/1", "cells~/0/c/1~", "notes~/1")]
+    [False, True, True]
+    """
+    parts = key.split("/")
+    for place, part in enumerate(parts, 1):
+        if is_litter(part) and (part.endswith(_OWN_ENDING) or "/".join(parts[:place]) not in nodes):
+            return True
+    return False
+
+
+def _holds_node(path: str) -> bool:
+    return any(not _NODE_METADATA.isdisjoint(names) for _, _, names in os.walk(path, onerror=raise_error))
+
+
+def list_directory(root: str) -> Listing:
+    """Return what the hierarchy at `root` holds.
+
+    Raises
+    ------
+    FormatError
+        Something in it cannot become an entry: an archive (``rfc9/not-embedded``), a refused name (``zip/name``), a
+        socket, device or pipe, a link that leads out of the directory or in circles (``zip/special-file``).
+    OSError
+        A folder cannot be read.
+    """
+    listing = Listing(root)
+    _visit(listing, "", os.path.realpath(root), ())
+    listing.metadata.sort(key=breadth_first)
+    return listing
+
+
+def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]) -> bool:
+    """Add what is below `prefix`; returns whether there was anything."""
+    if prefix.count("/") > DEEPEST:
+        raise FormatError(
+            f"expected at most {DEEPEST} folders one in another; found more, in {prefix[:80]}…",
+            path=listing.root,
+            rule="zip/name",
+            hint="No hierarchy is so deep, and not every program can remove such a tree: look what made it.",
+        )
+    files, folders = [], []
+    with os.scandir(f"{listing.root}/{prefix}") as entries:
+        for entry in entries:
+            name = entry.name
+            if (name.startswith(_LITTER_STARTS) or name.endswith(_LITTER_ENDS)) and is_left_out(entry):
+                listing.left_out.append(prefix + name)
+            elif entry.is_file(follow_symlinks=False):
+                files.append(name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append((name, links))
+            else:
+                real = _follow(listing, prefix + name, real_root, links)
+                if os.path.isdir(real):
+                    folders.append((name, (*links, real)))
+                else:
+                    files.append(name)
+    _check_names(listing, prefix, [*files, *(name for name, _ in folders)])
+    is_empty = not files
+    _add_files(listing, prefix, files)
+    for name, followed in sorted(folders, key=lambda folder: component_order(folder[0])):
+        if _visit(listing, f"{prefix}{name}/", real_root, followed):
+            is_empty = False
+        else:
+            listing.left_out.append(f"{prefix}{name}/")
+    return not is_empty
+
+
+def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
+    if METADATA in names:
+        names.remove(METADATA)
+        listing.metadata.append(prefix + METADATA)
+    if not names:
+        return
+    names.sort()
+    if all(map(str.isdecimal, names)) and "".join(names).isascii():
+        names.sort(key=len)  # as `component_order`, without a call per name
+    else:
+        names.sort(key=component_order)
+        for name in names:
+            if name.startswith(".z") and is_legacy_metadata_key(name):
+                listing.legacy_keys.append(prefix + name)
+            elif name.lower().endswith(_ARCHIVE_ENDINGS):
+                raise FormatError(
+                    f"{prefix}{name} is an archive inside the hierarchy; RFC-9 allows none",
+                    path=listing.root,
+                    rule="rfc9/not-embedded",
+                    hint="Move it out of the directory, then pack again.",
+                )
+    listing.folders.append(Folder(prefix, names))
+
+
+def _check_names(listing: Listing, prefix: str, names: list[str]) -> None:
+    joined = "".join(names)
+    if joined.isascii() and not ("\\" in joined or ":" in joined) and len(prefix) < 60_000:
+        return  # an existing file's name is not empty, no '..', and has neither '/' nor NUL
+    for name in names:
+        fault = name_fault(prefix + name)
+        if fault is not None:
+            raise FormatError(
+                f"the name {prefix + name!r} is refused: {fault}",
+                path=listing.root,
+                rule="zip/name",
+                hint="Rename it, then pack again.",
+            )
+
+
+def _follow(listing: Listing, key: str, real_root: str, links: tuple[str, ...]) -> str:
+    """Return the true path of a link that stays inside the hierarchy; raise for every other thing."""
+    path = listing.path(key)
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISLNK(mode):
+        kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+        raise _special(listing, key, kinds.get(stat.S_IFMT(mode), "a device"))
+    try:
+        real = os.path.realpath(path, strict=True)
+    except OSError as error:
+        in_circles = error.errno is not None and "symbolic links" in os.strerror(error.errno)
+        what = "a link that leads in circles" if in_circles else f"a link to nothing ({os.readlink(path)})"
+        raise _special(listing, key, what) from None
+    if os.path.commonpath([real, real_root]) != real_root:
+        raise _special(listing, key, f"a link out of the directory, to {real}")
+    folder = os.path.realpath(os.path.dirname(path))
+    if os.path.isdir(real) and (real in links or os.path.commonpath([folder, real]) == real):
+        raise _special(listing, key, "a link that leads in circles")
+    if not (os.path.isdir(real) or os.path.isfile(real)):
+        raise _special(listing, key, "a link to a device, pipe or socket")
+    return real
+
+
+def _special(listing: Listing, key: str, what: str) -> FormatError:
+    return FormatError(
+        f"expected files and folders; {key} is {what}",
+        path=listing.root,
+        rule="zip/special-file",
+        hint="Remove it, or put the file itself in its place, then pack again.",
+    )

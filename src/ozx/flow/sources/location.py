@@ -1,0 +1,323 @@
+"""Naming a node inside an archive: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from ozx.archive.remote.errors import printable_url
+from ozx.errors import UsageError
+
+__all__ = [
+    "Location",
+    "StrPath",
+    "format_location",
+    "given_output",
+    "given_path",
+    "given_source",
+    "parse_local",
+    "parse_location",
+    "printable_location",
+]
+
+#: A path as verbs take it.
+StrPath = str | os.PathLike[str]
+
+_SCHEME = "ozx://"
+_PIPE = "|zip:"
+_ENDINGS = (".ozx", ".zip")
+# What may follow in a URL pipeline and says nothing about where the node is.
+_FORMATS = ("zarr3", "zarr")
+# Two letters at least: a single one is a drive.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+# Where something is written, fsspec's chains count, too (simplecache::s3://…), and spaces before a URL do not.
+_OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
+_DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
+_HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file, or a URL of one, and a node in it.
+
+    Attributes
+    ----------
+    path
+        The archive or directory, or the URL of an archive.
+    node
+        Path of the node; the root's is empty.
+    """
+
+    path: str
+    node: str = ""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether `path` is a URL."""
+        return _URL.match(self.path) is not None
+
+
+def parse_location(
+    text: StrPath,
+    *,
+    is_file: Callable[[str], bool] = os.path.isfile,
+    is_directory: Callable[[str], bool] = os.path.isdir,
+    windows: bool = os.name == "nt",
+) -> Location:
+    """Return the file and the node that `text` names.
+
+    What exists under the very name `text` is that file or directory, whatever it is called, and path objects are never
+    anything else. Otherwise:
+
+    * ``ozx:///FILE/NODE``: absolute, percent-encoding decoded. The file part ends with the first component that is a
+      file, or else that ends in .ozx or .zip and is no directory.
+    * ``FILE|zip:NODE/``, where FILE is a path or URL. Percent-encoding is decoded in NODE only. ``|zarr3:`` may follow.
+    * ``file:///FILE``, and any other URL as it is.
+
+    Parameters
+    ----------
+    text
+        A path, a URL or a node URI.
+    is_file, is_directory
+        What there is on the disk.
+    windows
+        Whether ``ozx:///C:/…`` begins with a drive.
+
+    Raises
+    ------
+    UsageError
+        `text` is empty; or a node URI is relative, names no archive, or a node that cannot be one.
+
+    Examples
+    --------
+    >>> parse_location("ozx:///data/my%20cells.ozx/labels/cells")
+    Location(path='/data/my cells.ozx', node='labels/cells')
+    >>> parse_location("https://example.org/cells.ozx|zip:labels/cells/")
+    Location(path='https://example.org/cells.ozx', node='labels/cells')
+    >>> parse_location("cells.ozx")
+    Location(path='cells.ozx', node='')
+    """
+    name = given_path(text)
+    if not isinstance(text, str) or is_file(text) or is_directory(text):
+        return Location(name)
+    if text.startswith(_SCHEME):
+        return _parse_ozx(text, is_file, is_directory, windows=windows)
+    if _PIPE in text:
+        return _parse_pipeline(text, is_directory, windows=windows)
+    return Location(_local_path(text, windows=windows))
+
+
+def given_path(path: StrPath) -> str:
+    """Return a path as text; an empty one is what a shell makes of a variable that is not set.
+
+    The system would take it for nothing, for the working directory or, with a slash added, for the root.
+
+    Raises
+    ------
+    UsageError
+        It is empty, or has a NUL character in it.
+
+    Examples
+    --------
+    >>> given_path("cells.ozx")
+    'cells.ozx'
+    """
+    name = os.fspath(path)
+    if not name:
+        raise UsageError("expected a path; got an empty one", hint="In a shell, a variable that is not set gives one.")
+    if "\0" in name:  # no system has such a name, and each call of Python's raises another error for it
+        raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
+    return name
+
+
+def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
+    """Return the path of a file or directory that is to be written; a URL is refused, as nothing is written there yet.
+
+    ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects leave one slash of two:
+    ``s3:/bucket/cells.ozx`` counts as a URL unless there is a folder ``s3:``.
+
+    Parameters
+    ----------
+    path
+        What was given as an output, or as a folder for outputs.
+    windows
+        Whether ``file:///C:/…`` begins with a drive.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, or empty.
+
+    Examples
+    --------
+    >>> given_output("a:b.ozx")
+    'a:b.ozx'
+    >>> given_output("s3://bucket/cells.ozx")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL, and URLs are only read
+    """
+    name = given_path(path)
+    found = _OUTPUT_URL.match(name)
+    if found is None or not (found[2] or not os.path.isdir(found[1])):
+        return name
+    raise UsageError(
+        "expected a path on this computer; found a URL, and URLs are only read",
+        path=printable_url(name.strip()),
+        hint=_local_hint(name.strip(), windows=windows),
+    )
+
+
+def _local_hint(url: str, *, windows: bool) -> str:
+    """Return what to do with an output that is a URL."""
+    if url.lower().startswith(("file://", _SCHEME)):
+        path = _without_drive_slash(unquote(url.partition("://")[2], errors="surrogateescape"), windows=windows)
+        if path.startswith("/") or windows:
+            return f"Give the path itself: {path}"
+    if "://" not in url:
+        return f"A folder called {url.partition('/')[0]} would have to exist; a URL cannot be given as a path object."
+    return "Write a local file, then upload it."
+
+
+def given_source(path: StrPath) -> str:
+    """Return the path of a local source, for what takes no node URIs.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, and nothing here has that very name; or it is empty.
+    """
+    name = given_path(path)
+    if _URL.match(name) is not None and not os.path.lexists(name):
+        raise _remote_refused(name)
+    return name
+
+
+def parse_local(text: StrPath) -> Location:
+    """Return what `parse_location` returns, for what reads every byte.
+
+    Raises
+    ------
+    UsageError
+        It is a URL, or a node URI that cannot be taken apart.
+    """
+    location = parse_location(text)
+    if location.is_remote:
+        raise _remote_refused(location.path)
+    return location
+
+
+def _remote_refused(url: str) -> UsageError:
+    return UsageError(
+        "expected a file or directory of this computer; found a URL",
+        path=printable_url(url),
+        hint="Download it first, or repack it into a file here. Whatever only looks at it (ozx info, validate, "
+        "view, ozx.open, …) reads it where it is.",
+    )
+
+
+def format_location(location: Location) -> str:
+    """Return the canonical URI of a node: of a local one ``ozx:///…``, of a remote one ``URL|zip:NODE/``.
+
+    Examples
+    --------
+    >>> format_location(Location("/data/my cells.ozx", "labels/cells"))
+    'ozx:///data/my%20cells.ozx/labels/cells'
+    >>> format_location(Location("https://example.org/cells.ozx", "0"))
+    'https://example.org/cells.ozx|zip:0/'
+    """
+    node = quote(location.node, safe="/", errors="surrogateescape")
+    if location.is_remote:
+        return f"{location.path}{_PIPE}{node}{'/' if node else ''}"
+    path = os.path.abspath(location.path).replace(os.sep, "/").removeprefix("/")
+    return f"{_SCHEME}/{quote(path, safe='/:', errors='surrogateescape')}{'/' if node else ''}{node}"
+
+
+def printable_location(text: StrPath) -> str:
+    """Return `text` as messages may show it: of a URL without a query, in which a signature may stand.
+
+    Examples
+    --------
+    >>> printable_location("https://example.org/cells.ozx?signature=secret|zip:0/")
+    'https://example.org/cells.ozx'
+    """
+    name = os.fspath(text)
+    is_url = _URL.match(name) is not None and not name.startswith(_SCHEME)
+    return printable_url(name) if is_url else name
+
+
+def _parse_ozx(
+    text: str, is_file: Callable[[str], bool], is_directory: Callable[[str], bool], *, windows: bool
+) -> Location:
+    rest = text[len(_SCHEME) :]
+    if "|" in rest and _PIPE in rest:
+        raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
+    if not rest.startswith("/"):
+        # A relative one would mean another file in every folder, and its first part looks like a host's name.
+        raise _refused(text, "expected an absolute path after ozx://, so three slashes; found a relative one")
+    whole = unquote(rest, errors="surrogateescape")
+    if windows and _DRIVE.match(whole):
+        whole = whole[1:]
+    for end in _ends(whole):
+        path = whole[:end]
+        if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
+            return Location(path, _checked_node(text, whole[end:].removeprefix("/")))
+    if is_directory(whole):
+        raise _refused(text, "expected a file in it; found a directory", "A node of a directory is its sub-directory.")
+    raise _refused(text, "expected a component that ends in .ozx or .zip, or that is a file; found none")
+
+
+def _ends(path: str) -> list[int]:
+    """Return where each component of `path` ends."""
+    return [match.end() for match in re.finditer(r"[^/]+", path)]
+
+
+def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
+    # The URL pipelines of tensorstore and neuroglancer: each |scheme: reads what is before it.
+    base, _, rest = text.partition(_PIPE)
+    node, *formats = rest.split("|")
+    for step in formats:
+        name, _, inside = step.partition(":")
+        if name not in _FORMATS or inside.strip("/"):
+            raise _refused(text, f"expected nothing but |zarr3: after the node; found {'|' + step!r}")
+    path = _local_path(base, windows=windows)
+    if not path:
+        raise _refused(text, f"expected a file before {_PIPE}; found nothing")
+    if is_directory(path):
+        raise _refused(
+            text, f"expected an archive before {_PIPE}; found a directory", "Give its sub-directory instead."
+        )
+    return Location(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
+
+
+def _local_path(text: str, *, windows: bool) -> str:
+    """Return the path that a ``file:`` URL means, and anything else as it is."""
+    if not text.lower().startswith("file://"):
+        return text
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:  # file://[
+        raise _refused(text, f"expected a URL; {error}") from None
+    if parts.netloc not in ("", "localhost"):
+        raise _refused(text, f"expected a file of this computer; found one of {parts.netloc}")
+    path = unquote(text[len("file://") + len(parts.netloc) :], errors="surrogateescape")
+    return _without_drive_slash(path, windows=windows)
+
+
+def _without_drive_slash(path: str, *, windows: bool) -> str:
+    return path[1:] if windows and _DRIVE.match(path) else path
+
+
+def _checked_node(text: str, node: str) -> str:
+    node = node.removesuffix("/")
+    # Zarr core 3.1, "Node names": not empty, not only periods. A NUL is in no name of a ZIP entry that is read.
+    for name in node.split("/") if node else ():
+        if not name.strip(".") or "\0" in name:
+            raise _refused(text, f"expected names of nodes between slashes; found {name!r}")
+    return node
+
+
+def _refused(text: str, message: str, hint: str = _HINT) -> UsageError:
+    return UsageError(message, path=printable_location(text), hint=hint)

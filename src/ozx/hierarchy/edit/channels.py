@@ -1,0 +1,140 @@
+"""Names and colours of channels, in the ``omero`` block of an image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ozx.errors import FormatError, UsageError
+from ozx.hierarchy.edit.differences import Difference
+from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import default_color
+from ozx.hierarchy.zarr.array import ArrayMetadata
+
+__all__ = ["count_channels", "edit_channels"]
+
+_INTEGER = re.compile(r"(u?)int(8|16|32|64)")
+
+
+def edit_channels(
+    ome: dict[str, Any], edits: Edits, node: str, axes: Sequence[Axis], array: ArrayMetadata | None, notes: list[str]
+) -> list[Difference]:
+    """Set names and colours of channels in the ``ome`` attributes of an image, in place; return what differs.
+
+    Where there is no ``omero`` block, or it lists too few channels, complete ones are made: viewers fail on channels
+    without window or colour (OME-Zarr 0.5, "omero" metadata).
+
+    Parameters
+    ----------
+    ome
+        What is changed.
+    edits
+        What is asked for.
+    node, axes, array
+        Path of the image, its axes, and its array of the full resolution, None where that is missing.
+    notes
+        Gets a sentence on what had to be assumed.
+
+    Raises
+    ------
+    UsageError
+        The image has another number of channels.
+    FormatError
+        How many it has cannot be told.
+    """
+    count = count_channels(ome, node, axes, array)
+    for what, values in (("channel names", edits.channel_names), ("colors", edits.colors)):
+        if values is not None and len(values) != count:
+            raise UsageError(
+                f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
+                hint="An empty one between commas keeps what a channel has.",
+            )
+    omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
+    old = list(as_list(omero.get("channels")))
+    channels, made = _complete(old, count, None if array is None else array.data_type)
+    differences = []
+    for index, channel in enumerate(channels[:count]):
+        before = as_object(old[index] if index < len(old) else None)
+        for word, member, values in (("name", "label", edits.channel_names), ("color", "color", edits.colors)):
+            value = None if values is None else values[index]
+            if value is not None and before.get(member) != value:
+                differences.append(Difference(node, f"channel {index} {word}", as_text(before.get(member)), value))
+                channel[member] = value
+    if differences:
+        omero["channels"] = channels
+        ome["omero"] = omero
+        notes += made
+    return differences
+
+
+def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: ArrayMetadata | None) -> int:
+    """Return how many channels an image has: the length of its channel axis, 1 without one.
+
+    Where the array of the full resolution is missing or says no shape, the ``omero`` block has to tell.
+
+    Raises
+    ------
+    FormatError
+        Nothing tells.
+    """
+    index = _index(axes, "channel", "c")
+    if index is None and axes:
+        return 1
+    if index is not None and array is not None and array.shape is not None and index < len(array.shape):
+        return array.shape[index]
+    listed = len(as_list(as_object(ome.get("omero")).get("channels")))
+    if not listed:
+        raise FormatError(
+            f"{node or 'the root'}: expected the array of the full resolution, to count the channels; found none"
+        )
+    return listed
+
+
+def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, Any]:
+    depth = _index(axes, "space", "z")
+    planes = array.shape[depth] if depth is not None and array is not None and array.shape is not None else 1
+    return {"channels": [], "rdefs": {"defaultT": 0, "defaultZ": planes // 2, "model": "color"}}
+
+
+def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
+    """Return a list with at least `count` channels, each an object, and what there is to say about those made."""
+    window, assumed = _window(data_type)
+    complete = list(channels)
+    made = 0
+    for index in range(count):
+        if index < len(channels) and isinstance(channels[index], dict):
+            continue
+        color = default_color(index, count)
+        complete[index : index + 1] = [
+            {"active": True, "color": color, "label": f"Channel {index}", "window": dict(window)}
+        ]
+        made += 1
+    low, high = window["min"], window["max"]
+    note = (
+        f"{made} of {count} channels had no description: it was made, with a contrast window from {low} to {high} "
+        f"({assumed}; no pixels were read)"
+    )
+    return complete, [note] if made else []
+
+
+def _window(data_type: str | None) -> tuple[dict[str, float], str]:
+    match = _INTEGER.fullmatch(data_type or "")
+    if match is None:
+        low, high, assumed = 0.0, 1.0, f"assumed for {data_type or 'an unknown data type'}"
+    else:
+        bits = int(match[2])
+        low, high = (0, (1 << bits) - 1) if match[1] else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        assumed = f"the range of {data_type}"
+    return {"min": low, "max": high, "start": low, "end": high}, assumed
+
+
+def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
+    """Return which axis is the one of this type and, if it is one of space, of this name."""
+    for index, axis in enumerate(axes):
+        is_named = (axis.name or "").lower() == name
+        if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):
+            return index
+    return None

@@ -1,0 +1,337 @@
+"""Repairing the OME-Zarr 0.5 metadata of one group: pixel sizes, units, channels, names. Documents in, documents out.
+
+Nothing but what is asked for changes; all else of a document, the order of its members too, stays as it is.
+
+Of pixel sizes: the place of a pixel is what the scale and translation of its level and after them those of the whole
+multiscale make of its index (OME-Zarr 0.5, "multiscales"). An edit multiplies that place, along an axis, by one
+factor: requested size / present size of the full resolution. So all levels keep their ratios, and a shift by half a
+pixel stays one. The whole multiscale's own scale stays; the levels' scales and all translations take the factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.hierarchy.edit.channels import edit_channels
+from ozx.hierarchy.edit.differences import Difference, Edited
+from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
+from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.transformations import parse_transformations
+from ozx.hierarchy.zarr.array import ArrayMetadata
+
+__all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "renew_copy"]
+
+_Document = dict[str, Any]
+
+
+def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
+    """Return the OME-Zarr metadata of a group, once it is one that can be edited.
+
+    Parameters
+    ----------
+    document
+        Its ``zarr.json``.
+    node
+        Where it stands, for messages.
+    version
+        The OME-Zarr version of the root, which holds where the group gives none.
+
+    Raises
+    ------
+    UnsupportedError
+        It is of another version than 0.5.
+    """
+    attributes = as_object(document.get("attributes"))
+    ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
+    found = None if ome is None else ome.version or version
+    raw = as_object(attributes.get("ome"))
+    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(raw.get("multiscales")))
+    if ome is None or found is None or not (found == "0.5" or found.startswith(("0.5.", "0.5-"))) or has_systems:
+        what = "coordinate systems, as 0.6 has" if has_systems else f"version {found}"
+        raise UnsupportedError(
+            f"{node or 'the root'}: expected OME-Zarr 0.5 to edit; found {what if ome else 'no ome metadata'}",
+            hint="Only metadata of OME-Zarr 0.5 is edited; other versions keep pixel sizes in other places.",
+        )
+    return ome
+
+
+def edit_image(
+    document: _Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
+) -> Edited:
+    """Return an image's ``zarr.json`` with what is asked for changed.
+
+    Parameters
+    ----------
+    document
+        The parsed ``zarr.json``; it is not touched.
+    edits
+        What is asked for.
+    node
+        Path of the image's group.
+    array
+        The full resolution, which tells how many channels there are; needed for channels only.
+    version
+        The OME-Zarr version of the root.
+
+    Raises
+    ------
+    UsageError
+        The image has no such axis, or another number of channels.
+    FormatError
+        The metadata is too broken to tell what its pixel size is.
+    UnsupportedError
+        It is not of version 0.5, or has transformations other than scale and translation.
+
+    Examples
+    --------
+    >>> from ozx.hierarchy.edit.request import parse_edits
+    >>> level = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.325]}]}
+    >>> multiscale = {"axes": [{"name": "x", "type": "space", "unit": "micrometer"}], "datasets": [level]}
+    >>> ome = {"version": "0.5", "multiscales": [multiscale]}
+    >>> document = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome}}
+    >>> edited = edit_image(document, parse_edits(pixel_size={"x": 0.65}), "")
+    >>> edited.differences
+    (Difference(node='', what='axis x', old=0.325, new=0.65, unit='micrometer'),)
+    >>> edited.factors
+    {'x': Fraction(2, 1)}
+    """
+    ome = check_editable(document, node, version)
+    if not ome.multiscales:
+        raise FormatError(f"{node or 'the root'}: expected an image; there are no multiscales")
+    edits.check_axes([multiscale.axes for multiscale in ome.multiscales])
+    new = copy_json(document)
+    raw = new["attributes"]["ome"]
+    notes: list[str] = []
+    differences: list[Difference] = []
+    factors: list[dict[str, Fraction]] = []
+    for item, multiscale in zip(_objects(raw["multiscales"]), ome.multiscales, strict=True):
+        here = edits.limited_to(multiscale.axes)
+        units = here.units_for(multiscale.axes)
+        factors.append(
+            {axis: Fraction(repr(size)) / _size(item, multiscale, axis, node) for axis, size in here.pixel_size.items()}
+        )
+        differences += _rescale(item, multiscale, factors[-1], units, node)
+        differences += _set_units(item, units, node)
+    if edits.has_channels:
+        if ome.is_label:
+            raise UsageError(f"{node or 'the root'}: a label image has no channels to name or colour")
+        differences += edit_channels(raw, edits, node, ome.multiscales[0].axes, array, notes)
+    if edits.name is not None:
+        differences += _rename(_objects(raw["multiscales"])[0], edits.name, node, raw)
+    return Edited(new, tuple(differences), factors[0], edits.units_for(ome.multiscales[0].axes), tuple(notes))
+
+
+def edit_label(
+    document: _Document,
+    factors: Mapping[str, Fraction],
+    units: Mapping[str, str],
+    node: str,
+    *,
+    version: str | None = None,
+) -> Edited:
+    """Return a label image's ``zarr.json`` that follows a change of its image.
+
+    A label image may be at another resolution than its image and have fewer axes: its pixel sizes are not set, but
+    multiplied by the image's factors, which keeps it in place. Units are those of the image.
+
+    Parameters
+    ----------
+    document, node
+        The label image's document, which is not changed, and its path.
+    factors, units
+        By how much the image's pixels became larger, and their new units, by axis.
+    version
+        The OME-Zarr version of the root.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        As `edit_image`.
+    """
+    ome = check_editable(document, node, version)
+    new = copy_json(document)
+    differences: list[Difference] = []
+    for item, multiscale in zip(_objects(new["attributes"]["ome"].get("multiscales")), ome.multiscales, strict=True):
+        here = {axis.name for axis in multiscale.axes}
+        differences += _rescale(
+            item, multiscale, {axis: by for axis, by in factors.items() if axis in here}, units, node
+        )
+        differences += _set_units(item, units, node)
+    return Edited(new, tuple(differences))
+
+
+def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
+    """Return a plate's ``zarr.json`` with another name of the plate.
+
+    Raises
+    ------
+    UnsupportedError
+        It is not of version 0.5.
+    """
+    check_editable(document, node, version)
+    new = copy_json(document)
+    return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
+
+
+def renew_copy(document: _Document, below: str, new: _Document) -> bool:
+    """Renew, in place, the copy that consolidated metadata of a group above keeps of an edited group.
+
+    zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: a
+    copy that stays behind would hide the edit.
+
+    Parameters
+    ----------
+    document
+        The ``zarr.json`` of the group above; it is changed.
+    below
+        The edited group's path relative to it.
+    new
+        The edited group's ``zarr.json``.
+
+    Returns
+    -------
+    bool
+        Whether there was such a copy.
+    """
+    copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
+    found = as_object(copies.get(below))
+    if found:
+        found["attributes"] = copy_json(new["attributes"])
+    parts = below.split("/")
+    nested = [("/".join(parts[:depth]), "/".join(parts[depth:])) for depth in range(1, len(parts))]
+    # A copy of a group in between may hold copies of its own.
+    inner = [renew_copy(as_object(copies.get(above)), rest, new) for above, rest in nested]
+    return bool(found) or any(inner)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
+def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) -> Fraction:
+    """Return the present pixel size of the full resolution along `axis`, exactly as its decimal digits say."""
+    index = [found.name for found in multiscale.axes].index(axis)
+    datasets, common = _objects(item.get("datasets")), as_list(item.get("coordinateTransformations"))
+    if not datasets:
+        raise FormatError(f"{node or 'the root'}: expected datasets in the multiscales; found none")
+    size = Fraction(1)
+    for step in [*_steps(datasets[0], multiscale.axes, node), *_checked(common, len(multiscale.axes), node)]:
+        if step.get("type") == "scale":
+            size *= Fraction(repr(step["scale"][index]))
+    if size <= 0:
+        raise UnsupportedError(
+            f"{node or 'the root'}: expected a present pixel size greater than 0 along {axis}; found {float(size)}",
+            hint="The other levels keep their ratio to it, and there is none: write the scales by hand.",
+        )
+    return size
+
+
+def _steps(dataset: dict[str, Any], axes: tuple[Axis, ...], node: str) -> list[dict[str, Any]]:
+    steps = _checked(as_list(dataset.get("coordinateTransformations")), len(axes), node)
+    # OME-Zarr 0.5, "multiscales": coordinateTransformations MUST contain exactly one scale transformation.
+    if sum(step.get("type") == "scale" for step in steps) != 1:
+        raise FormatError(
+            f"{node or 'the root'}: expected exactly one scale for level {dataset.get('path')!r}; found {steps!r:.200}",
+        )
+    return steps
+
+
+def _checked(steps: list[Any], dimensions: int, node: str) -> list[dict[str, Any]]:
+    if parse_transformations(steps, dimensions) is None:
+        raise UnsupportedError(
+            f"{node or 'the root'}: expected scales and translations of {dimensions} finite numbers; "
+            f"found {steps!r:.200}",
+            hint="Other transformations are not edited.",
+        )
+    return [as_object(step) for step in steps]
+
+
+def _rescale(
+    item: dict[str, Any],
+    multiscale: Multiscale,
+    factors: Mapping[str, Fraction],
+    units: Mapping[str, str],
+    node: str,
+) -> list[Difference]:
+    """Multiply the places of all pixels by `factors`, in place; return what that means for the full resolution."""
+    changing = {axis: factor for axis, factor in factors.items() if factor != 1}
+    if not changing:
+        return []
+    before = [_size(item, multiscale, axis, node) for axis in changing]
+    names = [axis.name for axis in multiscale.axes]
+    common = _checked(as_list(item.get("coordinateTransformations")), len(names), node)
+    for dataset in _objects(item.get("datasets")):
+        steps = _steps(dataset, multiscale.axes, node)
+        first = next(position for position, step in enumerate(steps) if step.get("type") == "scale")
+        # A translation before the scale counts pixels (OME-Zarr 0.5 has it after); those after it are places.
+        moves = [step for step in steps[first:] if step.get("type") == "translation"]
+        for axis, factor in changing.items():
+            _multiply(steps[first]["scale"], names.index(axis), factor, node)
+            for move in moves:
+                _multiply(move["translation"], names.index(axis), factor, node)
+    for move in common:
+        for axis, factor in changing.items():
+            if move.get("type") == "translation":
+                _multiply(move["translation"], names.index(axis), factor, node)
+    return _tell_sizes(multiscale, dict(zip(changing, before, strict=True)), changing, units, node)
+
+
+def _tell_sizes(
+    multiscale: Multiscale,
+    before: Mapping[str, Fraction],
+    factors: Mapping[str, Fraction],
+    units: Mapping[str, str],
+    node: str,
+) -> list[Difference]:
+    names = [axis.name for axis in multiscale.axes]
+    full = multiscale.datasets[0]
+    sizes, origins = [], []
+    for axis, factor in factors.items():
+        index = names.index(axis)
+        unit = units.get(axis, multiscale.axes[index].unit)
+        sizes.append(Difference(node, f"axis {axis}", float(before[axis]), float(before[axis] * factor), unit))
+        start = 0.0 if full.translation is None else full.translation[index]
+        if start:
+            moved = float(Fraction(repr(start)) * factor)
+            origins.append(Difference(node, f"origin {axis}", start, moved, unit))
+    return [*sizes, *origins]
+
+
+def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> None:
+    # Exact, of the decimal digits that stand there: 0.325 * 2 is 0.65, and the size asked for comes out as asked.
+    try:
+        product = float(Fraction(repr(numbers[index])) * factor)
+    except OverflowError:
+        product = 0.0
+    if not product and numbers[index]:
+        raise UsageError(
+            f"expected a pixel size that is not so far from the one before; {node or 'the root'} has the number "
+            f"{numbers[index]}, which would become {'0' if factor < 1 else 'too large for a number'}"
+        )
+    if product != numbers[index]:
+        numbers[index] = product
+
+
+def _set_units(item: dict[str, Any], units: Mapping[str, str], node: str) -> list[Difference]:
+    differences = []
+    for axis in _objects(item.get("axes")):
+        name, old = as_text(axis.get("name")), axis.get("unit")
+        if name is not None and name in units and old != units[name]:
+            axis["unit"] = units[name]
+            differences.append(Difference(node, f"unit of {name}", as_text(old), units[name]))
+    return differences
+
+
+def _rename(item: dict[str, Any], name: str, node: str, ome: dict[str, Any] | None = None) -> list[Difference]:
+    old = item.get("name")
+    if old == name:
+        return []
+    item["name"] = name
+    omero = as_object(None if ome is None else ome.get("omero"))
+    if old is not None and omero.get("name") == old:  # viewers of the omero block show this copy
+        omero["name"] = name
+    return [Difference(node, "name", as_text(old), name)]

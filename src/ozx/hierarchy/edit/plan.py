@@ -1,0 +1,253 @@
+"""An edit of a whole hierarchy: which images it is about, and what becomes of their documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.hierarchy.edit.differences import Difference, Edited
+from ozx.hierarchy.edit.image import check_editable, edit_image, edit_label, edit_plate_name, renew_copy
+from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.images import image_paths, label_paths
+from ozx.hierarchy.json.changes import JsonStyles, iter_changes
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import copy_json
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.nodes import Node, join_path
+from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.zarr.array import ArrayMetadata
+
+__all__ = ["Change", "Edition", "edit_hierarchy"]
+
+_Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One JSON value that differs.
+
+    Attributes
+    ----------
+    node
+        Path of the group whose ``zarr.json`` holds it; the root's is empty.
+    pointer
+        The JSON pointer (RFC 6901) to it.
+    old, new
+        Before and after; None where there is no such value.
+    """
+
+    node: str
+    pointer: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What an edit makes of a hierarchy.
+
+    Attributes
+    ----------
+    old, new
+        The documents that differ, by key, as bytes.
+    differences
+        What that means for the images.
+    changes
+        Every JSON value that differs.
+    notes
+        What is good to know, one sentence each.
+    """
+
+    old: dict[str, bytes]
+    new: dict[str, bytes]
+    differences: tuple[Difference, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+
+
+def edit_hierarchy(
+    nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: Edits, node: str = ""
+) -> Edition:
+    """Return what `edits` make of the images that `node` leads to, and of their label images.
+
+    Parameters
+    ----------
+    nodes
+        All nodes by path.
+    read
+        Gives the value of a metadata key, or None.
+    edits
+        What is asked for.
+    node
+        Path of a plate, well, series, image or label image; by default all that the root leads to.
+
+    Raises
+    ------
+    UsageError
+        There is no such node or no image below it; or the edits do not fit the images.
+    FormatError, UnsupportedError
+        As `ozx.hierarchy.edit.image.edit_image`; there is no hierarchy, or no image in it.
+    """
+    images = _find_images(nodes, node)
+    work = _Work(nodes, read)
+    if edits.name is not None:
+        edits = work.name_plate(node, edits, edits.name, images)
+    if not edits.is_empty:
+        work.open(images[0])
+        edits.check_axes([_axes(nodes, path) for path in images])
+        for path in images:
+            work.edit_image(path, edits)
+    return work.finish()
+
+
+def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
+    """Return the paths of the images that `node` leads to, as if it were the root."""
+    here = nodes.get(node)
+    if here is None:
+        if node:
+            raise UsageError(f"expected a node to edit; there is no {node!r}")
+        raise FormatError("expected a hierarchy to edit; there is no zarr.json at the root", rule="rfc9/root")
+    if here.node_type == "array":
+        raise UsageError(f"expected an image or a group of images; {node or 'the root'} is an array")
+    prefix = f"{node}/" if node else ""
+    below = {path[len(prefix) :]: found for path, found in nodes.items() if path.startswith(prefix)}
+    below = {"": here, **below}
+    images = [join_path(node, path) for path in image_paths(below)]
+    if not any(_is_image(nodes, path) for path in images):
+        if here.problems:
+            raise FormatError(f"{node or 'the root'}: expected metadata to edit; {here.problems[0]}")
+        kind = UsageError if node else UnsupportedError
+        raise kind(f"expected an image, a plate or a series to edit; there are no images in {node or 'it'}")
+    return list(dict.fromkeys(images))
+
+
+def _is_image(nodes: Mapping[str, Node], path: str) -> bool:
+    node = nodes.get(path)
+    return node is not None and node.ome is not None and bool(node.ome.multiscales)
+
+
+def _axes(nodes: Mapping[str, Node], path: str) -> list[Axis]:
+    ome = nodes[path].ome if path in nodes else None
+    return [axis for multiscale in (ome.multiscales if ome is not None else ()) for axis in multiscale.axes]
+
+
+class _Work:
+    """Documents as they are and as they become."""
+
+    def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
+        self._nodes = nodes
+        self._read = read
+        root = nodes.get("")
+        self._version = None if root is None or root.ome is None else root.ome.version
+        self._stored: dict[str, bytes] = {}
+        self._old: dict[str, _Document] = {}
+        self._new: dict[str, _Document] = {}
+        self._differences: list[Difference] = []
+        self._notes = NoteCollector()
+
+    def open(self, path: str) -> _Document:
+        """Return the document of a group as it is."""
+        if path not in self._old:
+            key = join_path(path, METADATA)
+            stored = self._read(key)
+            if stored is None:
+                raise UnsupportedError(
+                    f"{key}: expected the metadata of OME-Zarr 0.5; there is none",
+                    hint="OME-Zarr 0.4 (Zarr v2) is not edited: ozx repack makes it 0.5.",
+                )
+            self._stored[path], self._old[path] = stored, parse_document(stored, key)
+        return self._old[path]
+
+    def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
+        """Give the name to the plate, where `node` is one; return what is left for the images."""
+        ome = self._nodes[node].ome
+        if ome is not None and ome.plate is not None:
+            self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))
+            return edits.without_name()
+        if len(images) > 1:
+            listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
+            raise UsageError(
+                f"expected one image to name; there are {len(images):,}: {listed}",
+                hint=f"Name it by its node, as in ozx:///data/FILE.ozx/{images[0]}",
+            )
+        return edits
+
+    def edit_image(self, path: str, edits: Edits) -> None:
+        """Edit one image, and the label images that belong to it."""
+        if not _is_image(self._nodes, path):
+            self._notes.add(path, "an image is listed here, but there is none")
+            return
+        ome = check_editable(self.open(path), path, self._version)
+        axes = [axis for multiscale in ome.multiscales for axis in multiscale.axes]
+        here = edits.limited_to(axes)
+        absent = [axis for axis in edits.axis_names if axis not in {found.name for found in axes}]
+        if absent:
+            self._notes.add(path, f"left as it is along {', '.join(absent)}: the image has no such axis")
+        if here.is_empty:
+            return
+        edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)
+        self._take(path, edited)
+        if not edited.units and all(factor == 1 for factor in edited.factors.values()):
+            return
+        for label in label_paths(self._nodes, path):
+            if _is_image(self._nodes, label):
+                document = self.open(label)
+                self._take(label, edit_label(document, edited.factors, edited.units, label, version=self._version))
+            else:
+                self._notes.add(label, "a label image is listed here, but there is none")
+
+    def finish(self) -> Edition:
+        """Bring consolidated metadata up to date, and return everything that differs."""
+        for path in list(self._new):
+            for above in _groups_above(path):
+                self._renew_copy(above, path)
+        changed = [path for path in self._nodes if path in self._new]
+        changes = [
+            Change(path, *change) for path in changed for change in iter_changes(self._old[path], self._new[path])
+        ]
+        styles = JsonStyles()
+        return Edition(
+            old={join_path(path, METADATA): self._stored[path] for path in changed},
+            new={
+                join_path(path, METADATA): styles.dump_like(self._new[path], self._old[path], self._stored[path])
+                for path in changed
+            },
+            differences=tuple(self._differences),
+            changes=tuple(changes),
+            notes=self._notes.sentences(),
+        )
+
+    def _take(self, path: str, edited: Edited) -> None:
+        if edited.differences:
+            self._new[path] = edited.document
+            self._differences += edited.differences
+        for note in edited.notes:
+            self._notes.add(path, note)
+
+    def _renew_copy(self, above: str, path: str) -> None:
+        if above not in self._nodes or (above not in self._new and not self._has_copies(above)):
+            return
+        document = self._new.get(above) or copy_json(self.open(above))
+        if renew_copy(document, path[len(above) :].lstrip("/"), self._new[path]):
+            self._new[above] = document
+
+    def _has_copies(self, path: str) -> bool:
+        try:
+            return "consolidated_metadata" in self.open(path)
+        except (FormatError, UnsupportedError):  # a group in between whose document is broken has none to renew
+            return False
+
+    def _full_resolution(self, image: str) -> ArrayMetadata | None:
+        ome = self._nodes[image].ome
+        datasets = ome.multiscales[0].datasets if ome is not None else ()
+        node = self._nodes.get(join_path(image, datasets[0].path)) if datasets and datasets[0].path else None
+        return None if node is None else node.array
+
+
+def _groups_above(path: str) -> list[str]:
+    """Return the paths of the groups above `path`, the nearest first: what they keep of it depends on no other."""
+    parts = path.split("/") if path else []
+    return ["/".join(parts[:depth]) for depth in reversed(range(len(parts)))]

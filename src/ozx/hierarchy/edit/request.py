@@ -1,0 +1,234 @@
+"""What is asked of an edit: checked and brought into one form before any document is looked at."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ozx.errors import UsageError
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.units import axis_type_of, check_unit
+
+__all__ = ["Edits", "parse_edits"]
+
+#: Names for colours that people know from their microscopes; all others are written as RRGGBB.
+_COLORS = {
+    "red": "FF0000",
+    "green": "00FF00",
+    "blue": "0000FF",
+    "cyan": "00FFFF",
+    "magenta": "FF00FF",
+    "yellow": "FFFF00",
+    "white": "FFFFFF",
+    "gray": "FFFFFF",
+    "grey": "FFFFFF",
+}
+_HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What is to be changed; None and empty stand for nothing.
+
+    Attributes
+    ----------
+    pixel_size
+        The size of a pixel of the full resolution by axis, in the axis' unit.
+    unit
+        One unit for all axes it fits (see `units_for`), or units by axis.
+    channel_names, colors
+        One per channel; None keeps what a channel has. Colours are six capital hexadecimal digits.
+    name
+        What the image, or the plate, is called.
+    """
+
+    pixel_size: Mapping[str, float]
+    unit: str | Mapping[str, str] | None
+    channel_names: tuple[str | None, ...] | None
+    colors: tuple[str | None, ...] | None
+    name: str | None
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether names or colours of channels are asked for."""
+        return self.channel_names is not None or self.colors is not None
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The axes that are named, in the order they were."""
+        units = self.unit if isinstance(self.unit, Mapping) else {}
+        return tuple(dict.fromkeys([*self.pixel_size, *units]))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (self.pixel_size or self.unit or self.has_channels or self.name is not None)
+
+    def limited_to(self, axes: Sequence[Axis]) -> Edits:
+        """Return the same without what is asked of axes that are not among `axes`."""
+        names = {axis.name for axis in axes}
+        sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
+        units = self.units_for(axes)
+        # By axis from here on: a single unit, with fewer pixel sizes beside it, would go to other axes.
+        return replace(self, pixel_size=sizes, unit=units or None)
+
+    def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
+        """Return the units to be given to axes of an image, by name.
+
+        A single unit goes to the axes of its own type, space or time: to those a pixel size is given for, or to all
+        of that type where no pixel size is given. That may be none.
+
+        Examples
+        --------
+        >>> axes = [Axis("t", "time", None), Axis("y", "space", None), Axis("x", "space", None)]
+        >>> parse_edits(unit="micrometer").units_for(axes)
+        {'y': 'micrometer', 'x': 'micrometer'}
+        >>> parse_edits(pixel_size={"x": 0.5, "t": 2}, unit="second").units_for(axes)
+        {'t': 'second'}
+        """
+        types = _types(axes)
+        if isinstance(self.unit, str):
+            kind = axis_type_of(self.unit)
+            wanted = [name for name in types if name in self.pixel_size] if self.pixel_size else list(types)
+            return {name: self.unit for name in wanted if types[name] in (kind, None)}
+        return {name: unit for name, unit in (self.unit or {}).items() if name in types}
+
+    def without_name(self) -> Edits:
+        """Return the same without the name."""
+        return replace(self, name=None)
+
+    def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
+        """Compare the axes that are named with those of the images: each must be in one of them, and of a fitting type.
+
+        Raises
+        ------
+        UsageError
+            No image has such an axis; it is a channel axis; a unit is for axes of another type.
+        """
+        found: dict[str, str | None] = {}
+        for axes in images:
+            found |= {name: kind for name, kind in _types(axes).items() if name not in found}
+        units = self.unit if isinstance(self.unit, Mapping) else {}
+        for name in (*self.pixel_size, *units):
+            if name not in found:
+                raise UsageError(f"expected an axis that is there, one of {', '.join(found) or 'none'}; got {name!r}")
+            if found[name] == "channel":
+                raise UsageError(f"axis {name} counts channels: it has neither pixel size nor unit")
+        for name, unit in units.items():
+            if found[name] not in (axis_type_of(unit), None):
+                raise UsageError(f"axis {name} is of type {found[name]}; {unit} is a unit of {axis_type_of(unit)}")
+        if isinstance(self.unit, str):
+            kind = axis_type_of(self.unit)
+            wanted = [name for name in found if name in self.pixel_size or not self.pixel_size]
+            if not any(found[name] in (kind, None) for name in wanted):
+                listed = ", ".join(f"{name} of type {found[name]}" for name in wanted) or "none"
+                raise UsageError(
+                    f"expected axes of {kind} for the unit {self.unit}; found {listed}",
+                    hint="Name axis and unit, as in --unit x=micrometer,t=second.",
+                )
+
+
+def parse_edits(
+    *,
+    pixel_size: Mapping[str, float] | None = None,
+    unit: str | Mapping[str, str] | None = None,
+    channel_names: Sequence[str | None] | None = None,
+    colors: Sequence[str | None] | None = None,
+    name: str | None = None,
+) -> Edits:
+    """Return the edits that are asked for.
+
+    Raises
+    ------
+    UsageError
+        Nothing is asked for, or a value cannot be meant: a pixel size that is not positive, an unknown unit or colour.
+
+    Examples
+    --------
+    >>> parse_edits(colors=["red", "#00ff7f", None]).colors
+    ('FF0000', '00FF7F', None)
+    """
+    sizes = {_axis_name(axis): _pixel_size(axis, size) for axis, size in _mapping(pixel_size, "pixel_size").items()}
+    if unit is not None and not isinstance(unit, str):
+        unit = {_axis_name(axis): check_unit(word) for axis, word in _mapping(unit, "unit").items()} or None
+    elif unit is not None:
+        check_unit(unit)
+    edits = Edits(
+        pixel_size=sizes,
+        unit=unit,
+        channel_names=_per_channel(channel_names, "channel_names"),
+        colors=None if colors is None else tuple(map(_color, _per_channel(colors, "colors") or ())),
+        name=name,
+    )
+    if name is not None and not name.strip():
+        raise UsageError("expected a name; got an empty one")
+    if not (sizes or edits.unit or edits.has_channels or name is not None):
+        raise UsageError(
+            "expected something to edit; nothing is asked for",
+            hint="Give --pixel-size, --unit, --channel-names, --colors or --name.",
+        )
+    return edits
+
+
+def _mapping(value: Mapping[str, Any] | None, option: str) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise UsageError(f'{option}: expected a mapping of axes, such as {{"x": …}}; got {value!r}')
+    return value or {}
+
+
+def _axis_name(axis: str) -> str:
+    if not isinstance(axis, str) or not axis:
+        raise UsageError(f"expected the name of an axis, such as x; got {axis!r}")
+    return axis
+
+
+# Those of smaller levels are multiples of it, which have to be numbers, too.
+_LARGEST_SIZE = 1e100
+
+
+def _pixel_size(axis: str, size: float) -> float:
+    try:
+        number = float(size)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(size, bool) or not math.isfinite(number) or number <= 0:
+        raise UsageError(f"axis {axis}: expected a pixel size greater than 0; got {size!r}")
+    if not 1 / _LARGEST_SIZE <= number <= _LARGEST_SIZE:
+        least, most = f"{1 / _LARGEST_SIZE:g}", f"{_LARGEST_SIZE:g}"
+        raise UsageError(f"axis {axis}: expected a pixel size from {least} to {most}; got {size!r}")
+    return number
+
+
+def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str | None, ...] | None:
+    if values is None:
+        return None
+    if isinstance(values, str) or not all(value is None or isinstance(value, str) for value in values):
+        raise UsageError(f"{option}: expected a list with one text per channel; got {values!r}")
+    found = tuple(value or None for value in values)
+    if not any(found):
+        raise UsageError(f"{option}: expected at least one that is not empty; got {len(found)} empty ones")
+    return found
+
+
+def _color(color: str | None) -> str | None:
+    if color is None:
+        return None
+    match = _HEXADECIMAL.fullmatch(color.strip())
+    if match is not None:
+        return match[1].upper()
+    try:
+        return _COLORS[color.strip().lower()]
+    except KeyError:
+        raise UsageError(
+            f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
+            hint=f"These may be named: {', '.join(_COLORS)}.",
+        ) from None
+
+
+def _types(axes: Sequence[Axis]) -> dict[str, str | None]:
+    # OME-Zarr 0.5, "axes": type SHOULD be given. Without it, the names that every writer uses tell.
+    usual = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+    return {axis.name: axis.type or usual.get(axis.name.lower()) for axis in axes if axis.name is not None}

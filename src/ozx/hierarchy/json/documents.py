@@ -1,0 +1,80 @@
+"""JSON bytes to a metadata document, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ozx.errors import FormatError
+from ozx.hierarchy.json.limits import check_document
+
+__all__ = ["Document", "dump_document", "parse_document"]
+
+Document = dict[str, Any]
+
+_DECODER = json.JSONDecoder()
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
+    """Return the JSON object that the value of the metadata key `key` holds.
+
+    Parameters
+    ----------
+    data
+        The value.
+    key
+        What messages call it.
+    decoder
+        Where what Python takes without a word is to be noticed: `ozx.hierarchy.json.strict`.
+
+    Raises
+    ------
+    FormatError
+        It is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
+
+    Examples
+    --------
+    >>> parse_document(b'{"zarr_format": 3}', "zarr.json")
+    {'zarr_format': 3}
+    """
+    if data.startswith(_BYTE_ORDER_MARK):
+        raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
+    check_document(data, key)
+    try:
+        document = decoder.decode(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{key}: expected JSON in UTF-8; byte {error.start} is not UTF-8", rule="zarr/json") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise FormatError(f"{key}: expected JSON; {error.msg} ({where})", rule="zarr/json") from None
+    except (RecursionError, ValueError) as error:  # nested too deep; a number of too many digits
+        raise FormatError(f"{key}: expected JSON of sane depth and numbers; {error}", rule="zarr/json") from None
+    if not isinstance(document, dict):
+        raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
+    return document
+
+
+def dump_document(document: Document) -> bytes:
+    r"""Return a new metadata document as JSON, laid out as zarr-python does it: ASCII, two spaces for each level.
+
+    Raises
+    ------
+    FormatError
+        It is nested too deep, or has a number that JSON has not (``zarr/json``).
+
+    Examples
+    --------
+    >>> dump_document({"zarr_format": 3, "attributes": {"unit": "µm"}})
+    b'{\n  "zarr_format": 3,\n  "attributes": {\n    "unit": "\\u00b5m"\n  }\n}'
+    """
+    try:
+        return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
+    except RecursionError as error:
+        raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
+    except ValueError as error:  # what Python reads as NaN or Infinity, or as one: 1e400
+        raise FormatError(
+            f"expected numbers that JSON has; {error}",
+            rule="zarr/json",
+            hint='Write them as text, "NaN" or "Infinity", or leave them out.',
+        ) from None

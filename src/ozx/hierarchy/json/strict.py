@@ -1,0 +1,92 @@
+"""JSON that Python takes and other programs do not, or otherwise: names twice, NaN, huge numbers, half characters."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from ozx.errors import FormatError
+from ozx.hierarchy.json.documents import Document, parse_document
+
+__all__ = ["JsonFaults", "parse_strictly"]
+
+# In UTF-8 an escape is the only way to write one.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class JsonFaults:
+    """What a document has that JSON forbids, or that readers take in different ways.
+
+    Attributes
+    ----------
+    duplicates
+        Names that stand more than once in one object; Python, like most, takes the last.
+    specials
+        ``NaN``, ``Infinity`` and ``-Infinity`` as bare words, which JSON does not have.
+    huge
+        Numbers beyond the range of a double.
+    has_lone_surrogate
+        Whether a string holds half of a character, which cannot be written as UTF-8.
+    """
+
+    duplicates: list[str] = field(default_factory=list)
+    specials: list[str] = field(default_factory=list)
+    huge: list[str] = field(default_factory=list)
+    has_lone_surrogate: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.duplicates or self.specials or self.huge or self.has_lone_surrogate)
+
+
+def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
+    """Return the JSON object that the value of the metadata key `key` holds, and what is doubtful about it.
+
+    Raises
+    ------
+    FormatError
+        It is not UTF-8, not JSON, or no object (``zarr/json``).
+
+    Examples
+    --------
+    >>> document, faults = parse_strictly(b'{"zarr_format": 2, "zarr_format": 3, "fill_value": NaN}', "zarr.json")
+    >>> document["zarr_format"], faults.duplicates, faults.specials
+    (3, ['zarr_format'], ['NaN'])
+    """
+    faults = JsonFaults()
+    document = parse_document(data, key, _noticing(faults))
+    if _SURROGATE.search(data):
+        faults.has_lone_surrogate = _LONE.search(_all_text(document, key)) is not None
+    return document, faults
+
+
+def _all_text(document: Document, key: str) -> str:
+    try:
+        return json.dumps(document, ensure_ascii=False)  # pairs became one character on the way
+    except RecursionError as error:
+        raise FormatError(f"{key}: expected JSON of sane depth; {error}", rule="zarr/json") from None
+
+
+def _noticing(faults: JsonFaults) -> json.JSONDecoder:
+    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            faults.duplicates += [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+        return value
+
+    def to_constant(word: str) -> float:
+        faults.specials.append(word)
+        return float(word)
+
+    def to_float(text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            faults.huge.append(text)
+        return value
+
+    return json.JSONDecoder(object_pairs_hook=to_object, parse_constant=to_constant, parse_float=to_float)

@@ -1,0 +1,9 @@
+"""OME-Zarr attributes.
+
+``metadata``
+    Version, images, labels, plates and series.
+``transformations``, ``units``
+    Scales and translations; units of axes.
+``rendering``
+    Colours and contrast of channels and labels.
+"""

@@ -1,0 +1,287 @@
+"""What the OME-Zarr metadata of one group says: version, images, channels, labels, plate, well, series.
+
+Read are 0.4 (attributes of Zarr v2) and 0.5 (``attributes.ome`` of Zarr v3) in full, 0.6 and later structurally:
+axes from a coordinate system, transformations as far as they scale and move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.hierarchy.json.values import as_list, as_object, as_text, as_texts
+from ozx.hierarchy.ome.transformations import parse_transformations
+
+__all__ = ["OME_KEYS", "Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
+
+#: The attributes that are OME-Zarr's: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
+OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of an image; what it does not say is None.
+
+    Attributes
+    ----------
+    name
+        Such as ``x``.
+    type
+        ``space``, ``time``, ``channel`` or one of somebody's own.
+    unit
+        That of scales and translations, as OME-Zarr spells it: ``micrometer``, ``second``.
+    """
+
+    name: str | None
+    type: str | None
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One resolution level: the path of its array below the image, and where its pixels lie.
+
+    `scale` and `translation` have one value per axis, in the axes' units, those of the whole multiscale applied;
+    None where the transformations are missing, malformed or more than scaling and moving.
+    """
+
+    path: str | None
+    scale: tuple[float, ...] | None
+    translation: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Multiscale:
+    """One image: its axes, and its levels, full resolution first."""
+
+    name: str | None
+    axes: tuple[Axis, ...]
+    datasets: tuple[Dataset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """How a channel is called and shown; what is not said is None.
+
+    Attributes
+    ----------
+    label
+        Its name.
+    color
+        Six hexadecimal digits, RRGGBB.
+    """
+
+    label: str | None
+    color: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plate:
+    """A plate: names of its rows and columns, and the paths of the wells that were recorded."""
+
+    name: str | None
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    wells: tuple[str, ...]
+    field_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OmeMetadata:
+    """The OME-Zarr metadata of one group.
+
+    Attributes
+    ----------
+    version
+        The OME-Zarr version, as it stands; None where none is given.
+    multiscales
+        The images of this group, nearly always one.
+    channels
+        What ``omero`` says of the channels.
+    labels
+        Names of the label images below a ``labels`` group; None for other groups.
+    is_label
+        Whether the image is a label image.
+    plate
+        The plate, where the group is one.
+    fields
+        Paths of the images of a well, where the group is one, else None.
+    layout
+        ``bioformats2raw.layout``, where it is given.
+    series
+        Paths of the images of a series, where the group lists them (``OME``), else None.
+    problems
+        What is missing or of the wrong type, one phrase each.
+    """
+
+    version: str | None
+    multiscales: tuple[Multiscale, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    labels: tuple[str, ...] | None = None
+    is_label: bool = False
+    plate: Plate | None = None
+    fields: tuple[str, ...] | None = None
+    layout: int | None = None
+    series: tuple[str, ...] | None = None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What a hierarchy is whose root says this: ``image``, ``plate``, ``series``, ``labels`` or ``other``."""
+        if self.plate is not None:  # bioformats2raw writes its layout into plates, too
+            return "plate"
+        if self.multiscales:
+            return "labels" if self.is_label else "image"
+        if self.layout is not None or self.series is not None:
+            return "series"
+        return "other" if self.labels is None else "labels"
+
+
+def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
+    """Return what a group's attributes say of OME-Zarr, or None where they say nothing; never fails.
+
+    Parameters
+    ----------
+    attributes
+        The attributes of the group: ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
+    zarr_format
+        3: the metadata stands under ``ome`` (0.5, "OME-Zarr Metadata"). 2: at the top, a version in each object (0.4).
+
+    Examples
+    --------
+    >>> parse_ome({"ome": {"version": "0.5", "labels": ["cells"]}}, 3).labels
+    ('cells',)
+    >>> parse_ome({"plate": {"version": "0.4", "wells": [{"path": "A/1"}]}}, 2).kind
+    'plate'
+    >>> parse_ome({"author": "me"}, 3) is None
+    True
+    """
+    if zarr_format == 3:
+        if "ome" not in attributes:
+            return None
+        ome, problems = as_object(attributes["ome"]), []
+        if not isinstance(attributes["ome"], dict):
+            problems.append("ome is no object")
+        version = as_text(ome.get("version"))
+    else:
+        if not any(key in attributes for key in OME_KEYS):
+            return None
+        ome, problems, version = attributes, [], _version_of_v2(attributes)
+    layout = ome.get("bioformats2raw.layout")
+    return OmeMetadata(
+        version=version,
+        multiscales=_parse_multiscales(ome.get("multiscales"), problems),
+        channels=_parse_channels(as_object(ome.get("omero")).get("channels")),
+        labels=_parse_names(ome, "labels", problems),
+        is_label=isinstance(ome.get("image-label"), dict),
+        plate=_parse_plate(ome.get("plate"), problems),
+        fields=_parse_well(ome.get("well"), problems),
+        layout=layout if type(layout) is int else None,
+        series=_parse_names(ome, "series", problems),
+        problems=tuple(problems),
+    )
+
+
+def _version_of_v2(attributes: dict[str, Any]) -> str | None:
+    # 0.4 has one version in each of these; images may leave it out (SHOULD).
+    candidates = [*as_list(attributes.get("multiscales"))]
+    candidates += [attributes.get(key) for key in ("plate", "well", "image-label", "omero")]
+    return next((version for item in candidates if (version := as_text(as_object(item).get("version")))), None)
+
+
+def _parse_names(ome: dict[str, Any], key: str, problems: list[str]) -> tuple[str, ...] | None:
+    if key not in ome:
+        return None
+    names = as_texts(ome[key])
+    if names is None:
+        problems.append(f"{key} is no list of names")
+    return names or ()
+
+
+def _parse_multiscales(value: Any, problems: list[str]) -> tuple[Multiscale, ...]:
+    if value is None:
+        return ()
+    items = [item for item in as_list(value) if isinstance(item, dict)]
+    if not items or len(items) != len(value):
+        problems.append("multiscales is empty, or no list of objects")
+    return tuple(_parse_multiscale(item, problems) for item in items)
+
+
+def _parse_multiscale(item: dict[str, Any], problems: list[str]) -> Multiscale:
+    datasets = [as_object(dataset) for dataset in as_list(item.get("datasets"))]
+    if not datasets:
+        problems.append("a multiscale has no datasets")
+    has_systems = "coordinateSystems" in item
+    axes = _axes_of_systems(item, datasets) if has_systems else _parse_axes(item.get("axes"))
+    if not axes:
+        problems.append("a multiscale has no axes")
+    # Up to 0.5 these apply to every level, after its own; from 0.6 on they lead to other coordinate systems.
+    common = [] if has_systems else as_list(item.get("coordinateTransformations"))
+    parsed = []
+    for dataset in datasets:
+        path, steps = as_text(dataset.get("path")), as_list(dataset.get("coordinateTransformations"))
+        if path is None:
+            problems.append("a dataset has no path")
+        placement = parse_transformations([*steps, *common], len(axes)) if steps and axes else None
+        parsed.append(
+            Dataset(path, None, None) if placement is None else Dataset(path, placement.scale, placement.translation)
+        )
+    return Multiscale(as_text(item.get("name")), axes, tuple(parsed))
+
+
+def _parse_axes(value: Any) -> tuple[Axis, ...]:
+    axes = []
+    for item in as_list(value):
+        if isinstance(item, str):  # 0.3
+            axes.append(Axis(item, None, None))
+        elif isinstance(item, dict):
+            axes.append(Axis(*(as_text(item.get(key)) for key in ("name", "type", "unit"))))
+        else:
+            axes.append(Axis(None, None, None))
+    return tuple(axes)
+
+
+def _axes_of_systems(item: dict[str, Any], datasets: list[dict[str, Any]]) -> tuple[Axis, ...]:
+    """Return the axes of the coordinate system that the levels lead to, or else of the first one (0.6)."""
+    systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
+    steps = [as_object(step) for dataset in datasets[:1] for step in as_list(dataset.get("coordinateTransformations"))]
+    output = steps[-1].get("output") if steps else None
+    wanted = as_object(output).get("name", output)
+    chosen = [system for system in systems if wanted is not None and system.get("name") == wanted] or systems
+    return _parse_axes(chosen[0].get("axes")) if chosen else ()
+
+
+def _parse_channels(value: Any) -> tuple[Channel, ...]:
+    channels = [as_object(channel) for channel in as_list(value)]
+    return tuple(Channel(as_text(channel.get("label")), as_text(channel.get("color"))) for channel in channels)
+
+
+def _parse_plate(value: Any, problems: list[str]) -> Plate | None:
+    if value is None:
+        return None
+    plate = as_object(value)
+    wells = _paths(plate.get("wells"))
+    if not wells:
+        problems.append("the plate lists no wells")
+    count = plate.get("field_count")
+    return Plate(
+        name=as_text(plate.get("name")),
+        rows=_paths(plate.get("rows"), "name"),
+        columns=_paths(plate.get("columns"), "name"),
+        wells=wells,
+        field_count=count if type(count) is int else None,
+    )
+
+
+def _parse_well(value: Any, problems: list[str]) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    images = _paths(as_object(value).get("images"))
+    if not images:
+        problems.append("the well lists no images")
+    return images
+
+
+def _paths(value: Any, key: str = "path") -> tuple[str, ...]:
+    texts = (as_text(as_object(item).get(key)) for item in as_list(value))
+    return tuple(text for text in texts if text is not None)

@@ -1,0 +1,86 @@
+"""Coordinate transformations that only scale and move, joined into one scale and one translation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.hierarchy.json.values import as_list, as_numbers, as_object
+
+__all__ = ["Placement", "parse_transformations"]
+
+# A sequence may hold sequences (0.6); no writer nests them deeper.
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the pixels of an array lie: position = index * scale + translation, axis by axis, in the axes' units."""
+
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+
+    def then(self, other: Placement) -> Placement:
+        """Return this placement followed by another of as many axes.
+
+        Examples
+        --------
+        >>> Placement((2.0,), (1.0,)).then(Placement((3.0,), (0.5,)))
+        Placement(scale=(6.0,), translation=(3.5,))
+        """
+        pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
+        return Placement(
+            tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
+            tuple(factor * start + step for factor, start, step in pairs),
+        )
+
+
+def parse_transformations(value: Any, dimensions: int) -> Placement | None:
+    """Return what a list of transformations does, applied in order, or None where that is no plain placement.
+
+    OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
+    and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do
+    transformations stored as arrays, of another number of axes, or malformed ones.
+
+    Parameters
+    ----------
+    value
+        The parsed JSON.
+    dimensions
+        The number of axes.
+
+    Examples
+    --------
+    >>> parse_transformations([{"type": "scale", "scale": [0.5]}, {"type": "translation", "translation": [3]}], 1)
+    Placement(scale=(0.5,), translation=(3.0,))
+    >>> parse_transformations([{"type": "affine"}], 1) is None
+    True
+    """
+    return _join(value, dimensions, _DEEPEST)
+
+
+def _join(value: Any, dimensions: int, depth: int) -> Placement | None:
+    placement: Placement | None = _stay(dimensions)
+    for step in as_list(value):
+        following = _parse_one(as_object(step), dimensions, depth)
+        placement = None if placement is None or following is None else placement.then(following)
+    return placement
+
+
+def _parse_one(step: dict[str, Any], dimensions: int, depth: int) -> Placement | None:
+    still = _stay(dimensions)
+    kind = step.get("type")
+    if kind == "identity":
+        return still
+    if kind == "sequence" and depth:
+        return _join(step.get("transformations"), dimensions, depth - 1)
+    if kind not in ("scale", "translation"):
+        return None
+    numbers = as_numbers(step.get(kind))
+    if numbers is None or len(numbers) != dimensions:
+        return None
+    return Placement(numbers, still.translation) if kind == "scale" else Placement(still.scale, numbers)
+
+
+def _stay(dimensions: int) -> Placement:
+    return Placement((1.0,) * dimensions, (0.0,) * dimensions)

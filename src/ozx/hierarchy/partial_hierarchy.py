@@ -1,0 +1,201 @@
+"""The nodes of a hierarchy of which parts may be missing: which keys fit it, and what it lacks.
+
+Takes one document at a time and keeps of it only what tells whether a key makes sense.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ozx.errors import FormatError
+from ozx.hierarchy.chunk_grid import ChunkGrid, parse_chunk_grid
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
+
+__all__ = ["PartialHierarchy", "Role", "document_key", "is_node_document", "parent_of", "parents_of", "parse_metadata"]
+
+_EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a key is in the hierarchy: a node's metadata, a chunk, another file, or a misfit inside an array.
+
+    `array` and `place` say which chunk it is; `array` is also given for a misfit.
+    """
+
+    kind: Literal["metadata", "chunk", "file", "misfit"]
+    array: str | None = None
+    place: tuple[int, ...] = ()
+
+
+class PartialHierarchy:
+    """Nodes by path, from the documents that are there.
+
+    Attributes
+    ----------
+    version
+        The OME-Zarr version of the root, or None.
+    nodes
+        Path to ``group`` or ``array``.
+    grids
+        Path of each array to its chunk grid; None where that is not understood.
+    mentioned
+        Paths of nodes that the OME-Zarr metadata of a group leads to.
+
+    Examples
+    --------
+    >>> hierarchy = PartialHierarchy()
+    >>> hierarchy.add("zarr.json", {"zarr_format": 3, "node_type": "group"})
+    >>> hierarchy.add("a/0/zarr.json", {"zarr_format": 3, "node_type": "array"})
+    >>> list(hierarchy.missing_groups()), hierarchy.role("a/0/c/0").kind, hierarchy.role("b/c/0").kind
+    (['a'], 'chunk', 'file')
+    """
+
+    def __init__(self) -> None:
+        self.version: str | None = None
+        self.nodes: dict[str, str] = {}
+        self.grids: dict[str, ChunkGrid | None] = {}
+        self.mentioned: set[str] = set()
+        self._copies: dict[str, dict[str, Any]] = {}
+        self._last_folder: tuple[str, str | None] | None = None
+
+    def add(self, key: str, document: dict[str, Any]) -> None:
+        """Take the document of a metadata key."""
+        path = node_of(key)
+        is_array = document.get("node_type") == "array" or key.endswith(".zarray")
+        self._last_folder = None
+        if is_array:
+            self.nodes[path] = "array"
+            self.grids[path] = parse_chunk_grid(document)
+            return
+        self.nodes.setdefault(path, "group")
+        is_legacy = is_legacy_metadata_key(key)
+        attributes = document if is_legacy else as_object(document.get("attributes"))
+        ome = parse_ome(attributes, 2 if is_legacy else 3)
+        if ome is not None:
+            self.mentioned.update(join_path(path, name) for name in _mentioned(ome))
+            # OME-Zarr 0.5, "bioformats2raw.layout": the series that OME/zarr.json lists stand beside OME.
+            self.mentioned.update(join_path(parent_of(path), name) for name in ome.series or ())
+            if not path:
+                self.version = ome.version
+        copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
+        for name, copy in copies.items():
+            if is_node_document(copy):
+                self._copies[join_path(path, name)] = copy
+
+    def role(self, key: str) -> Role:
+        """Return what `key` is."""
+        if is_metadata_key(key) or is_legacy_metadata_key(key):
+            return Role("metadata")
+        array = self._array_above(key)
+        if array is None:
+            return Role("file")
+        grid = self.grids[array]
+        if grid is None:
+            return Role("chunk", array)
+        place = grid.coordinates(key[len(array) + 1 :] if array else key)
+        return Role("misfit", array) if place is None else Role("chunk", array, place)
+
+    def missing_groups(self) -> Iterator[str]:
+        """Yield the paths of nodes that have none, though there are nodes below them; those nearest the root first."""
+        missing = set()
+        for path in self.nodes:
+            above = path
+            while above:
+                above = parent_of(above)
+                if above in missing:
+                    break
+                if above not in self.nodes:
+                    missing.add(above)
+        yield from sorted(missing, key=lambda path: (path.count("/") if path else -1, path))
+
+    def replacement(self, path: str) -> bytes | None:
+        """Return the copy of a node's ``zarr.json`` that the consolidated metadata of a group above it holds."""
+        copy = self._copies.get(path)
+        return None if copy is None else _to_bytes(copy)
+
+    @staticmethod
+    def empty_group() -> bytes:
+        """Return the ``zarr.json`` of a group without attributes.
+
+        Examples
+        --------
+        >>> PartialHierarchy.empty_group().decode().split()
+        ['{', '"zarr_format":', '3,', '"node_type":', '"group",', '"attributes":', '{}', '}']
+        """
+        return _to_bytes(_EMPTY_GROUP)
+
+    def _array_above(self, key: str) -> str | None:
+        folder = parent_of(key)
+        if self._last_folder is not None and self._last_folder[0] == folder:
+            return self._last_folder[1]  # keys mostly come folder by folder
+        path: str | None = folder
+        while path is not None and path not in self.grids:
+            path = parent_of(path) if path else None
+        self._last_folder = folder, path
+        return path
+
+
+def document_key(path: str) -> str:
+    """Return the key of a node's ``zarr.json``.
+
+    Examples
+    --------
+    >>> document_key(""), document_key("labels/cells")
+    ('zarr.json', 'labels/cells/zarr.json')
+    """
+    return f"{path}/{METADATA}" if path else ROOT_METADATA
+
+
+def parent_of(path: str) -> str:
+    """Return the path one level above; the root's is empty."""
+    return path.rpartition("/")[0]
+
+
+def parents_of(path: str) -> Iterator[str]:
+    """Yield the paths above one, nearest first, without the root's.
+
+    Examples
+    --------
+    >>> list(parents_of("labels/cells/0"))
+    ['labels/cells', 'labels']
+    """
+    path = parent_of(path)
+    while path:
+        yield path
+        path = parent_of(path)
+
+
+def is_node_document(value: Any) -> bool:
+    """Tell whether `value` is what a ``zarr.json`` holds."""
+    document = as_object(value)
+    return document.get("zarr_format") == 3 and document.get("node_type") in ("array", "group")
+
+
+def parse_metadata(key: str, data: bytes) -> dict[str, Any] | None:
+    """Return the document of a metadata key, or None where `data` is none for that key."""
+    try:
+        document = parse_document(data, key)
+    except FormatError:
+        return None
+    return document if is_legacy_metadata_key(key) or is_node_document(document) else None
+
+
+def _mentioned(ome: OmeMetadata) -> Iterator[str]:
+    for multiscale in ome.multiscales:
+        yield from (dataset.path for dataset in multiscale.datasets if dataset.path)
+    yield from ome.labels or ()
+    yield from ome.fields or ()
+    if ome.plate is not None:
+        yield from ome.plate.wells
+
+
+def _to_bytes(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8")

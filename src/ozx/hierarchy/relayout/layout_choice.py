@@ -1,0 +1,159 @@
+"""How the arrays of a hierarchy are to be laid out, and the documents that they get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.metadata import parse_ome
+from ozx.hierarchy.relayout.shard_choice import ShardArray, ShardPolicy, choose_shards, parse_shard_policy
+from ozx.hierarchy.relayout.transcoding import (
+    CodecChoice,
+    choose_chunks,
+    needs_transcoding,
+    parse_chunk_lengths,
+    parse_codec_choice,
+    transcoded_document,
+)
+from ozx.hierarchy.zarr.chunk_checksums import ChecksumOption, parse_checksum_option
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.must_understand import is_registered
+from ozx.hierarchy.zarr.normalisation import Understands
+
+__all__ = ["Axes", "LayoutChoice", "axes_of_images"]
+
+Lengths = tuple[int, ...]
+Axes = tuple[tuple[str | None, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChoice:
+    """How the arrays of a hierarchy are to be laid out.
+
+    Attributes
+    ----------
+    shards
+        How large shards become.
+    chunks
+        Other lengths of chunks by axis, for which everything is decoded; None to leave chunks as they are cut.
+    codec
+        Another compressor, for which everything is decoded; None to leave chunks as they are encoded.
+    keep_numcodecs
+        Whether chunks of Zarr v2 whose codecs only zarr-python reads stay as they are.
+    checksums
+        Whether each chunk ends in a checksum; None to decide by array, see `checksum_option`.
+    """
+
+    shards: ShardPolicy = field(default_factory=lambda: ShardPolicy("keep"))
+    chunks: Mapping[str, int] | None = None
+    codec: CodecChoice | None = None
+    keep_numcodecs: bool = False
+    checksums: ChecksumOption | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        shards: str | Mapping[str, int] = "keep",
+        chunks: str | Mapping[str, int] | None = None,
+        codec: str | None = None,
+        *,
+        keep_numcodecs: bool = False,
+        chunk_checksums: str | None = None,
+    ) -> LayoutChoice:
+        """Return what options mean, as they stand on the command line; `UsageError` where they mean nothing."""
+        return cls(
+            parse_shard_policy(shards),
+            None if chunks is None else parse_chunk_lengths(chunks),
+            None if codec is None else parse_codec_choice(codec),
+            keep_numcodecs,
+            parse_checksum_option(chunk_checksums),
+        )
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether arrays of Zarr v3 stay as they are."""
+        is_same_layout = self.shards.kind == "keep" and self.chunks is None and self.codec is None
+        return is_same_layout and self.checksums in (None, "keep")
+
+    def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
+        """Return what happens to the checksums of an array's chunks.
+
+        A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none of its own, so that
+        damage to one chunk can pass for pixels: chunks that come into shards get a checksum unless it is refused.
+
+        Parameters
+        ----------
+        come_into_shards
+            Whether the chunks are in shards afterwards, and were not before, or are made anew.
+        """
+        if self.checksums is not None:
+            return self.checksums
+        return "add" if come_into_shards else "keep"
+
+    def new_documents(
+        self, documents: Mapping[str, Document], axes: Mapping[str, Axes], understands: Understands = is_registered
+    ) -> dict[str, Document]:
+        """Return the ``zarr.json`` of every array as it is to be laid out.
+
+        Parameters
+        ----------
+        documents
+            All arrays of a hierarchy by path.
+        axes
+            Names and types of axes, where images tell them.
+        understands
+            See `check_understood`.
+        """
+
+        def described(document: Document, path: str) -> ShardArray:
+            return ShardArray(parse_layout(document, path, understands), axes.get(path, ()))
+
+        arrays = {path: described(document, path) for path, document in documents.items()}
+        if self.chunks is None and self.codec is None:
+            chosen = choose_shards(arrays, self.shards)
+            return {
+                path: self._relaid(arrays[path], document, document, chosen[path])
+                for path, document in documents.items()
+            }
+        chunks = {} if self.chunks is None else choose_chunks(arrays, self.chunks)
+        transcoded = {
+            path: transcoded_document(document, chunks=chunks.get(path), codec=self.codec)
+            for path, document in documents.items()
+        }
+        if self.shards.kind == "keep":
+            chosen = {path: _whole_chunks(arrays[path].layout.shards, transcoded[path]) for path in transcoded}
+        else:
+            plain = {path: described(document, path) for path, document in transcoded.items()}
+            chosen = choose_shards(plain, self.shards)
+        return {
+            path: self._relaid(arrays[path], documents[path], document, chosen[path])
+            for path, document in transcoded.items()
+        }
+
+    def _relaid(self, array: ShardArray, old: Document, new: Document, shards: Lengths | None) -> Document:
+        are_new = not array.layout.levels or needs_transcoding(old, new)
+        return relayout_document(new, shards, self.checksum_option(come_into_shards=shards is not None and are_new))
+
+
+def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:
+    """Return for the levels of images the names and types of their axes, by path."""
+    axes = {}
+    for path, document in groups.items():
+        ome = parse_ome(as_object(document.get("attributes")), 3)
+        for multiscale in () if ome is None else ome.multiscales:
+            found = tuple((axis.name, axis.type) for axis in multiscale.axes)
+            for dataset in multiscale.datasets:
+                if dataset.path is not None:
+                    axes[join_path(path, dataset.path)] = found
+    return axes
+
+
+def _whole_chunks(shards: Lengths | None, document: Document) -> Lengths | None:
+    """Return the lengths of shards, longer where they have to be for whole chunks of other lengths."""
+    if shards is None:
+        return None
+    chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
+    return tuple(-(-whole // part) * part for whole, part in zip(shards, chunks, strict=True))

@@ -1,0 +1,151 @@
+"""Which pixels are decoded and encoded at a time where the chunks of an array are cut otherwise.
+
+Blocks are what is worked on at a time; groups, each of several blocks, are what is written at a time: a shard, or as
+many chunks as have to wait for each other. Both hold whole new chunks; blocks hold whole old ones as well wherever
+they can, so that none is decoded twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["Rechunking", "plan_rechunking"]
+
+# Bytes that a block decodes to, where its group has them: with fewer, much of the work is overhead.
+_USUAL_BLOCK = 4 << 20
+# What it decodes to at most where whole chunks need more, though some are decoded again then; one chunk at least.
+_LARGEST_BLOCK = 64 << 20
+# In bytes: looking for one, and what it takes while it is decoded.
+_COST_OF_CHUNK = 1 << 13
+# What is taken for the size of an item where nobody can tell: strings.
+_GUESSED_ITEM = 64
+
+Lengths = tuple[int, ...]
+Box = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rechunking:
+    """Groups and blocks of an array, as boxes of pixels.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the array.
+    old_chunks
+        Lengths of its chunks as they are.
+    groups, blocks
+        Lengths of both. Blocks begin at multiples of their lengths and where their group begins.
+    """
+
+    shape: Lengths
+    old_chunks: Lengths
+    groups: Lengths
+    blocks: Lengths
+
+    @property
+    def group_grid(self) -> Lengths:
+        """How many groups there are along each dimension."""
+        return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
+
+    def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the groups that old chunks reach into, ascending.
+
+        Parameters
+        ----------
+        places
+            Coordinates of the chunks, one row each.
+
+        Examples
+        --------
+        >>> Rechunking((100,), (30,), (25,), (25,)).touched_groups(np.array([[1]])).tolist()
+        [1, 2]
+        """
+        grid = self.group_grid
+        if not grid or not len(places):
+            return np.zeros(min(1, len(places)), np.int64)
+        lengths = np.array(self.groups)
+        first = places * self.old_chunks // lengths
+        last = (np.minimum((places + 1) * self.old_chunks, self.shape) - 1) // lengths
+        found = []
+        for step in itertools.product(*(range(int(most) + 1) for most in (last - first).max(axis=0))):
+            reached = first + step
+            reached = reached[(reached <= last).all(axis=1)]
+            found.append(np.unique(np.ravel_multi_index(tuple(reached.T), grid)))
+        return np.unique(np.concatenate(found)).astype(np.int64)
+
+    def iter_blocks(self, group: Lengths) -> Iterator[Box]:
+        """Yield the blocks of the group with these coordinates, in C order.
+
+        Examples
+        --------
+        >>> list(Rechunking((100,), (30,), (50,), (40,)).iter_blocks((1,)))
+        [(slice(50, 80, None),), (slice(80, 100, None),)]
+        """
+        cuts = []
+        for at, length, block, whole in zip(group, self.groups, self.blocks, self.shape, strict=True):
+            start, stop = at * length, min((at + 1) * length, whole)
+            inside = range((start // block + 1) * block, stop, block)
+            cuts.append([slice(*ends) for ends in itertools.pairwise([start, *inside, stop])])
+        yield from itertools.product(*cuts)
+
+
+def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
+    """Return the groups and blocks by which an array becomes laid out anew.
+
+    Parameters
+    ----------
+    old, new
+        Layouts of the same array.
+    """
+    size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
+    # Very small chunks cost more than their bytes.
+    size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))
+    # Where old and new chunks begin at the same pixel again.
+    common = tuple(
+        min(math.lcm(*lengths), lengths[1] * max(1, count))
+        for *lengths, count in zip(old.chunks, new.chunks, new.grid, strict=True)
+    )
+    groups = new.shards or _waiting_chunks(common, new, _USUAL_BLOCK // (size * math.prod(new.chunks)))
+    blocks = [min(lengths) for lengths in zip(common, groups, strict=True)]
+    for dimension in reversed(range(len(blocks))):
+        room = _USUAL_BLOCK // (size * math.prod(blocks))
+        blocks[dimension] = min(blocks[dimension] * max(1, room), groups[dimension])
+    while blocks and size * math.prod(blocks) > _LARGEST_BLOCK:
+        counts = [whole // part for whole, part in zip(blocks, new.chunks, strict=True)]
+        longest = max(range(len(counts)), key=counts.__getitem__)
+        if counts[longest] == 1:
+            break
+        blocks[longest] = counts[longest] // 2 * new.chunks[longest]
+    return Rechunking(new.shape, old.chunks, groups, tuple(blocks))
+
+
+def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
+    """Return the lengths of a group of chunks whose keys follow each other, so that `common` fits in wherever it can.
+
+    That is a slab: one chunk along the first dimensions, everything along the last ones.
+    """
+    lengths = list(new.chunks)
+    for dimension in reversed(range(len(lengths))):
+        chunk, count = new.chunks[dimension], max(1, new.grid[dimension])
+        if any(both > own for both, own in zip(common[:dimension], new.chunks, strict=False)):
+            taken = count
+        else:
+            needed = common[dimension] // chunk
+            taken = min(count, max(1, room // needed) * needed)
+            # Coordinates in one component are ordered as text, where those of no part of the array follow each other.
+            if new.keys.separator == "." and 1 < taken < count:
+                taken = count if needed > 1 else 1
+        lengths[dimension] = taken * chunk
+        room //= taken
+        if taken < count:
+            break
+    return tuple(lengths)

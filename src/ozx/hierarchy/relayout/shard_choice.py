@@ -1,0 +1,220 @@
+"""How large the shards of an array become: by itself, as they are, none at all, or as somebody says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ozx.errors import UsageError
+from ozx.hierarchy.chunk_grid import ChunkGrid
+from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.zarr.shards import index_size
+
+__all__ = ["LARGEST_SHARD", "MOST_ENTRIES", "ShardArray", "ShardPolicy", "choose_shards", "parse_shard_policy"]
+
+#: Bytes of the largest shard there may be: readers drop or refuse larger entries.
+LARGEST_SHARD = 1 << 31
+#: How many stored values all arrays of a hierarchy together may have before shards reach across time and channels:
+#: readers load the list of all entries first, and some fail at 65,535.
+MOST_ENTRIES = 30_000
+
+# A shard that is chosen here decodes to so much at most: a decoder may need it whole.
+_LARGEST_DECODED = 512 << 20
+# Its index is read before the first chunk: 16 bytes for each.
+_MOST_INNER_CHUNKS = 16_384
+# What blosc, zstd and gzip add where nothing can be compressed is less than 1/128 and some bytes.
+_GROWTH, _FRAME = 128, 512
+# What is taken for the size of an item where nobody can tell: strings.
+_GUESSED_ITEM = 64
+
+_APART_NAMES = frozenset(("t", "c", "time", "channel"))
+_APART_TYPES = frozenset(("time", "channel"))
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPolicy:
+    """What is asked for.
+
+    Attributes
+    ----------
+    kind
+        ``auto``; ``keep`` what there is; ``none``; ``lengths`` for the ones given.
+    lengths
+        For ``lengths``: an axis's name, or a dimension's number, to the length of a shard along it in pixels. A shard
+        is one chunk long along any other axis.
+    """
+
+    kind: Literal["auto", "keep", "none", "lengths"] = "auto"
+    lengths: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardArray:
+    """An array whose shards are to be chosen.
+
+    Attributes
+    ----------
+    layout
+        How its chunks are laid out.
+    axes
+        For each dimension the name and the type of its axis, as far as OME-Zarr metadata tell; none where they do not.
+    """
+
+    layout: ArrayLayout
+    axes: tuple[tuple[str | None, str | None], ...] = ()
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The axes' names, those of the image before those of the array itself."""
+        given = [name for name, _ in self.axes] if len(self.axes) == len(self.layout.shape) else []
+        own = self.layout.dimension_names
+        return tuple(a or b for a, b in zip(given, own, strict=True)) if given else own
+
+    @property
+    def is_apart(self) -> tuple[bool, ...]:
+        """For each dimension, whether its positions are looked at one by one: times and channels."""
+        types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
+        types = types or [None] * len(self.layout.shape)
+        return tuple(
+            kind in _APART_TYPES or (kind is None and name is not None and name.lower() in _APART_NAMES)
+            for name, kind in zip(self.names, types, strict=True)
+        )
+
+
+def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
+    """Return the policy that ``auto``, ``keep``, ``none`` or lengths by axis mean, as text or as a mapping.
+
+    Raises
+    ------
+    UsageError
+        It is none of these.
+
+    Examples
+    --------
+    >>> parse_shard_policy("auto")
+    ShardPolicy(kind='auto', lengths={})
+    >>> parse_shard_policy("y=4096, x=4096")
+    ShardPolicy(kind='lengths', lengths={'y': 4096, 'x': 4096})
+    """
+    if isinstance(value, str):
+        for kind in ("auto", "keep", "none"):
+            if value.strip() == kind:
+                return ShardPolicy(kind)
+    lengths = parse_axis_lengths(value)
+    if lengths is None:
+        raise UsageError(
+            f"expected auto, keep, none, or lengths of shards in pixels as in y=4096,x=4096; got {value!r}",
+        )
+    return ShardPolicy("lengths", lengths)
+
+
+def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict[str, Lengths | None]:
+    """Return the lengths of a shard for each array, None for those that are not to be sharded.
+
+    ``auto``: whole chunks, as many as decode to 512 MiB and are 16,384 at most, first along the last axes; across times
+    or channels only where chunks reach across them already, or where the hierarchy would have more than `MOST_ENTRIES`
+    values. What is sharded stays as it is, unless a shard could exceed `LARGEST_SHARD` or there would be too many.
+
+    Parameters
+    ----------
+    arrays
+        All arrays of a hierarchy by path.
+    policy
+        What is asked for.
+
+    Raises
+    ------
+    UsageError
+        An axis that no array has, a length that is no multiple of the chunk's, or shards beyond `LARGEST_SHARD`.
+    """
+    if policy.kind == "none":
+        return dict.fromkeys(arrays)
+    if policy.kind == "keep":
+        return {path: array.layout.shards for path, array in arrays.items()}
+    if policy.kind == "lengths":
+        return _choose_asked(arrays, policy.lengths)
+    chosen = {path: _kept(array) or _choose(array, across=False) for path, array in arrays.items()}
+    if sum(_count(arrays[path], shards) for path, shards in chosen.items()) > MOST_ENTRIES:
+        chosen = {path: _choose(array, across=True) for path, array in arrays.items()}
+    return chosen
+
+
+def _choose(array: ShardArray, *, across: bool) -> Lengths | None:
+    layout = array.layout
+    room = min(_LARGEST_DECODED // max(1, _decoded_size(layout, layout.chunks)), _MOST_INNER_CHUNKS)
+    multiples = [1] * len(layout.shape)
+    # The last axes first: a shard is a stack of whole planes, where planes fit.
+    for dimension in reversed(range(len(multiples))):
+        length = layout.grid[dimension]
+        if array.is_apart[dimension] and not across and layout.chunks[dimension] == 1:
+            continue
+        most = min(length, room)
+        if most > 1:
+            # As many shards as the largest would make, of equal lengths.
+            multiples[dimension] = math.ceil(length / math.ceil(length / most))
+            room //= multiples[dimension]
+    if math.prod(multiples) <= 1:
+        return None
+    return tuple(multiple * part for multiple, part in zip(multiples, layout.chunks, strict=True))
+
+
+def _kept(array: ShardArray) -> Lengths | None:
+    shards = array.layout.shards
+    return shards if shards is not None and _largest_size(array.layout, shards) <= LARGEST_SHARD else None
+
+
+def _choose_asked(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths | None]:
+    chosen: dict[str, Lengths | None] = {}
+    check_axes(lengths, [array.names for array in arrays.values()])
+    for path, array in arrays.items():
+        asked = asked_axes(lengths, array.names)
+        if not asked:  # a 0-d array has one chunk, and nothing to divide
+            chosen[path] = None
+            continue
+        shards = tuple(_asked_length(array.layout, number, axis, lengths, path) for number, axis in enumerate(asked))
+        size = _largest_size(array.layout, shards)
+        if size > LARGEST_SHARD and shards != array.layout.chunks:
+            raise UsageError(
+                f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
+                f"{'×'.join(map(str, shards))} pixels can take {size:,}",
+                hint="Readers drop larger entries: ask for shorter ones.",
+            )
+        chosen[path] = shards
+    return chosen
+
+
+def _asked_length(layout: ArrayLayout, number: int, axis: str | None, lengths: Mapping[str, int], path: str) -> int:
+    chunk, whole = layout.chunks[number], max(1, layout.grid[number]) * layout.chunks[number]
+    if axis is None:
+        return chunk
+    length = lengths[axis]
+    if length >= layout.shape[number]:
+        return whole
+    if length % chunk:
+        below = length // chunk * chunk
+        nearest = [str(multiple) for multiple in (below, below + chunk) if multiple]
+        raise UsageError(
+            f"{path or 'the root'}: expected a multiple of the chunk's length along {axis}, {chunk}; got {length}",
+            hint=f"The nearest {'is' if len(nearest) == 1 else 'are'} {' and '.join(nearest)}.",
+        )
+    return length
+
+
+def _decoded_size(layout: ArrayLayout, lengths: Sequence[int]) -> int:
+    return math.prod(lengths) * (_GUESSED_ITEM if layout.item_size is None else layout.item_size)
+
+
+def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
+    """Return how many bytes a shard can take at most, where no chunk can be compressed."""
+    chunks = math.prod(whole // part for whole, part in zip(shards, layout.chunks, strict=True))
+    one = _decoded_size(layout, layout.chunks)
+    return chunks * (one + one // _GROWTH + _FRAME) + index_size(chunks)
+
+
+def _count(array: ShardArray, shards: Lengths | None) -> int:
+    return ChunkGrid(array.layout.shape, array.layout.chunks if shards is None else shards).total

@@ -1,0 +1,309 @@
+"""The documents of arrays whose chunks are cut or compressed otherwise, and how somebody asks for that."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ozx.errors import UnsupportedError, UsageError
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_list
+from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.relayout.shard_choice import ShardArray
+from ozx.hierarchy.zarr.array import item_size
+from ozx.hierarchy.zarr.chunk_layout import relayout_document
+from ozx.hierarchy.zarr.codecs import SHARDING, parse_codecs, parse_named
+
+__all__ = [
+    "CodecChoice",
+    "choose_chunks",
+    "is_exact",
+    "needs_transcoding",
+    "parse_chunk_lengths",
+    "parse_codec_choice",
+    "transcoded_document",
+]
+
+Lengths = tuple[int, ...]
+_Codec = dict[str, Any]
+
+# What turns an array into bytes in the chains that zarr-python 3.1.6 writes; "exactly one array→bytes codec".
+_REGISTERED_SERIALIZERS = frozenset(("bytes", "vlen-bytes", "vlen-utf8"))
+_SERIALIZERS = _REGISTERED_SERIALIZERS | {SHARDING, "numcodecs.pcodec", "numcodecs.zfpy"}
+
+# Codecs that give back the bytes they were given, whatever these are; "bytes" and "transpose" only where every item
+# has the same size. zarr-python 3.1.6 scrambles arrays of text that it transposes.
+_EXACT_CODECS = frozenset(("blosc", "bytes", "crc32c", "gzip", "transpose", "zstd"))
+_EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
+
+# Levels from, to, and where none is asked for.
+_LEVELS = {"zstd": (-131_072, 22, 3), "gzip": (0, 9, 6), "blosc": (0, 9, 5)}
+_BLOSC_NAMES = ("lz4", "lz4hc", "blosclz", "zstd", "zlib")
+_SPELLINGS = ("none", "zstd", "gzip", *(f"blosc-{name}" for name in _BLOSC_NAMES))
+# c-blosc takes larger items for single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+_LARGEST_TYPE = 255
+# Blosc compresses no more at once (blosc.h, BLOSC_MAX_BUFFERSIZE), and readers hold a decoded chunk in memory.
+_LARGEST_CHUNK = (1 << 31) - 1 - 16
+
+
+@dataclass(frozen=True, slots=True)
+class CodecChoice:
+    """A compressor that is asked for.
+
+    Attributes
+    ----------
+    name
+        Its name in Zarr v3, or ``none``.
+    level
+        How hard it compresses.
+    inside
+        The compressor inside of blosc; else empty.
+    """
+
+    name: Literal["none", "zstd", "gzip", "blosc"]
+    level: int = 0
+    inside: str = ""
+
+    def codecs(self, size: int | None) -> list[_Codec]:
+        """Return the codecs of a chain: one, or none.
+
+        Parameters
+        ----------
+        size
+            Bytes of an item, by which blosc shuffles; None for types of variable size, which it does not.
+
+        Examples
+        --------
+        >>> CodecChoice("zstd", 3).codecs(2)
+        [{'name': 'zstd', 'configuration': {'level': 3, 'checksum': False}}]
+        """
+        settings: dict[str, Any]
+        if self.name == "none":
+            return []
+        if self.name == "zstd":
+            settings = {"level": self.level, "checksum": False}
+        elif self.name == "gzip":
+            settings = {"level": self.level}
+        else:
+            typesize = 1 if size is None or not 0 < size <= _LARGEST_TYPE else size
+            # Bytes of single-byte items have nothing to be shuffled with but their bits.
+            shuffle = "noshuffle" if size is None else "bitshuffle" if typesize == 1 else "shuffle"
+            settings = {
+                "typesize": typesize,
+                "cname": self.inside,
+                "clevel": self.level,
+                "shuffle": shuffle,
+                "blocksize": 0,
+            }
+        return [{"name": self.name, "configuration": settings}]
+
+
+def parse_codec_choice(text: str) -> CodecChoice:
+    """Return the compressor that ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5`` means; levels may be left out.
+
+    Raises
+    ------
+    UsageError
+        It is none of these, or has no such level.
+
+    Examples
+    --------
+    >>> parse_codec_choice("zstd:3"), parse_codec_choice("blosc-lz4")
+    (CodecChoice(name='zstd', level=3, inside=''), CodecChoice(name='blosc', level=5, inside='lz4'))
+    >>> parse_codec_choice("zstd:99")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.UsageError: expected a level of zstd from -131072 to 22; got 99
+    """
+    match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text)
+    if match is None or match[1] not in _SPELLINGS:
+        raise UsageError(f"expected one of the codecs {', '.join(_SPELLINGS)}, with a level as in zstd:3; got {text!r}")
+    spelling, level = match[1], match[2]
+    if spelling == "none":
+        if level is not None:
+            raise UsageError(f"expected none without a level; got {text!r}")
+        return CodecChoice("none")
+    name: Literal["zstd", "gzip", "blosc"] = "zstd" if spelling == "zstd" else "gzip" if spelling == "gzip" else "blosc"
+    lowest, highest, usual = _LEVELS[name]
+    number = usual if level is None else int(level)
+    if not lowest <= number <= highest:
+        raise UsageError(f"expected a level of {spelling} from {lowest} to {highest}; got {number}")
+    return CodecChoice(name, number, spelling.removeprefix("blosc-") if name == "blosc" else "")
+
+
+def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
+    """Return the lengths of chunks by axis that somebody asks for, as text or as a mapping.
+
+    Raises
+    ------
+    UsageError
+        It is neither, or a length is below 1.
+
+    Examples
+    --------
+    >>> parse_chunk_lengths("y=512,x=512")
+    {'y': 512, 'x': 512}
+    """
+    lengths = parse_axis_lengths(value)
+    if lengths is None:
+        raise UsageError(f"expected lengths of chunks in pixels as in y=512,x=512; got {value!r}")
+    return lengths
+
+
+def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
+    """Return the lengths of a chunk for each array: those asked for, along other axes those it has.
+
+    No chunk that is asked for is longer than its array.
+
+    Parameters
+    ----------
+    arrays
+        All arrays of a hierarchy by path.
+    lengths
+        By axis, as `parse_chunk_lengths` returns them; a dimension without a name goes by its number.
+
+    Raises
+    ------
+    UsageError
+        An axis that no array has, or chunks of 2 GiB or more.
+    """
+    check_axes(lengths, [array.names for array in arrays.values()])
+    chosen = {}
+    for path, array in arrays.items():
+        layout = array.layout
+        asked = asked_axes(lengths, array.names)
+        chunks = tuple(
+            own if axis is None else max(1, min(lengths[axis], whole))
+            for axis, own, whole in zip(asked, layout.chunks, layout.shape, strict=True)
+        )
+        size = math.prod(chunks) * (layout.item_size or 1)
+        if size > _LARGEST_CHUNK and chunks != layout.chunks:
+            raise UsageError(
+                f"{path or 'the root'}: expected chunks of less than 2 GiB; {'×'.join(map(str, chunks))} pixels "
+                f"are {size:,} bytes",
+                hint="Ask for shorter ones.",
+            )
+        chosen[path] = chunks
+    return chosen
+
+
+def transcoded_document(
+    document: Document,
+    *,
+    chunks: Lengths | None = None,
+    codec: CodecChoice | None = None,
+    shards: Lengths | None = None,
+) -> Document:
+    """Return the ``zarr.json`` of the same array with chunks of other lengths, compressed otherwise.
+
+    A compressor that is asked for takes the place of those there are; the order of dimensions, the order of bytes and
+    checksums stay. Codecs from array to array that Zarr v3 does not register leave with the compressor: pixels are
+    kept as they were decoded, also where the codec was lossy.
+
+    Parameters
+    ----------
+    document
+        As `parse_layout` takes it.
+    chunks
+        Lengths of a chunk in pixels, see `choose_chunks`; None for those of `document`.
+    codec
+        The compressor; None for the chain of `document`.
+    shards
+        As `relayout_document` takes them.
+
+    Raises
+    ------
+    UsageError
+        `shards` are no multiples of the chunks.
+    UnsupportedError
+        Nobody here can tell which of the codecs is the one that makes bytes.
+
+    Examples
+    --------
+    >>> document = {
+    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": ["bytes", "crc32c"],
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
+    ... }
+    >>> transcoded = transcoded_document(document, chunks=(50,), codec=CodecChoice("zstd", 3))
+    >>> transcoded["chunk_grid"]["configuration"]["chunk_shape"], [codec["name"] for codec in transcoded["codecs"]]
+    ([50], ['bytes', 'zstd', 'crc32c'])
+    """
+    plain = relayout_document(document, None)
+    if chunks is None and codec is None:
+        return relayout_document(plain, shards)
+    data_type = parse_named(plain.get("data_type"))
+    size = None if data_type is None else item_size(data_type)
+    chain = _flatten(plain["codecs"])
+    if codec is not None:
+        chain = _compress(chain, codec, size)
+    lengths = plain["chunk_grid"]["configuration"]["chunk_shape"] if chunks is None else list(chunks)
+    grid = {"name": "regular", "configuration": {"chunk_shape": lengths}}
+    return relayout_document({**plain, "chunk_grid": grid, "codecs": chain}, shards)
+
+
+def needs_transcoding(document: Document, transcoded: Document) -> bool:
+    """Tell whether an array's chunks must be decoded and encoded to get from one of its documents to the other.
+
+    Other shards, and a checksum at the end of each chunk, do not need that: `ozx.flow.chunks.reshard.iter_resharded`
+    moves encoded chunks, and adds or removes the checksum.
+
+    Examples
+    --------
+    >>> document = {
+    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": ["bytes"],
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
+    ... }
+    >>> needs_transcoding(document, transcoded_document(document, codec=CodecChoice("none"), shards=(64,)))
+    False
+    """
+    first, second = (relayout_document(each, None, "drop") for each in (document, transcoded))
+    return (first["chunk_grid"], first["codecs"]) != (second["chunk_grid"], second["codecs"])
+
+
+def is_exact(document: Document) -> bool:
+    """Tell whether an array's codecs give back every bit of what they encode, by what they are.
+
+    That is so for numbers of the core data types, and for bytes, transpose, blosc, gzip, zstd and crc32c. Whatever was
+    encoded by other codecs, or is of another type, has to be decoded and compared.
+
+    Examples
+    --------
+    >>> is_exact({"data_type": "uint16", "codecs": [{"name": "transpose"}, "bytes", "crc32c"]})
+    True
+    >>> is_exact({"data_type": "string", "codecs": ["vlen-utf8"]})
+    False
+    """
+    data_type = parse_named(document.get("data_type"))
+    codecs = _flatten(as_list(document.get("codecs")))
+    return (
+        data_type is not None
+        and _EXACT_TYPE.fullmatch(data_type.name) is not None
+        and all(codec is not None and codec.name in _EXACT_CODECS for codec in map(parse_named, codecs))
+    )
+
+
+def _flatten(codecs: list[Any]) -> list[Any]:
+    """Return the chain inside of a sharding codec that has others beside it, which lay out or encode whole shards."""
+    while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
+        codecs = as_list(sharding.configuration.get("codecs"))
+    return codecs
+
+
+def _compress(chain: list[Any], codec: CodecChoice, size: int | None) -> list[Any]:
+    names = ["" if named is None else named.name for named in map(parse_named, chain)]
+    place = next((place for place, name in enumerate(names) if name in _SERIALIZERS), None)
+    if place is None:
+        raise UnsupportedError(
+            f"expected a codec that makes bytes of an array, such as bytes; found {', '.join(names)}",
+            hint="Keep its chunks as they are.",
+        )
+    arranging = [step for step, name in zip(chain[:place], names, strict=False) if name == "transpose"]
+    serializer = chain[place]
+    if names[place] not in _REGISTERED_SERIALIZERS:
+        # Zarr core 3.1, "bytes codec": endian is for items of several bytes.
+        serializer = {"name": "bytes"} if size == 1 else {"name": "bytes", "configuration": {"endian": "little"}}
+    checksums = [step for step, name in zip(chain[place:], names[place:], strict=True) if name == "crc32c"]
+    return [*arranging, serializer, *codec.codecs(size), *checksums[:1]]

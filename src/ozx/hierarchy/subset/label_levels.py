@@ -1,0 +1,71 @@
+"""Which levels of a label image belong to the levels that are kept of its image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from ozx.hierarchy.ome.metadata import Dataset, Multiscale
+
+__all__ = ["LABELS", "labels_group", "matching_levels"]
+
+#: OME-Zarr 0.5, "labels": the group of this name beside the levels of an image.
+LABELS = "labels"
+
+
+def labels_group(path: str) -> str:
+    """Return the group that the label image at `path` is listed in.
+
+    Examples
+    --------
+    >>> labels_group("A/1/0/labels/cells"), labels_group("labels/by hand/cells")
+    ('A/1/0/labels', 'labels')
+    """
+    parts = path.split("/")
+    return "/".join(parts[: len(parts) - parts[::-1].index(LABELS)])
+
+
+def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int]) -> list[int]:
+    """Return the numbers of the levels of a label image that go with the levels that are kept of its image.
+
+    OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
+    numbers. Where a writer did not keep to that, those match whose pixels are most alike in size; where there are none,
+    the one that is least different, as a label image without levels is none.
+
+    Parameters
+    ----------
+    label, image
+        The label image, and the image it belongs to.
+    kept
+        The numbers of the image's levels that are kept.
+    """
+    count = len(label.datasets)
+    if count == len(image.datasets):
+        return sorted(kept)
+    if len(kept) == len(image.datasets) or not count:
+        return list(range(count))
+    theirs = [_fineness(image, dataset, label) for dataset in image.datasets]
+    ours = [_fineness(label, dataset, image) for dataset in label.datasets]
+    least: list[tuple[float, int]] = []
+    found = []
+    for number, own in enumerate(ours):
+        distances = [
+            abs(at - number) if own is None or other is None else abs(own - other) for at, other in enumerate(theirs)
+        ]
+        nearest = min(distances[at] for at in kept)
+        least.append((nearest, number))
+        if math.isclose(nearest, min(distances), abs_tol=1e-6):
+            found.append(number)
+    return found or [min(least)[1]]
+
+
+def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
+    """Return the logarithm of the size of a pixel, in the axes of space and time that both images have."""
+    if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
+        return None
+    names = {axis.name for axis in other.axes}
+    return sum(
+        math.log(scale)
+        for axis, scale in zip(multiscale.axes, dataset.scale, strict=True)
+        if axis.name in names and axis.type != "channel"
+    )

@@ -1,0 +1,193 @@
+"""What of the levels of one multiscale image shows a region, in whole chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.ome.metadata import Dataset, Multiscale
+from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
+from ozx.hierarchy.subset.array import Box
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
+
+
+class AxisPlace(NamedTuple):
+    """An axis of the full resolution: how many pixels there are along it, and where they lie."""
+
+    length: int
+    scale: float
+    translation: float
+    unit: str | None
+    is_channel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LevelCrops:
+    """What becomes of the levels of one multiscale image.
+
+    Attributes
+    ----------
+    kept
+        The numbers of the levels that are kept, the finest first.
+    cuts
+        For each of these what is left of its array; None where that is all of it.
+    region
+        What they show, by axis, in pixels of the full resolution; empty where nothing is cut.
+    left_out
+        The numbers of levels whose chunks are too long to show the region.
+    alone
+        The numbers of kept levels that show more than the region, as theirs are, too.
+    """
+
+    kept: tuple[int, ...]
+    cuts: tuple[Box | None, ...]
+    region: Mapping[str, Interval] = field(default_factory=dict)
+    left_out: tuple[int, ...] = ()
+    alone: tuple[int, ...] = ()
+
+
+def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
+    """Return the axes of the full resolution by name.
+
+    Parameters
+    ----------
+    multiscale
+        The image.
+    layout
+        That of the array of its first level.
+    where
+        What messages call the image.
+
+    Raises
+    ------
+    FormatError
+        Its array has another number of dimensions.
+    UnsupportedError
+        Its transformations are more than scales and translations, or its scale is not positive.
+    """
+    scale, translation = _placement(multiscale, multiscale.datasets[0], layout, where)
+    places = zip(multiscale.axes, layout.shape, scale, translation, strict=True)
+    return {
+        axis.name: AxisPlace(length, factor, shift, axis.unit, axis.type == "channel")
+        for axis, length, factor, shift in places
+        if axis.name is not None
+    }
+
+
+def crop_levels(
+    multiscale: Multiscale,
+    kept: Sequence[int],
+    asked: Mapping[str, Interval],
+    places: Mapping[str, AxisPlace],
+    layout_of: Callable[[Dataset], ArrayLayout],
+    where: str,
+    *,
+    keep_all: bool,
+) -> LevelCrops | None:
+    """Return what becomes of levels so that they show a region; None where the finest shows nothing of it.
+
+    Parameters
+    ----------
+    multiscale
+        The image: the one that `places` are of, or a label image of it.
+    kept
+        Numbers of the levels that are wanted.
+    asked
+        The region by axis, in pixels of the full resolution; axes the image does not have are passed over.
+    places
+        The axes of the full resolution.
+    layout_of
+        Gives the layout of a level's array.
+    where
+        What messages call the image.
+    keep_all
+        Whether levels are kept that cannot show exactly the region that the others show.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        What `place_axes` raises, and what `layout_of` does; the unit of an axis is not that of the full resolution.
+    """
+    axes = [axis.name for axis in multiscale.axes]
+    wanted = {axis: interval for axis, interval in asked.items() if axis in axes}
+    levels = [multiscale.datasets[number] for number in kept]
+    if not wanted:
+        return LevelCrops(tuple(kept), (None,) * len(kept))
+    layouts = [layout_of(level) for level in levels]
+    grids = [
+        _grids(multiscale, level, layout, wanted, places, where) for level, layout in zip(levels, layouts, strict=True)
+    ]
+    # A label image has one channel for all those of its image.
+    wanted = {axis: interval for axis, interval in wanted.items() if all(axis in found for found in grids)}
+    region, shares = align(wanted, grids)
+    if any(grid.is_beside(region[axis]) for axis, grid in grids[0].items()):
+        return None
+    found, cuts, left_out, alone = [], [], [], []
+    for number, layout, level_grids, is_shared in zip(kept, layouts, grids, shares, strict=True):
+        if not is_shared and not keep_all:
+            left_out.append(number)
+            continue
+        ends = [
+            level_grids[axis].nearest(region[axis]) if axis in region else (0, length)
+            for axis, length in zip(map(str, axes), layout.shape, strict=True)
+        ]
+        cut = Box(tuple(first for first, _ in ends), tuple(last - first for first, last in ends))
+        found.append(number)
+        cuts.append(None if cut.is_whole(layout.shape) else cut)
+        if not is_shared:
+            alone.append(number)
+    return LevelCrops(tuple(found), tuple(cuts), region, tuple(left_out), tuple(alone))
+
+
+def _grids(
+    multiscale: Multiscale,
+    level: Dataset,
+    layout: ArrayLayout,
+    wanted: Mapping[str, Interval],
+    places: Mapping[str, AxisPlace],
+    where: str,
+) -> dict[str, AxisGrid]:
+    scale, translation = _placement(multiscale, level, layout, where)
+    grids = {}
+    for number, axis in enumerate(multiscale.axes):
+        if axis.name is None or axis.name not in wanted:
+            continue
+        place, length = places[axis.name], layout.shape[number]
+        if place.is_channel and length != place.length:
+            continue
+        if axis.unit != place.unit and axis.unit is not None and place.unit is not None:
+            raise UnsupportedError(
+                f"{where}: expected the unit {place.unit} along {axis.name}, as its image has; found {axis.unit}",
+                hint="Bring both to one unit with ozx edit, or extract them one by one.",
+            )
+        grids[axis.name] = make_grid(
+            length,
+            layout.chunks[number],
+            place.length,
+            (place.scale, scale[number]),
+            (place.translation, translation[number]),
+        )
+    return grids
+
+
+def _placement(
+    multiscale: Multiscale, level: Dataset, layout: ArrayLayout, where: str
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if len(layout.shape) != len(multiscale.axes):
+        raise FormatError(
+            f"{where}: expected level {level.path!r} to have {len(multiscale.axes)} dimensions, one per axis; "
+            f"found {len(layout.shape)}"
+        )
+    if level.scale is None or level.translation is None:
+        raise UnsupportedError(
+            f"{where}: expected a scale, and perhaps a translation, of {len(multiscale.axes)} numbers for level "
+            f"{level.path!r}; found other transformations, so that nobody here can tell what shows the region",
+            hint="Leave the region out; whole levels can be extracted.",
+        )
+    if min(level.scale, default=1.0) <= 0:
+        raise UnsupportedError(f"{where}: expected scales above 0 for level {level.path!r}; found {level.scale}")
+    return level.scale, level.translation

@@ -1,0 +1,161 @@
+"""What the ``zarr.json`` of an array says (Zarr core 3.1, "Array metadata")."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.hierarchy.json.values import as_lengths, as_object
+from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names, inner_chunks, parse_codecs, parse_named
+
+__all__ = ["ArrayMetadata", "item_size", "parse_array"]
+
+# More items than any store can hold: such a shape is a slip or an attack, and its size is of no use to anyone.
+_MOST_BYTES = 1 << 64
+
+_SIZED_TYPE = re.compile(r"(?:u?int|float|complex|r)(\d{1,6})")
+_SIZES = {"bool": 1, "bfloat16": 2, "complex_bfloat16": 4, "numpy.datetime64": 8, "numpy.timedelta64": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMetadata:
+    """An array's metadata, as far as it could be read; what could not is None and named in `problems`.
+
+    Attributes
+    ----------
+    shape
+        Lengths of the dimensions.
+    data_type
+        Name of the data type, as Zarr v3 calls it.
+    item_size
+        Bytes of one decoded item; None for types of variable or unknown size.
+    chunks
+        Shape of what a reader decodes at once: inner chunks where the array is sharded.
+    shards
+        Shape of the stored object where the array is sharded, else None.
+    codecs
+        Names, from the outside in; those inside a shard follow ``sharding_indexed``.
+    dimension_names
+        One name, or None, per dimension; None where the array gives no names.
+    fill_value
+        As it stands in the document.
+    attributes
+        The user's attributes.
+    problems
+        What is missing or of the wrong type, one phrase each.
+    """
+
+    shape: tuple[int, ...] | None
+    data_type: str | None
+    item_size: int | None
+    chunks: tuple[int, ...] | None
+    shards: tuple[int, ...] | None
+    codecs: tuple[str, ...]
+    dimension_names: tuple[str | None, ...] | None
+    fill_value: Any
+    attributes: dict[str, Any]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def decoded_bytes(self) -> int | None:
+        """Bytes of the whole array once decoded; None where shape or item size is unknown or beyond 2**64."""
+        if self.shape is None or self.item_size is None:
+            return None
+        size = self.item_size
+        for length in sorted(self.shape):  # a zero first: what follows it cannot grow
+            size *= length
+            if size > _MOST_BYTES:
+                return None
+        return size
+
+
+def parse_array(document: dict[str, Any]) -> ArrayMetadata:
+    """Return what an array's ``zarr.json`` says; never fails, faults stand in `problems`.
+
+    Examples
+    --------
+    >>> array = parse_array({
+    ...     "shape": [2, 256], "data_type": "uint16", "fill_value": 0, "codecs": ["bytes"],
+    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 64]}},
+    ... })
+    >>> array.shape, array.chunks, array.codecs, array.decoded_bytes, array.problems
+    ((2, 256), (1, 64), ('bytes',), 1024, ())
+    >>> parse_array({"shape": "big"}).problems[0]
+    'shape is missing or no list of lengths'
+    """
+    problems = []
+    shape = as_lengths(document.get("shape"))
+    if shape is None:
+        problems.append("shape is missing or no list of lengths")
+    data_type = parse_named(document.get("data_type"))
+    if data_type is None:
+        problems.append("data_type is missing or has no name")
+    grid_shape = _chunk_shape(document.get("chunk_grid"), problems)
+    codecs = parse_codecs(document.get("codecs"))
+    if not codecs:
+        problems.append("codecs is missing or empty")
+    is_sharded = any(codec.name == SHARDING for codec in codecs)
+    chunks = inner_chunks(codecs) if is_sharded else grid_shape
+    if is_sharded and chunks is None:
+        problems.append("the sharding codec has no chunk_shape that is a list of lengths")
+    if shape is not None and grid_shape is not None and len(shape) != len(grid_shape):
+        problems.append(f"it has {len(shape)} dimensions, its chunks {len(grid_shape)}")
+    return ArrayMetadata(
+        shape=shape,
+        data_type=None if data_type is None else data_type.name,
+        item_size=None if data_type is None else item_size(data_type),
+        chunks=chunks,
+        shards=grid_shape if is_sharded else None,
+        codecs=codec_names(codecs),
+        dimension_names=_dimension_names(document.get("dimension_names"), shape, problems),
+        fill_value=document.get("fill_value"),
+        attributes=as_object(document.get("attributes")),
+        problems=tuple(problems),
+    )
+
+
+def item_size(data_type: NamedConfiguration) -> int | None:
+    """Return the bytes of one decoded item, or None for types of variable or unknown size.
+
+    Examples
+    --------
+    >>> [item_size(NamedConfiguration(name, {})) for name in ("uint16", "int4", "r24", "float8_e4m3", "string")]
+    [2, 1, 3, 1, None]
+    >>> item_size(NamedConfiguration("fixed_length_utf32", {"length_bytes": 20}))
+    20
+    """
+    if data_type.name in _SIZES:
+        return _SIZES[data_type.name]
+    sized = _SIZED_TYPE.match(data_type.name)
+    if sized is not None:
+        return math.ceil(int(sized[1]) / 8)
+    length = data_type.configuration.get("length_bytes")
+    return length if type(length) is int and 0 <= length < _MOST_BYTES else None
+
+
+def _chunk_shape(value: Any, problems: list[str]) -> tuple[int, ...] | None:
+    # Zarr core 3.1, "Regular grids": the only grid the core defines.
+    grid = parse_named(value)
+    if grid is None:
+        problems.append("chunk_grid is missing or has no name")
+        return None
+    if grid.name != "regular":
+        problems.append(f"chunk grid {grid.name!r} is not known here")
+        return None
+    shape = as_lengths(grid.configuration.get("chunk_shape"))
+    if shape is None:
+        problems.append("chunk_shape is missing or no list of lengths")
+    return shape
+
+
+def _dimension_names(value: Any, shape: tuple[int, ...] | None, problems: list[str]) -> tuple[str | None, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(name is None or isinstance(name, str) for name in value):
+        problems.append("dimension_names is no list of names")
+        return None
+    if shape is not None and len(value) != len(shape):
+        problems.append(f"it has {len(shape)} dimensions, but {len(value)} dimension names")
+    return tuple(value)

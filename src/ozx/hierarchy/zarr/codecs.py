@@ -1,0 +1,87 @@
+"""The codecs of an array, from the outside in: what they are called and how they are set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.hierarchy.json.values import as_lengths, as_list, as_object, as_text
+
+__all__ = ["SHARDING", "NamedConfiguration", "codec_names", "inner_chunks", "parse_codecs", "parse_named"]
+
+#: The codec that puts many chunks, then called inner chunks, into one stored object, then called a shard.
+SHARDING = "sharding_indexed"
+
+# A sharding codec inside a sharding codec is legal; no writer nests them deeper than two.
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NamedConfiguration:
+    """A codec, data type, chunk grid or chunk key encoding: a name and its settings."""
+
+    name: str
+    configuration: dict[str, Any]
+    must_understand: bool = True
+
+
+def parse_named(value: Any) -> NamedConfiguration | None:
+    """Return name and settings from an object or a short-hand string, or None for anything else.
+
+    Zarr core 3.1, "Extension definition": an object with ``name`` and optional ``configuration`` and
+    ``must_understand``, or, where it needs no configuration, the name alone.
+
+    Examples
+    --------
+    >>> parse_named("crc32c")
+    NamedConfiguration(name='crc32c', configuration={}, must_understand=True)
+    >>> parse_named({"configuration": {}}) is None
+    True
+    """
+    if isinstance(value, str):
+        return NamedConfiguration(value, {}) if value else None
+    name = as_text(as_object(value).get("name"))
+    if name is None:
+        return None
+    return NamedConfiguration(name, as_object(value.get("configuration")), value.get("must_understand") is not False)
+
+
+def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
+    """Return the codecs of a chain; what has no name is passed over."""
+    return tuple(codec for codec in map(parse_named, as_list(value)) if codec is not None)
+
+
+def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
+    """Return the codecs' names in order; those inside a shard follow the sharding codec.
+
+    Examples
+    --------
+    >>> inside = {"chunk_shape": [32], "codecs": ["bytes", {"name": "zstd"}]}
+    >>> codec_names(parse_codecs([{"name": "sharding_indexed", "configuration": inside}]))
+    ('sharding_indexed', 'bytes', 'zstd')
+    """
+    return tuple(_names(codecs, _DEEPEST))
+
+
+def inner_chunks(codecs: tuple[NamedConfiguration, ...]) -> tuple[int, ...] | None:
+    """Return the shape of the innermost chunks where the chain has a sharding codec, or None.
+
+    Sharding codec 1.0, "Configuration parameters": ``chunk_shape``.
+    """
+    shape = None
+    for _ in range(_DEEPEST):
+        sharding = next((codec for codec in codecs if codec.name == SHARDING), None)
+        if sharding is None:
+            break
+        shape = as_lengths(sharding.configuration.get("chunk_shape"))
+        codecs = parse_codecs(sharding.configuration.get("codecs"))
+    return shape
+
+
+def _names(codecs: tuple[NamedConfiguration, ...], depth: int) -> list[str]:
+    names = []
+    for codec in codecs:
+        names.append(codec.name)
+        if codec.name == SHARDING and depth:
+            names += _names(parse_codecs(codec.configuration.get("codecs")), depth - 1)
+    return names

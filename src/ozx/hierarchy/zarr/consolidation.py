@@ -1,0 +1,68 @@
+"""Consolidated metadata: copies of the documents of all nodes below a group, in its own ``zarr.json``.
+
+Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so that
+copies which do not say the same are worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_object
+
+__all__ = ["FIELD", "is_stale", "say_the_same", "without_copies"]
+
+FIELD = "consolidated_metadata"
+
+
+def without_copies(document: Document) -> Document:
+    """Return a group's document without consolidated metadata.
+
+    Examples
+    --------
+    >>> without_copies({"node_type": "group", "consolidated_metadata": {"metadata": {}}})
+    {'node_type': 'group'}
+    """
+    return {name: value for name, value in document.items() if name != FIELD}
+
+
+def say_the_same(copy: Any, document: Any) -> bool:
+    """Tell whether a copy says what a document does: writers differ in the empty fields they spell out.
+
+    Examples
+    --------
+    >>> say_the_same({"node_type": "group"}, {"node_type": "group", "attributes": {}})
+    True
+    """
+    return _told(copy) == _told(document)
+
+
+def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
+    """Tell whether a group has copies that are not those of the nodes below it.
+
+    Parameters
+    ----------
+    document
+        The group's ``zarr.json``.
+    paths
+        The nodes below it, relative to the group.
+    read
+        Returns the document of such a node; called only where the copies are of the right nodes.
+
+    Examples
+    --------
+    >>> group = {"consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}}
+    >>> is_stale(group, {"0"}, lambda path: {"node_type": "array"}), is_stale(group, {"0", "1"}, dict)
+    (False, True)
+    """
+    if document.get(FIELD) is None:
+        return False
+    copies = as_object(as_object(document[FIELD]).get("metadata"))
+    return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
+
+
+def _told(document: Any) -> dict[str, Any]:
+    """Return the fields of a document that say something; copies in it are compared with their own nodes."""
+    return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

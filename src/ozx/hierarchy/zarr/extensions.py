@@ -1,0 +1,197 @@
+"""What a Zarr v3 document asks its reader to understand beyond the fields that the core defines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ozx.hierarchy.json.values import as_list, as_object
+from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
+from ozx.hierarchy.zarr.extension_names import is_listed
+
+__all__ = [
+    "CORE_FIELDS",
+    "EXTENSIONS",
+    "Extension",
+    "array_extensions",
+    "declared_extensions",
+    "parse_extensions",
+    "unknown_fields",
+]
+
+#: The field of ZEP 10 (draft of 2025-05-12) that lists extensions of a node.
+EXTENSIONS = "extensions"
+
+#: The fields that Zarr core 3.1 defines ("Array metadata", "Group metadata"). ``consolidated_metadata`` is no part of
+#: it, but written by zarr-python into groups and known to every reader.
+CORE_FIELDS = {
+    "array": frozenset(
+        (
+            "zarr_format",
+            "node_type",
+            "shape",
+            "data_type",
+            "chunk_grid",
+            "chunk_key_encoding",
+            "fill_value",
+            "codecs",
+            "attributes",
+            "storage_transformers",
+            "dimension_names",
+        )
+    ),
+    "group": frozenset(("zarr_format", "node_type", "attributes", "consolidated_metadata")),
+}
+
+_WORDS = {
+    EXTENSIONS: "extension",
+    "fields": "unknown field",
+    "codecs": "codec",
+    "data_type": "data type",
+    "chunk_grid": "chunk grid",
+    "chunk_key_encoding": "chunk key encoding",
+    "storage_transformers": "storage transformer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Something a reader has to understand unless the document says that it may be ignored.
+
+    Attributes
+    ----------
+    point
+        The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
+        document that the core does not define.
+    name
+        Its name; empty where it has none.
+    must_understand
+        Whether a reader that does not understand it has to refuse the node.
+    value
+        As it stands in the document.
+    pointer
+        Where it stands in the document: a JSON pointer (RFC 6901).
+    """
+
+    point: str
+    name: str
+    must_understand: bool
+    value: Any
+    pointer: str
+
+    @property
+    def what(self) -> str:
+        """What its point is called in messages: ``codec``, ``data type``, ….
+
+        Examples
+        --------
+        >>> Extension("chunk_grid", "regular", must_understand=True, value={}, pointer="/chunk_grid").what
+        'chunk grid'
+        """
+        return _WORDS[self.point]
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Its settings."""
+        return as_object(as_object(self.value).get("configuration"))
+
+
+def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/extensions") -> tuple[Extension, ...]:
+    """Return the extensions that an array of names and objects lists; never fails.
+
+    What is no such array, or an item without a name, cannot be understood by anyone and is returned as one extension
+    without a name. An empty array is none, though ZEP 10 wants the field left out then.
+
+    Parameters
+    ----------
+    value
+        The array.
+    point, pointer
+        What the array is, and where it stands.
+
+    Examples
+    --------
+    >>> found = parse_extensions(["example.offset", {"name": "example.statistics", "must_understand": False}])
+    >>> [(extension.name, extension.must_understand, extension.pointer) for extension in found]
+    [('example.offset', True, '/extensions/0'), ('example.statistics', False, '/extensions/1')]
+    >>> [extension.must_understand for extension in parse_extensions(5)]
+    [True]
+    """
+    if not isinstance(value, list):
+        return (Extension(point, "", _is_required(value), value, pointer),)
+    return tuple(_parse_item(item, point, f"{pointer}/{index}") for index, item in enumerate(value))
+
+
+def array_extensions(document: dict[str, Any]) -> list[Extension]:
+    """Return what stands at the five extension points of an array, codecs inside of shards too; never fails.
+
+    Examples
+    --------
+    >>> found = array_extensions({"data_type": "uint8", "codecs": ["bytes", {"name": "crc32c"}]})
+    >>> [(extension.point, extension.name, extension.pointer) for extension in found]
+    [('data_type', 'uint8', '/data_type'), ('codecs', 'bytes', '/codecs/0'), ('codecs', 'crc32c', '/codecs/1')]
+    """
+    transformers = document.get("storage_transformers") or []
+    found = list(parse_extensions(transformers, "storage_transformers", "/storage_transformers"))
+    for point in ("data_type", "chunk_grid", "chunk_key_encoding"):
+        if point in document:
+            (extension,) = parse_extensions([document[point]], point)
+            found.append(replace(extension, pointer=f"/{point}"))
+    return found + _codecs(document.get("codecs"), "/codecs")
+
+
+def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of what a ``zarr.json`` asks to be understood beyond registered codecs, data types and the like.
+
+    Examples
+    --------
+    >>> declared_extensions({"node_type": "array", "codecs": ["bytes", "a.b"], "extensions": ["example.offset"]})
+    ('a.b', 'example.offset')
+    """
+    found = array_extensions(document) if document.get("node_type") == "array" else []
+    if EXTENSIONS in document:
+        found += parse_extensions(document[EXTENSIONS])
+    names = (extension.name for extension in found if not is_listed(extension.point, extension.name))
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:
+    """Return the fields of a ``zarr.json`` that neither the core nor ZEP 10 defines.
+
+    Zarr core 3.1, "must_understand": a reader fails on them unless they are objects with ``"must_understand": false``.
+
+    Examples
+    --------
+    >>> document = {"node_type": "group", "cache": {"must_understand": False}, "origin": [0, 0], "extensions": []}
+    >>> [(field.name, field.must_understand) for field in unknown_fields(document)]
+    [('cache', False), ('origin', True)]
+    """
+    known = CORE_FIELDS.get(str(document.get("node_type")))
+    if known is None or document.keys() <= known:
+        return ()
+    return tuple(
+        Extension("fields", name, _is_required(value), value, "/" + name.replace("~", "~0").replace("/", "~1"))
+        for name, value in document.items()
+        if name not in known and name != EXTENSIONS
+    )
+
+
+def _codecs(value: Any, pointer: str) -> list[Extension]:
+    found = list(parse_extensions(value, "codecs", pointer)) if isinstance(value, list) else []
+    for index, codec in enumerate(as_list(value)):
+        named = parse_named(codec)
+        if named is not None and named.name == SHARDING:
+            for chain in ("codecs", "index_codecs"):
+                found += _codecs(named.configuration.get(chain), f"{pointer}/{index}/configuration/{chain}")
+    return found
+
+
+def _parse_item(value: Any, point: str, pointer: str) -> Extension:
+    # Zarr core 3.1, "Extension definition", which ZEP 10 takes over: a name, or an object with one; only an object
+    # that says false itself may be ignored.
+    named = parse_named(value)
+    return Extension(point, "" if named is None else named.name, _is_required(value), value, pointer)
+
+
+def _is_required(value: Any) -> bool:
+    return as_object(value).get("must_understand") is not False

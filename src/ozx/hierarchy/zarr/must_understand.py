@@ -1,0 +1,96 @@
+"""Whether the chunks of an array may be moved to other places: only where everything that says where they are is known.
+
+Packing bytes is always safe. Whoever re-lays chunks must know that they depend on nothing but the array's own grid.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions, unknown_fields
+from ozx.hierarchy.zarr.normalisation import Understands
+
+__all__ = ["check_understood", "is_registered"]
+
+# Zarr core 3.1, and what zarr-developers/zarr-extensions registers and other programs read.
+_REGISTERED = {
+    "codecs": frozenset(
+        ("blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "vlen-bytes", "vlen-utf8", "zstd")
+    ),
+    "data_type": frozenset(
+        (
+            "bool",
+            *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+            *("float16", "float32", "float64", "complex64", "complex128"),
+            *("string", "bytes", "fixed_length_utf32", "numpy.datetime64", "numpy.timedelta64"),
+        )
+    ),
+    "chunk_grid": frozenset(["regular"]),
+    "chunk_key_encoding": frozenset(["default", "v2"]),
+}
+_RAW_BITS = re.compile(r"r[1-9][0-9]*")
+
+_HINT = "Keep its chunks as they are: ozx pack and ozx unpack carry them unchanged."
+
+
+def is_registered(point: str, value: Any) -> bool:
+    """Tell whether a codec, data type, chunk grid or chunk key encoding is one of the core or the registry.
+
+    Examples
+    --------
+    >>> is_registered("codecs", {"name": "zstd"}), is_registered("codecs", {"name": "numcodecs.bz2"})
+    (True, False)
+    >>> is_registered("data_type", "r16"), is_registered("extensions", "example.offset")
+    (True, False)
+    """
+    named = parse_named(value)
+    if named is None:
+        return False
+    if point == "data_type" and _RAW_BITS.fullmatch(named.name):
+        return True
+    return named.name in _REGISTERED.get(point, ())
+
+
+def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
+    """Raise where a node asks to be understood further than it is, so that chunks of it or below must stay in place.
+
+    Parameters
+    ----------
+    document
+        The ``zarr.json`` of an array, or of a group above it.
+    node
+        Path of the node; the root's is empty.
+    understands
+        Tells of an extension, given its point and value, whether it is understood.
+
+    Raises
+    ------
+    UnsupportedError
+        An extension or unknown field that must be understood is not; an array has a storage transformer, or a codec,
+        data type, chunk grid or chunk key encoding that is not understood. Codecs that may be ignored may.
+
+    Examples
+    --------
+    >>> check_understood({"node_type": "group", "extensions": ["example.offset"]}, "labels")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.UnsupportedError: labels: expected chunks that may be moved; found the extension 'example.offset'...
+    """
+    # Zarr core 3.1, "must_understand"; ZEP 10 (draft of 2025-05-12) for `extensions`.
+    found = list(unknown_fields(document))
+    if EXTENSIONS in document:
+        found += parse_extensions(document[EXTENSIONS])
+    if document.get("node_type") == "array":
+        found += array_extensions(document)
+    for extension in found:
+        is_optional = not extension.must_understand and extension.point in ("extensions", "fields", "codecs")
+        if not is_optional and not understands(extension.point, extension.value):
+            raise UnsupportedError(
+                f"{node or 'the root'}: expected chunks that may be moved; found the {extension.what} "
+                f"{extension.name!r} (zarr.json, {extension.pointer}), which is not understood here",
+                hint=_HINT,
+            )

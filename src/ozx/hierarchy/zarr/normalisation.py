@@ -1,0 +1,210 @@
+"""Legal ``zarr.json`` documents in the form that zarr-python reads.
+
+zarr-python refuses much that Zarr core 3.1 allows: 3.1.6 any field of a group that it does not know, all versions up
+to 3.4.2 an ``extensions`` array, short-hand names, and codecs that a reader may ignore. Storage transformers it takes
+in silence, and gives wrong pixels. ``tests/store/test_normalised.py`` holds the table of what it does alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.json.documents import Document, parse_document
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, parse_extensions, unknown_fields
+
+__all__ = ["DECODING_POINTS", "Understands", "normalise_document", "understands_decoding"]
+
+#: Tells whether a reader understands an extension, given its point and its value in the normal form.
+Understands = Callable[[str, Any], bool]
+
+#: The extension points that say how chunks are found and decoded; every reader has names it knows there.
+DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
+
+# What zarr-python itself writes, and reads, without a configuration. Elsewhere it wants one, if only an empty one.
+_BARE = frozenset(("bytes", "crc32c", "vlen-bytes", "vlen-utf8", "default", "v2"))
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ROOT = "the root"
+_HINT = (
+    "Open it with a program that knows this extension; ozx cat and ozx.OzxStore give the stored bytes, and pack and "
+    "unpack carry them unchanged."
+)
+
+
+def understands_decoding(point: str, value: Any) -> bool:
+    """Take every codec, data type, chunk grid and chunk key encoding for known, and nothing else."""
+    del value
+    return point in DECODING_POINTS
+
+
+def normalise_document(data: bytes, node: str, understands: Understands = understands_decoding) -> bytes:
+    """Return a ``zarr.json`` that means the same and that zarr-python accepts: `data` itself where it does already.
+
+    Dropped are unknown fields, extensions, storage transformers and unknown codecs that say ``"must_understand":
+    false``, and consolidated metadata whose copies would need any of this (the documents themselves are there).
+    Short-hand names become objects, a data type without a configuration its name. What breaks the specification in
+    other ways is left for zarr to refuse.
+
+    Parameters
+    ----------
+    data
+        The stored document.
+    node
+        Path of the node, for messages; the root's is empty.
+    understands
+        Tells of an extension whether the reader understands it. An extension of the node that it does is dropped as
+        well: its handler has read it.
+
+    Raises
+    ------
+    UnsupportedError
+        The node must not be opened without understanding something that is not understood.
+    FormatError
+        It is no JSON object (``zarr/json``).
+
+    Examples
+    --------
+    >>> normalise_document(b'{"zarr_format": 3, "node_type": "group", "cache": {"must_understand": false}}', "")
+    b'{"zarr_format": 3, "node_type": "group"}'
+    >>> normalise_document(b'{"zarr_format": 3, "node_type": "group", "extensions": ["example.offset"]}', "labels")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.UnsupportedError: labels: expected what this reader understands; found the extension 'example.offset'...
+    """
+    key = f"{node}/{METADATA}" if node else METADATA
+    try:
+        document = parse_document(data.removeprefix(_BYTE_ORDER_MARK), key)
+        normal = _Normaliser(node, understands).normalise(document)
+    except RecursionError:
+        raise FormatError(f"{key}: expected JSON of sane depth", rule="zarr/json") from None
+    # What did not change is shared by both, so that comparing them costs next to nothing.
+    return data if normal == document else json.dumps(normal).encode("ascii")
+
+
+class _Normaliser:
+    def __init__(self, node: str, understands: Understands) -> None:
+        self._node = node
+        self._understands = understands
+
+    def normalise(self, document: Document) -> Document:
+        node_type = document.get("node_type")
+        if node_type not in ("array", "group"):
+            return document
+        extensions = unknown_fields(document)
+        if EXTENSIONS in document:
+            extensions += parse_extensions(document[EXTENSIONS])
+        for extension in extensions:
+            self._check(extension)
+        if extensions or EXTENSIONS in document:
+            dropped = {extension.name for extension in extensions if extension.point == "fields"} | {EXTENSIONS}
+            document = {name: value for name, value in document.items() if name not in dropped}
+        return self._array(document) if node_type == "array" else self._group(document)
+
+    def _group(self, document: Document) -> Document:
+        copies = document.get("consolidated_metadata")
+        if copies is None or self._is_clean(copies):
+            return document
+        # They repeat documents that stand beside them; but a form that nobody knows is a field like any other.
+        if as_object(copies).get("kind") != "inline":
+            self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
+        return {name: value for name, value in document.items() if name != "consolidated_metadata"}
+
+    def _is_clean(self, copies: Any) -> bool:
+        """Tell whether zarr-python reads consolidated metadata as they are."""
+        documents = as_object(copies).get("metadata")
+        if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
+            return False
+        try:
+            return all(isinstance(copy, dict) and self.normalise(copy) == copy for copy in documents.values())
+        except UnsupportedError:
+            return False  # of a node below this one, which can be opened without it
+
+    def _array(self, document: Document) -> Document:
+        normal = dict(document)
+        if "storage_transformers" in normal:
+            found = parse_extensions(
+                normal["storage_transformers"] or [], "storage_transformers", "/storage_transformers"
+            )
+            for extension in found:
+                self._check(extension)
+            if found:
+                del normal["storage_transformers"]
+        if "data_type" in normal:
+            normal["data_type"] = self._data_type(normal["data_type"])
+        for point in ("chunk_grid", "chunk_key_encoding"):
+            if point in normal:
+                normal[point] = self._known(_expand(normal[point]), point, f"/{point}")
+        if "codecs" in normal:
+            normal["codecs"] = self._codecs(normal["codecs"], "/codecs")
+        return normal
+
+    def _data_type(self, value: Any) -> Any:
+        # Zarr core 3.1, "data_type": a core type is its name; zarr-python takes no object for one, and none with
+        # further members for others.
+        named = parse_named(value)
+        if named is not None and isinstance(value, dict):
+            value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
+        return self._known(value, "data_type", "/data_type")
+
+    def _codecs(self, value: Any, pointer: str) -> Any:
+        if not isinstance(value, list):
+            return value
+        chain = []
+        for index, item in enumerate(value):
+            codec, place = _expand(item), f"{pointer}/{index}"
+            named = parse_named(codec)
+            if named is not None and not self._understands("codecs", codec):
+                # Zarr core 3.1, "must_understand": a codec, unlike a data type or a chunk grid, may be ignorable.
+                self._check_parsed(codec, "codecs", place, named.name)
+                continue
+            chain.append(self._sharding(codec, place) if named is not None and named.name == SHARDING else codec)
+        return chain
+
+    def _sharding(self, codec: dict[str, Any], pointer: str) -> dict[str, Any]:
+        configuration = as_object(codec.get("configuration"))
+        changed = {
+            chain: self._codecs(configuration[chain], f"{pointer}/configuration/{chain}")
+            for chain in ("codecs", "index_codecs")
+            if chain in configuration
+        }
+        return {**codec, "configuration": {**configuration, **changed}}
+
+    def _known(self, value: Any, point: str, pointer: str) -> Any:
+        named = parse_named(value)
+        if named is not None and not self._understands(point, value):
+            # Zarr core 3.1: "must_understand=False is not supported" here, so that it does not help.
+            self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
+        return value
+
+    def _check_parsed(self, value: Any, point: str, pointer: str, name: str) -> None:
+        (extension,) = parse_extensions([value], point, pointer)
+        self._check(Extension(point, name, extension.must_understand, value, pointer))
+
+    def _check(self, extension: Extension) -> None:
+        if extension.must_understand and not self._understands(extension.point, extension.value):
+            self._refuse(extension)
+
+    def _refuse(self, extension: Extension) -> None:
+        raise UnsupportedError(
+            f"{self._node or _ROOT}: expected what this reader understands; found the {extension.what} "
+            f"{extension.name!r} (zarr.json, {extension.pointer}), without which the node must not be opened",
+            hint=_HINT,
+        )
+
+
+def _expand(value: Any) -> Any:
+    """Return a short-hand name as an object, and an object with the configuration that zarr-python wants.
+
+    Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.
+    """
+    named = parse_named(value)
+    if named is None or (isinstance(value, dict) and ("configuration" in value or named.name in _BARE)):
+        return value
+    full = dict(value) if isinstance(value, dict) else {"name": named.name}
+    return full if named.name in _BARE else {**full, "configuration": {}}

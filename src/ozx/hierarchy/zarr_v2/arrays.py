@@ -1,0 +1,187 @@
+"""An array of Zarr v2 as one of v3: its ``.zarray`` and ``.zattrs`` become one ``zarr.json``, its chunks stay.
+
+What is legal in Zarr v3 but not read everywhere is not written: all names are full objects, every setting is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_lengths, without_special_numbers
+from ozx.hierarchy.zarr_v2.codecs import Treatment, upgrade_compression
+from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType, upgrade_data_type, upgrade_fill_value
+
+__all__ = ["DIMENSIONS_OF_XARRAY", "UpgradedArray", "upgrade_array"]
+
+#: The attribute in which xarray keeps the names of dimensions in Zarr v2, which has no place of its own for them.
+DIMENSIONS_OF_XARRAY = "_ARRAY_DIMENSIONS"
+
+_REQUIRED = ("shape", "chunks", "dtype", "compressor", "fill_value", "order")
+_FIELDS = frozenset((*_REQUIRED, "zarr_format", "filters", "dimension_separator"))
+# Of prototypes that stored several chunks under one key; a reader that passes over them finds no chunk.
+_FIELDS_OF_LAYOUT = frozenset(("shards", "shard_format", "sharding", "storage_transformers"))
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedArray:
+    """An array of Zarr v2 as v3 has it, not sharded.
+
+    Attributes
+    ----------
+    document
+        Its ``zarr.json``. Arrays that are alike may share it: copy it before you change it.
+    treatment
+        What its chunks need: nothing (``verbatim``), a gzip frame (``zlib_to_gzip``), or to be decoded as Zarr v2 and
+        encoded by the codecs of `document` (``transcode``).
+    separator
+        What stands between the numbers in its old chunk keys; the new ones are ``c/0/0``.
+    null_fill
+        Whether it had no fill value: 0 is written, and the values of a chunk that is missing are made up.
+    notes
+        What is not plainly the same, one phrase each.
+    """
+
+    document: Document
+    treatment: Treatment
+    separator: str
+    null_fill: bool
+    notes: tuple[str, ...] = ()
+
+
+def upgrade_array(
+    zarray: dict[str, Any],
+    attributes: dict[str, Any] | None = None,
+    dimension_names: Sequence[str] | None = None,
+    *,
+    keep_numcodecs: bool = False,
+) -> UpgradedArray:
+    """Return the Zarr v3 array that a ``.zarray`` and its ``.zattrs`` describe.
+
+    Parameters
+    ----------
+    zarray, attributes
+        The documents; an array without ``.zattrs`` has no attributes.
+    dimension_names
+        The names of the axes, where an image refers to the array. Without them those that xarray keeps among the
+        attributes are used; they leave the attributes in either case, as Zarr v3 has a place for them.
+    keep_numcodecs
+        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
+
+    Raises
+    ------
+    UnsupportedError
+        Zarr v3 has nothing for the data type or the compressor, or chunks are stored in another way.
+    FormatError
+        The document is malformed, or the names are not as many as the dimensions.
+
+    Examples
+    --------
+    >>> upgraded = upgrade_array({
+    ...     "zarr_format": 2, "shape": [9, 9], "chunks": [4, 4], "dtype": ">u2", "fill_value": None, "order": "F",
+    ...     "compressor": {"id": "zlib", "level": 1}, "filters": None,
+    ... }, {"stain": "DAPI"}, ["y", "x"])
+    >>> [codec["name"] for codec in upgraded.document["codecs"]], upgraded.treatment
+    (['transpose', 'bytes', 'gzip'], 'zlib_to_gzip')
+    >>> upgraded.separator, upgraded.null_fill, upgraded.document["dimension_names"]
+    ('.', True, ['y', 'x'])
+    """
+    notes = _check_fields(zarray)
+    shape, chunks = _geometry(zarray)
+    dtype = upgrade_data_type(zarray["dtype"])
+    fill_value = zarray["fill_value"]
+    compression = upgrade_compression(
+        zarray["compressor"], zarray.get("filters"), dtype.item_size, keep_numcodecs=keep_numcodecs
+    )
+    notes += compression.notes
+    if fill_value is None:
+        notes.append("fill_value was null; 0 is written")
+    attributes = _portable(attributes or {}, notes)
+    names = _take_names(attributes, dimension_names, len(shape), notes)
+    document = {
+        "shape": list(shape),
+        "data_type": dtype.data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": upgrade_fill_value(fill_value, dtype),
+        "codecs": [*_layout_codecs(zarray["order"], dtype, len(shape)), *compression.codecs],
+        "attributes": attributes,
+        **({} if names is None else {"dimension_names": names}),
+        "zarr_format": 3,
+        "node_type": "array",
+    }
+    separator = zarray.get("dimension_separator", ".")
+    return UpgradedArray(document, compression.treatment, separator, fill_value is None, tuple(notes))
+
+
+def _check_fields(zarray: dict[str, Any]) -> list[str]:
+    """Check that all fields are there; return what is to be said of others."""
+    if zarray.get("zarr_format") != 2:
+        raise FormatError(f"expected zarr_format 2; found {zarray.get('zarr_format')!r}")
+    missing = [field for field in _REQUIRED if field not in zarray]
+    if missing:
+        raise FormatError(f"expected the fields of a .zarray; missing: {', '.join(missing)}")
+    if zarray["order"] not in ("C", "F"):
+        raise FormatError(f"expected order C or F; found {zarray['order']!r}")
+    if zarray.get("dimension_separator", ".") not in (".", "/"):
+        raise FormatError(f"expected dimension_separator . or /; found {zarray['dimension_separator']!r}")
+    unknown = [field for field in zarray if field not in _FIELDS]
+    for field in unknown:
+        if field in _FIELDS_OF_LAYOUT and zarray[field]:
+            raise UnsupportedError(
+                f"expected one chunk per key; found the field {field!r}, by which chunks are stored in another way",
+                hint="Open it with the program that wrote it, and write it anew.",
+            )
+    return [f"{field}: dropped, no field of Zarr v2" for field in unknown]
+
+
+def _geometry(zarray: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
+    shape, chunks = as_lengths(zarray["shape"]), as_lengths(zarray["chunks"])
+    if shape is None:
+        raise FormatError(f"expected shape to be a list of lengths; found {zarray['shape']!r}")
+    if chunks is None or len(chunks) != len(shape):
+        raise FormatError(f"expected chunks to be {len(shape)} lengths; found {zarray['chunks']!r}")
+    if any(chunk == 0 < length for chunk, length in zip(chunks, shape, strict=True)):
+        raise FormatError(f"expected chunks of at least 1; found {zarray['chunks']!r}")
+    # Zarr core (2026-07), "Regular grids": chunk lengths are greater than zero. An empty array has no chunks at all.
+    return shape, [chunk or 1 for chunk in chunks]
+
+
+def _layout_codecs(order: str, dtype: UpgradedDataType, dimensions: int) -> list[dict[str, Any]]:
+    transposed = {"name": "transpose", "configuration": {"order": list(reversed(range(dimensions)))}}
+    # Zarr core 3.1, "bytes codec": endian is for items of several bytes.
+    to_bytes: dict[str, Any] = {"name": "bytes"}
+    if dtype.endian is not None:
+        to_bytes["configuration"] = {"endian": dtype.endian}
+    return [transposed, to_bytes] if order == "F" and dimensions > 1 else [to_bytes]
+
+
+def _portable(attributes: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    portable: dict[str, Any] = without_special_numbers(attributes)
+    if portable is not attributes:
+        notes.append("NaN and infinities among the attributes become text: they are no JSON")
+    return dict(portable)
+
+
+def _take_names(
+    attributes: dict[str, Any], wanted: Sequence[str] | None, dimensions: int, notes: list[str]
+) -> list[str] | None:
+    """Return the names of the dimensions, and take out of the attributes what repeats them."""
+    if wanted is not None and len(wanted) != dimensions:
+        raise FormatError(
+            f"expected as many axes as dimensions, {dimensions}; found {len(wanted)}: {', '.join(wanted)}"
+        )
+    found = attributes.get(DIMENSIONS_OF_XARRAY)
+    if found is None:
+        return None if wanted is None else list(wanted)
+    names = found if isinstance(found, list) and all(isinstance(name, str) for name in found) else None
+    if names is None or len(names) != dimensions or len(set(names)) != len(names):
+        notes.append(f"{DIMENSIONS_OF_XARRAY} stays an attribute: it does not name each dimension once")
+        return None if wanted is None else list(wanted)
+    if wanted is not None and list(wanted) != names:
+        notes.append(f"{DIMENSIONS_OF_XARRAY} ({', '.join(names)}) gives way to the axes ({', '.join(wanted)})")
+    del attributes[DIMENSIONS_OF_XARRAY]
+    return names if wanted is None else list(wanted)

@@ -1,0 +1,163 @@
+"""Filters and compressors of Zarr v2 as codecs of v3: which chunks stay as they are, and which do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.json.values import as_object, as_text
+
+__all__ = ["Treatment", "UpgradedCompression", "upgrade_compression"]
+
+#: What becomes of the bytes of a chunk: they stay; zlib's frame is exchanged for gzip's; or they are decoded by the
+#: pipeline of v2 and encoded by that of v3.
+Treatment = Literal["verbatim", "zlib_to_gzip", "transcode"]
+
+_Codec = dict[str, Any]
+
+_BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
+_SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
+_AUTO_SHUFFLE = -1
+# c-blosc takes larger items for single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+_LARGEST_TYPE = 255
+# zlib.h: what compresses with level -1 compresses with 6.
+_DEFAULT_DEFLATE = 6
+
+# Codecs of numcodecs from bytes to bytes, whose configuration is the same in v2 and, with their prefix, in v3.
+_NUMCODECS = frozenset(
+    ("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedCompression:
+    """The codecs from bytes to bytes, what becomes of the chunks, and a sentence for all that is not plainly kept."""
+
+    codecs: tuple[_Codec, ...]
+    treatment: Treatment
+    notes: tuple[str, ...] = ()
+
+
+def upgrade_compression(
+    compressor: Any, filters: Any, item_size: int, *, keep_numcodecs: bool = False
+) -> UpgradedCompression:
+    """Return what Zarr v3 has for the ``compressor`` and the ``filters`` of a ``.zarray``.
+
+    Parameters
+    ----------
+    compressor, filters
+        As they stand there; None, or an empty list, for none.
+    item_size
+        Bytes of one item, which blosc wants to know.
+    keep_numcodecs
+        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
+
+    Raises
+    ------
+    UnsupportedError
+        Blosc with a compressor that Zarr v3 does not register: snappy.
+    FormatError
+        It is no configuration of such a codec.
+
+    Examples
+    --------
+    >>> upgrade_compression({"id": "zlib", "level": 3}, None, 2)  # doctest: +NORMALIZE_WHITESPACE
+    UpgradedCompression(codecs=({'name': 'gzip', 'configuration': {'level': 3}},), treatment='zlib_to_gzip',
+        notes=('zlib becomes gzip: the compressed data stay, header and checksum are exchanged',))
+    >>> upgrade_compression({"id": "bz2", "level": 1}, [], 2).treatment
+    'transcode'
+    """
+    steps = [_parse(step, "filter") for step in _list(filters)]
+    last = None if compressor is None else _parse(compressor, "compressor")
+    upgraded = _upgrade_compressor(last, item_size)
+    foreign = [name for name, _ in steps]
+    if last is not None and upgraded is None:
+        steps, foreign = [*steps, last], [*foreign, last[0]]
+    if not steps:
+        return upgraded or UpgradedCompression((), "verbatim")
+    names = ", ".join(foreign)
+    if not keep_numcodecs or not _NUMCODECS.issuperset(foreign):
+        note = f"{names}: no codec that Zarr v3 registers, so that chunks are decoded and compressed anew (blosc, zstd)"
+        return UpgradedCompression((_blosc("zstd", 1, "shuffle", item_size),), "transcode", (note,))
+    kept = tuple({"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps)
+    upgraded = upgraded or UpgradedCompression((), "verbatim")
+    note = f"{names}: kept under the prefix numcodecs, which only zarr-python reads"
+    return UpgradedCompression((*kept, *upgraded.codecs), upgraded.treatment, (note, *upgraded.notes))
+
+
+def _list(filters: Any) -> list[Any]:
+    if filters is None:
+        return []
+    if not isinstance(filters, list):
+        raise FormatError(f"expected filters to be a list or null; found {filters!r}")
+    return filters
+
+
+def _parse(step: Any, what: str) -> tuple[str, _Codec]:
+    name = as_text(as_object(step).get("id"))
+    if name is None:
+        raise FormatError(f"expected a {what} with an id; found {step!r}")
+    return name, {key: value for key, value in step.items() if key != "id"}
+
+
+def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -> UpgradedCompression | None:
+    """Return what is registered for a compressor, or None where nothing is."""
+    if compressor is None:
+        return None
+    name, settings = compressor
+    if name == "blosc":
+        return UpgradedCompression((_upgrade_blosc(settings, item_size),), "verbatim")
+    if name == "zstd":
+        level = _number(name, settings, "level", 0, (-131072, 22))
+        checksum = settings.get("checksum", False)
+        if not isinstance(checksum, bool):
+            raise FormatError(f"expected the checksum of zstd to be true or false; found {checksum!r}")
+        codec = {"name": "zstd", "configuration": {"level": level, "checksum": checksum}}
+        return UpgradedCompression((codec,), "verbatim")
+    if name not in ("gzip", "zlib"):
+        return None
+    level = _number(name, settings, "level", 1, (-1, 9))
+    codec = {"name": "gzip", "configuration": {"level": _DEFAULT_DEFLATE if level < 0 else level}}
+    if name == "gzip":
+        return UpgradedCompression((codec,), "verbatim")
+    note = "zlib becomes gzip: the compressed data stay, header and checksum are exchanged"
+    return UpgradedCompression((codec,), "zlib_to_gzip", (note,))
+
+
+def _upgrade_blosc(settings: _Codec, item_size: int) -> _Codec:
+    name = settings.get("cname", "lz4")
+    if name not in _BLOSC_NAMES:
+        raise UnsupportedError(
+            f"expected blosc with {', '.join(_BLOSC_NAMES[:-1])} or {_BLOSC_NAMES[-1]}; found {name!r}",
+            hint="Compress the array anew with a compressor that Zarr v3 registers.",
+        )
+    shuffle = settings.get("shuffle", 1)
+    if shuffle == _AUTO_SHUFFLE:
+        shuffle = 2 if item_size == 1 else 1
+    if type(shuffle) is not int or shuffle not in _SHUFFLES:
+        raise FormatError(f"expected the shuffle of blosc to be -1, 0, 1 or 2; found {shuffle!r}")
+    level = _number("blosc", settings, "clevel", 5, (0, 9))
+    block = _number("blosc", settings, "blocksize", 0, (0, (1 << 31) - 1))
+    return _blosc(name, level, _SHUFFLES[shuffle], item_size, block)
+
+
+def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) -> _Codec:
+    return {
+        "name": "blosc",
+        "configuration": {
+            "typesize": item_size if item_size <= _LARGEST_TYPE else 1,
+            "cname": name,
+            "clevel": level,
+            "shuffle": shuffle,
+            "blocksize": block,
+        },
+    }
+
+
+def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:
+    """Return a setting, drawn into its limits as the compressors do themselves; none of them matters to a reader."""
+    value = settings.get(key, default)
+    if type(value) is not int:
+        raise FormatError(f"expected the {key} of {codec} to be a number; found {value!r}")
+    return min(max(value, limits[0]), limits[1])

@@ -1,0 +1,93 @@
+"""The same facts from Zarr v2 documents: ``.zarray``, ``.zgroup`` and ``.zattrs`` (Zarr v2 specification)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ozx.hierarchy.json.values import as_lengths, as_list, as_object, as_text
+from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.hierarchy.zarr.group import GroupMetadata
+
+__all__ = ["parse_v2_array", "parse_v2_dtype", "parse_v2_group"]
+
+# "Data type encoding": byte order, kind, bytes of an item, and for times their unit.
+_DTYPE = re.compile(r"[<>|]([biufcmMSUVO])(\d{0,9})(?:\[.*\])?")
+_KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+_NAMES = {
+    "b": "bool",
+    "m": "numpy.timedelta64",
+    "M": "numpy.datetime64",
+    "S": "null_terminated_bytes",
+    "U": "fixed_length_utf32",
+    "V": "raw_bytes",
+    "O": "object",
+}
+
+
+def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
+    """Return the name Zarr v3 has for a v2 data type and the bytes of one item, or None for what is no data type.
+
+    Examples
+    --------
+    >>> parse_v2_dtype("<u2"), parse_v2_dtype("|b1"), parse_v2_dtype("<U5"), parse_v2_dtype("|O")
+    (('uint16', 2), ('bool', 1), ('fixed_length_utf32', 20), ('object', None))
+    >>> parse_v2_dtype([["x", "<i4"], ["y", "<i4"]])
+    ('structured', None)
+    """
+    if isinstance(value, list) and value:
+        return "structured", None
+    found = _DTYPE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    kind, digits = found[1], found[2]
+    if kind == "O":
+        return _NAMES[kind], None
+    if not digits:
+        return None
+    size = int(digits)
+    if kind in _KINDS:
+        return f"{_KINDS[kind]}{8 * size}", size
+    return _NAMES[kind], 4 * size if kind == "U" else size
+
+
+def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None = None) -> ArrayMetadata:
+    """Return what a ``.zarray`` says, and the attributes of its ``.zattrs``; never fails.
+
+    `codecs` are the ids of the filters, then that of the compressor; `shards` is None, as v2 has none.
+
+    Examples
+    --------
+    >>> parse_v2_array({"shape": [9], "chunks": [4], "dtype": "<u2", "compressor": {"id": "zlib"}}).codecs
+    ('zlib',)
+    """
+    problems = []
+    shape, chunks = as_lengths(document.get("shape")), as_lengths(document.get("chunks"))
+    if shape is None:
+        problems.append("shape is missing or no list of lengths")
+    if chunks is None:
+        problems.append("chunks is missing or no list of lengths")
+    if shape is not None and chunks is not None and len(shape) != len(chunks):
+        problems.append(f"it has {len(shape)} dimensions, its chunks {len(chunks)}")
+    dtype = parse_v2_dtype(document.get("dtype"))
+    if dtype is None:
+        problems.append("dtype is missing or not known here")
+    steps = [*as_list(document.get("filters")), document.get("compressor")]
+    names = (as_text(as_object(step).get("id")) for step in steps)
+    return ArrayMetadata(
+        shape=shape,
+        data_type=None if dtype is None else dtype[0],
+        item_size=None if dtype is None else dtype[1],
+        chunks=chunks,
+        shards=None,
+        codecs=tuple(name for name in names if name is not None),
+        dimension_names=None,
+        fill_value=document.get("fill_value"),
+        attributes=attributes or {},
+        problems=tuple(problems),
+    )
+
+
+def parse_v2_group(attributes: dict[str, Any] | None = None) -> GroupMetadata:
+    """Return a group from the attributes of its ``.zattrs``, which it may lack; its ``.zgroup`` says nothing more."""
+    return GroupMetadata(attributes or {})

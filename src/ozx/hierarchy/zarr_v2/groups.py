@@ -1,0 +1,145 @@
+"""A group of Zarr v2 as one of v3: OME-Zarr 0.4 among its attributes becomes 0.5, all else stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_list, as_object, as_text, without_special_numbers
+from ozx.hierarchy.ome.metadata import OME_KEYS
+
+__all__ = ["UpgradedGroup", "group_document", "upgrade_group"]
+
+_OLD, _NEW = "0.4", "0.5"
+_OME = "ome"
+# 0.5 has one version per group, under `ome`. In these the text goes on to ask for another ("plate": MUST, "well" and
+# "image-label": SHOULD), though the schemas do not.
+_WITH_VERSION = ("plate", "well", "image-label")
+_HINT = (
+    "ozx upgrades OME-Zarr 0.4 alone: write it as 0.4 or 0.5 first, with the program it comes from "
+    "(bioformats2raw, ome-zarr-py, …)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedGroup:
+    """A group of Zarr v2 as v3 has it.
+
+    Attributes
+    ----------
+    document
+        Its ``zarr.json``.
+    is_ome
+        Whether OME-Zarr metadata are among its attributes.
+    dimension_names
+        The path, below the group, of each array that is a level of an image here, and the names of the image's axes.
+    notes
+        What is not plainly the same, one phrase each.
+    """
+
+    document: Document
+    is_ome: bool
+    dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def group_document(attributes: dict[str, Any]) -> Document:
+    """Return the ``zarr.json`` of a group with these attributes, its members ordered as zarr-python does it.
+
+    Examples
+    --------
+    >>> group_document({})
+    {'attributes': {}, 'zarr_format': 3, 'node_type': 'group'}
+    """
+    return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
+
+
+def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
+    """Return the Zarr v3 group for the attributes of a v2 group, those of OME-Zarr 0.4 under ``ome`` as 0.5.
+
+    Raises
+    ------
+    UnsupportedError
+        The metadata are of another version than 0.4.
+    FormatError
+        They are malformed where the upgrade depends on them: images whose axes have no names.
+
+    Examples
+    --------
+    >>> upgraded = upgrade_group({
+    ...     "multiscales": [{"version": "0.4", "axes": [{"name": "y"}, {"name": "x"}], "datasets": [{"path": "0"}]}],
+    ...     "author": "me",
+    ... })
+    >>> upgraded.document["attributes"]["ome"]["version"], upgraded.document["attributes"]["author"]
+    ('0.5', 'me')
+    >>> upgraded.dimension_names
+    (('0', ('y', 'x')),)
+    """
+    found = attributes or {}
+    if _OME in found:
+        version = as_text(as_object(found[_OME]).get("version")) or "unknown"
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4 in Zarr v2; found the attribute {_OME!r}, as of 0.5 (version {version})", hint=_HINT
+        )
+    portable = without_special_numbers(found)
+    notes = () if portable is found else ("NaN and infinities among the attributes become text: they are no JSON",)
+    ours = {key: value for key, value in portable.items() if key in OME_KEYS}
+    others = {key: value for key, value in portable.items() if key not in OME_KEYS}
+    if not ours:
+        return UpgradedGroup(group_document(others), is_ome=False, notes=notes)
+    names = tuple(_names_of_levels(ours["multiscales"])) if "multiscales" in ours else ()
+    ome = {"version": _NEW, **{key: _upgrade(key, value) for key, value in ours.items()}}
+    return UpgradedGroup(group_document({_OME: ome, **others}), is_ome=True, dimension_names=names, notes=notes)
+
+
+def _upgrade(key: str, value: Any) -> Any:
+    if key == "multiscales":
+        return [_without_version(item) for item in value]
+    if key == "omero":
+        return _without_version(value)
+    if key == "plate":  # wells and label images have had one form since 0.1, whatever version they name
+        _check_version(key, value)
+    if key in _WITH_VERSION and isinstance(value, dict):
+        return {**value, "version": _NEW}
+    return value
+
+
+def _without_version(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if key != "version"}
+
+
+def _check_version(where: str, value: Any) -> None:
+    # 0.4 asks for a version in plates, and recommends it in images.
+    version = as_object(value).get("version", _OLD)
+    if str(version) != _OLD:
+        raise UnsupportedError(f"expected OME-Zarr 0.4; found {version} ({where})", hint=_HINT)
+
+
+def _names_of_levels(multiscales: Any) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the paths of all levels, and the names of their axes."""
+    if not isinstance(multiscales, list) or not all(isinstance(item, dict) for item in multiscales):
+        raise FormatError("expected multiscales to be a list of objects")
+    found = []
+    for index, item in enumerate(multiscales):
+        _check_version(f"multiscales/{index}", item)
+        names = _axis_names(item, f"multiscales/{index}")
+        paths = (as_text(as_object(dataset).get("path")) for dataset in as_list(item.get("datasets")))
+        found += [(path, names) for path in paths if path is not None]
+    return found
+
+
+def _axis_names(item: dict[str, Any], where: str) -> tuple[str, ...]:
+    # 0.4, "axes metadata": a list of objects, each with a name, no name twice.
+    axes = item.get("axes")
+    if axes is None:
+        raise UnsupportedError(f"expected OME-Zarr 0.4; found 0.1 or 0.2, which have no axes ({where})", hint=_HINT)
+    if isinstance(axes, list) and any(isinstance(axis, str) for axis in axes):
+        raise UnsupportedError(f"expected OME-Zarr 0.4; found axes as in 0.3, names alone ({where})", hint=_HINT)
+    names = tuple(as_text(as_object(axis).get("name")) for axis in as_list(axes))
+    if not names or None in names or len(set(names)) < len(names):
+        raise FormatError(f"expected axes with a name each, no name twice; found {axes!r} ({where})")
+    return tuple(name for name in names if name is not None)

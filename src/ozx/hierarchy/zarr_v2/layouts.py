@@ -1,0 +1,54 @@
+"""How the chunks of an array of Zarr v2 are laid out: one value each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ozx.errors import FormatError
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, check_chunk_count
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
+
+__all__ = ["parse_v2_layout"]
+
+
+def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
+    """Return how the chunks of an array are laid out, given its ``.zarray``: one key for each, `codecs` left out.
+
+    Parameters
+    ----------
+    document
+        The ``.zarray``.
+    node
+        Path of the array.
+
+    Raises
+    ------
+    FormatError
+        Shapes are missing or do not fit each other, or the separator of keys is none.
+    UnsupportedError
+        There are more than 2**63 chunks.
+
+    Examples
+    --------
+    >>> layout = parse_v2_layout({"shape": [9, 9], "chunks": [4, 4], "dtype": "<u2", "zarr_format": 2}, "0")
+    >>> layout.grid, layout.keys.encode((2, 0))
+    ((3, 3), '2.0')
+    """
+    array = parse_v2_array(document)
+    if array.shape is None or array.chunks is None or len(array.shape) != len(array.chunks):
+        raise FormatError(f"{node or 'the root'}: expected a .zarray; {', '.join(array.problems)}")
+    separator = document.get("dimension_separator", ".")
+    if separator not in (".", "/"):
+        raise FormatError(f"{node or 'the root'}: expected dimension_separator . or /; found {separator!r}")
+    chunks = tuple(max(1, length) for length in array.chunks)  # an empty array has no chunks at all
+    check_chunk_count(array.shape, chunks, node or "the root")
+    return ArrayLayout(
+        shape=array.shape,
+        chunks=chunks,
+        levels=(),
+        codecs=(),
+        keys=ChunkKeys("v2", separator),
+        item_size=array.item_size,
+        dimension_names=(None,) * len(array.shape),
+    )

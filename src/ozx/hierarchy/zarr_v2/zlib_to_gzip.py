@@ -1,0 +1,74 @@
+"""zlib streams (RFC 1950) as gzip members (RFC 1952): another frame around the same deflate stream (RFC 1951)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from types import ModuleType
+
+from ozx.errors import FormatError, UnsupportedError
+
+fast_zlib: ModuleType = zlib
+try:
+    from isal import isal_zlib
+except ImportError:  # no wheel for this machine: the same functions by zlib, slower
+    pass
+else:
+    fast_zlib = isal_zlib
+
+__all__ = ["zlib_to_gzip"]
+
+# Deflate, no optional field, no time, no statement on effort (XFL) and file system (OS): the same bytes everywhere.
+_GZIP_HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
+_HAS_DICTIONARY = 0x20
+_CHECKSUM_LENGTH = 4
+# Bounds what one step inflates to: deflate makes at most 1,032 bytes of one.
+_SLICE = 1 << 16
+
+
+def zlib_to_gzip(data: bytes | memoryview) -> bytes:
+    """Return the gzip member that inflates to the same bytes, its deflate stream taken over as it is.
+
+    The stream is inflated once, for the CRC-32 and the length that gzip wants, and to prove it whole; zlib's Adler-32
+    is checked with it. What follows the stream is dropped, as readers of zlib pass over it and those of gzip do not.
+
+    Raises
+    ------
+    FormatError
+        It is no zlib stream, or it is damaged or cut off.
+    UnsupportedError
+        It needs a preset dictionary, for which gzip has no place.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> gzip.decompress(zlib_to_gzip(zlib.compress(b"nucleus " * 3)))
+    b'nucleus nucleus nucleus '
+    """
+    view = memoryview(data)
+    _check_header(view)
+    decoder = fast_zlib.decompressobj()
+    crc, size = 0, 0
+    start = 0
+    try:
+        while start < len(view) and not decoder.eof:
+            block = decoder.decompress(view[start : start + _SLICE])
+            crc, size = fast_zlib.crc32(block, crc), size + len(block)
+            start += _SLICE
+    except fast_zlib.error as error:
+        raise FormatError(f"expected a chunk compressed by zlib; it is damaged: {error}") from None
+    if not decoder.eof:
+        raise FormatError(f"expected a chunk compressed by zlib; it is cut off after {len(view):,} bytes")
+    end = min(start, len(view)) - len(decoder.unused_data) - _CHECKSUM_LENGTH
+    return b"".join((_GZIP_HEADER, view[2:end], struct.pack("<2I", crc, size & 0xFFFFFFFF)))
+
+
+def _check_header(view: memoryview) -> None:
+    # RFC 1950, 2.2: method 8 is deflate; the two bytes are a multiple of 31.
+    if len(view) < 2 or view[0] & 0x0F != 8 or view[0] >> 4 > 7 or int.from_bytes(view[:2], "big") % 31:
+        raise FormatError(f"expected a chunk compressed by zlib; it begins with 0x{bytes(view[:2]).hex()}")
+    if view[1] & _HAS_DICTIONARY:
+        raise UnsupportedError(
+            "expected a chunk compressed by zlib alone; it needs a preset dictionary",
+            hint="Write the array anew without the dictionary.",
+        )

@@ -1,0 +1,276 @@
+"""An image of a hierarchy as OME-TIFF has it: five axes, levels that are smaller in y and x only, a type it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.subset.level_choice import LevelChoice
+from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
+from ozx.store.image_view import ImageLevel, ImageView
+from ozx.store.lazy_views import LevelSlice
+
+__all__ = ["AXES", "PIXEL_TYPES", "ExportedImage", "ExportedLevel", "take_image"]
+
+#: The order of the axes here; pages of the file run through t, c, z, the last one fastest ("XYZCT" in OME-XML).
+AXES = ("t", "c", "z", "y", "x")
+
+#: What OME-XML 2016-06 ("PixelType") calls the types of pixels. Its complex types few readers know.
+PIXEL_TYPES = {
+    "uint8": "uint8",
+    "uint16": "uint16",
+    "uint32": "uint32",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "float32": "float",
+    "float64": "double",
+}
+# Without loss: "bit" is packed by few writers and read by few readers.
+_WIDENED = {"bool": "uint8", "float16": "float32"}
+
+# Each is described in the OME-XML.
+_MOST_CHANNELS = 10_000
+
+Lengths = tuple[int, ...]
+Region = tuple[slice, ...]
+# One shard at a time where it is no larger; else its inner chunks, whose index is read again for each block.
+_LARGEST_READ_ALIGNMENT = 32 << 20
+
+
+@dataclass(frozen=True)
+class ExportedLevel:
+    """One level: its array, seen with all five axes.
+
+    Attributes
+    ----------
+    pixels
+        The array, in its own order and type.
+    dimensions
+        Which dimension of the array each of the five axes is; None for those that it has not.
+    dtype
+        The type that is written.
+    """
+
+    pixels: LevelSlice
+    dimensions: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> Lengths:
+        """Lengths of t, c, z, y, x."""
+        return self._five(self.pixels.shape)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its pixels."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def read_alignment(self) -> Lengths:
+        """Lengths of what is best read together: a shard or a chunk."""
+        shards = self.pixels.array.shards
+        if shards is not None and prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_READ_ALIGNMENT:
+            return self._five(shards)
+        return self._five(self.pixels.chunks)
+
+    def read(self, region: Region) -> NDArray[Any]:
+        """Return a block (t, c, z, y, x), safe in several threads at once.
+
+        Raises
+        ------
+        FormatError
+            A chunk does not decode.
+        """
+        key: list[slice | int] = [0] * self.pixels.ndim
+        for dimension, part in zip(self.dimensions, region, strict=True):
+            if dimension is not None:
+                key[dimension] = part
+        try:
+            block = self.pixels[tuple(key)]
+        except FormatError as error:
+            where = ", ".join(f"{axis}={part.start}:{part.stop}" for axis, part in zip(AXES, region, strict=True))
+            error.message = f"{error.message}; it is in {where} of {self.pixels.path or 'the root'}"
+            raise
+        kept = sorted(dimension for dimension in self.dimensions if dimension is not None)
+        order = [kept.index(dimension) for dimension in self.dimensions if dimension is not None]
+        lengths = tuple(part.stop - part.start for part in region)
+        return block.transpose(order).reshape(lengths).astype(self.dtype, copy=False)
+
+    def _five(self, lengths: Sequence[int]) -> Lengths:
+        return tuple(1 if dimension is None else lengths[dimension] for dimension in self.dimensions)
+
+
+@dataclass(frozen=True)
+class ExportedImage:
+    """One image of an OME-TIFF file.
+
+    Attributes
+    ----------
+    path
+        That of its group, from the root of the hierarchy.
+    levels
+        Full resolution first; all have as many time points and channels.
+    description
+        What is known of it.
+    notes
+        What changes, one sentence each.
+    """
+
+    path: str
+    levels: tuple[ExportedLevel, ...]
+    description: ImageDescription
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> Lengths:
+        """Lengths of t, c, z, y, x at full resolution."""
+        return self.levels[0].shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that is written."""
+        return self.levels[0].dtype
+
+    @property
+    def page_count(self) -> int:
+        """The number of planes at full resolution."""
+        return prod(self.shape[:3])
+
+
+def take_image(
+    view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
+) -> ExportedImage:
+    """Return an image, or label image, as OME-TIFF can have it; no pixel is read.
+
+    Parameters
+    ----------
+    view
+        The image.
+    path
+        What to call it: the path of its group from the root of the hierarchy.
+    choice
+        Which of its levels.
+    emissions
+        The wavelengths that channels recorded, in nanometers, by their number.
+
+    Raises
+    ------
+    UnsupportedError
+        Its type, or one of its axes, is none that OME-TIFF has; or it has no pixels.
+    """
+    where = path or "the root"
+    dimensions = _find_axes(view, where)
+    chosen = [view.levels[number] for number in choice.nearest(len(view.levels))]
+    notes: list[str] = []
+    dtype = _written_type(np.dtype(chosen[0].array.dtype), where, notes)
+    below = len(view.path) and len(view.path) + 1
+    chosen = [replace(level, path=join_path(path, level.path[below:])) for level in chosen]
+    levels = _levels(chosen, dimensions, dtype, notes)
+    if 0 in levels[0].shape:
+        raise UnsupportedError(f"{where}: expected pixels; found an array of {chosen[0].array.shape}")
+    if levels[0].shape[1] > _MOST_CHANNELS:
+        raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {levels[0].shape[1]:,}")
+    sizes = _sizes(view.axes, dimensions, chosen[0])
+    translation = chosen[0].translation or ()
+    if any(translation) and chosen[0].array is view.levels[0].array:
+        notes.append(f"{where}: where the image lies (its translation) is left out, as OME-TIFF has no place for it")
+    description = ImageDescription(view.name, sizes, _channels(view, levels[0].shape[1], emissions or {}))
+    return ExportedImage(path, tuple(levels), description, (*view.notes, *notes))
+
+
+def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
+    """Return which dimension each of t, c, z, y, x is: by name, else by type, the last of space being x."""
+    found: dict[str, int] = {}
+    names = [(axis.name or "").lower() for axis in view.axes]
+    free = ["x", "y", "z"]
+    for number in reversed(range(len(names))):
+        axis = view.axes[number]
+        if names[number] in AXES and names[number] not in found:
+            found[names[number]] = number
+            continue
+        by_type = {"time": ["t"], "channel": ["c"], "space": free}.get(axis.type or "", [])
+        guess = next((name for name in by_type if name not in found and name not in names), None)
+        if guess is not None:
+            found[guess] = number
+        elif view.levels[0].array.shape[number] != 1:
+            raise UnsupportedError(
+                f"{where}: expected the axes t, c, z, y and x, which are those of OME-TIFF; found "
+                f"{', '.join(axis.name or '?' for axis in view.axes)}",
+                hint="Take a part with one position along the others: ozx extract --region.",
+            )
+    if "y" not in found or "x" not in found:
+        raise UnsupportedError(f"{where}: expected the axes y and x; found {', '.join(names) or 'none'}")
+    return tuple(found.get(axis) for axis in AXES)
+
+
+def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtype[Any]:
+    if dtype.name in _WIDENED:
+        notes.append(f"{where}: {dtype.name} is written as {_WIDENED[dtype.name]}, with the same values")
+        return np.dtype(_WIDENED[dtype.name])
+    if dtype.name not in PIXEL_TYPES:
+        raise UnsupportedError(
+            f"{where}: expected pixels of a type that OME-TIFF has, {', '.join(PIXEL_TYPES)}; found {dtype.name}",
+            hint="Integers of 64 bits are labels as a rule: read them with ozx.open, and write them with 32 bits or "
+            "fewer by ozx.write_image."
+            if dtype.kind in "iu"
+            else "Read them with ozx.open, and write the parts as images of their own by ozx.write_image.",
+        )
+    return dtype.newbyteorder("=")
+
+
+def _levels(
+    chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
+) -> list[ExportedLevel]:
+    """Return levels that can be SubIFDs: smaller than the one before in y and x, of as many channels and times."""
+    levels: list[ExportedLevel] = []
+    repeated = []
+    for level in chosen:
+        new = ExportedLevel(LevelSlice(level.array, level.path), dimensions, dtype)
+        if not levels:
+            levels.append(new)
+            continue
+        shape, first, before = new.shape, levels[0].shape, levels[-1].shape
+        is_smaller = shape[3] <= before[3] and shape[4] <= before[4] and shape[3:] != before[3:]
+        if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
+            notes.append(f"{level.path}: this level is left out: it has another type, or other lengths of t and c")
+        elif not is_smaller or shape[2] > first[2]:
+            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the one before")
+        else:
+            levels.append(new)
+            repeated += [level.path] if shape[2] < first[2] else []
+    if repeated:
+        notes.append(
+            f"{', '.join(repeated)}: levels of OME-TIFF have all planes, so that those of these count for several each"
+        )
+    return levels
+
+
+def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
+    """Return the distances of pixels; 1 without a unit is what is written when nobody knows."""
+    sizes = {}
+    for axis, dimension in zip(AXES, dimensions, strict=True):
+        if axis != "c" and dimension is not None and level.scale is not None:
+            size = PixelSize(level.scale[dimension], axes[dimension].unit)
+            if size.value > 0 and np.isfinite(size.value) and size != PixelSize(1.0, None):
+                sizes[axis] = size
+    return sizes
+
+
+def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
+    """Return what is said of the channels, as many as there are; none where nothing is said."""
+    if not view.channels and not emissions:
+        return ()
+    known = [
+        ChannelDescription(channel.label, channel.color, emissions.get(number), channel.window, channel.active)
+        for number, channel in enumerate(view.channels[:count])
+    ]
+    return (*known, *[ChannelDescription()] * (count - len(known)))

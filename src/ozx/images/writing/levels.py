@@ -1,0 +1,166 @@
+"""Which resolution levels an image gets, and where their pixels lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ozx.errors import UsageError
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.images.writing.downsampling import Method, halved_shape, parse_method
+
+__all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
+
+#: The longest side of the coarsest level, in pixels: a thumbnail's.
+COARSEST = 256
+
+# A voxel less than √2 times as long as it is wide comes closer to a cube, or remains one, when z is halved too.
+_NEARLY_CUBIC = math.sqrt(2)
+
+
+@dataclass(frozen=True, slots=True)
+class PyramidChoice:
+    """How lower levels are made.
+
+    Attributes
+    ----------
+    method
+        What becomes of the pixels that are joined.
+    axes
+        Names of the axes that are halved from each level to the next; none of them for a single level. None to choose:
+        y and x, and z where the voxel is nearly a cube.
+    """
+
+    method: Method = "mean"
+    axes: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
+        """Return what options mean, as they stand on the command line.
+
+        Parameters
+        ----------
+        method
+            ``mean``, ``nearest`` or ``mode``.
+        downsample
+            ``auto`` (or None), ``none``, or axes as in ``z,y,x``.
+
+        Raises
+        ------
+        UsageError
+            They mean nothing.
+
+        Examples
+        --------
+        >>> PyramidChoice.parse("mode", "y,x")
+        PyramidChoice(method='mode', axes=('y', 'x'))
+        """
+        chosen = parse_method(method)
+        if downsample is None or downsample == "auto":
+            return cls(chosen)
+        if downsample == "none":
+            return cls(chosen, ())
+        names = downsample.split(",") if isinstance(downsample, str) else downsample
+        axes = tuple(name.strip() for name in names)
+        if len(set(axes)) < len(axes) or "" in axes:
+            raise UsageError(f"expected auto, none, or axes that are halved as in z,y,x; got {downsample!r}")
+        return cls(chosen, axes)
+
+
+@dataclass(frozen=True, slots=True)
+class PyramidLevel:
+    """One level: its lengths, where its pixels lie in the units of the axes, and how it is made.
+
+    Attributes
+    ----------
+    shape, scale, translation
+        One value per axis; the translation is that of the middle of the first pixel.
+    halved
+        Numbers of the axes that are halved on the way from the level before.
+    """
+
+    shape: tuple[int, ...]
+    scale: tuple[float, ...]
+    translation: tuple[float, ...]
+    halved: tuple[int, ...] = ()
+
+
+def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
+    """Return the levels of an image, full resolution first, down to one of at most `COARSEST` pixels.
+
+    Parameters
+    ----------
+    first
+        The full resolution.
+    axes
+        Its axes.
+    choice
+        How lower levels are made.
+
+    Raises
+    ------
+    UsageError
+        An axis that there is not, or one of channels.
+
+    Examples
+    --------
+    >>> axes = [Axis("y", "space", "micrometer"), Axis("x", "space", "micrometer")]
+    >>> for level in plan_pyramid(PyramidLevel((700, 401), (0.5, 0.5), (0.0, 0.0)), axes, PyramidChoice()):
+    ...     print(level.shape, level.scale, level.translation)
+    (700, 401) (0.5, 0.5) (0.0, 0.0)
+    (350, 201) (1.0, 1.0) (0.25, 0.25)
+    (175, 101) (2.0, 2.0) (0.75, 0.75)
+    """
+    levels = [first]
+    asked = None if choice.axes is None else _numbers(choice.axes, axes)
+    while True:
+        last = levels[-1]
+        halved = _choose(last, axes) if asked is None else asked
+        if max((last.shape[axis] for axis in halved), default=0) <= COARSEST:
+            return tuple(levels)
+        # An axis of one pixel has nothing to be joined.
+        levels.append(_next_level(last, tuple(axis for axis in halved if last.shape[axis] > 1), choice.method))
+
+
+def _next_level(level: PyramidLevel, halved: tuple[int, ...], method: Method) -> PyramidLevel:
+    scale, translation = list(level.scale), list(level.translation)
+    for axis in halved:
+        if method != "nearest":  # the first of two pixels stays where it is; their middle is half a pixel further
+            translation[axis] += scale[axis] / 2
+        scale[axis] *= 2
+    return PyramidLevel(halved_shape(level.shape, halved), tuple(scale), tuple(translation), halved)
+
+
+def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
+    there = [axis.name for axis in axes]
+    for name in names:
+        if name not in there:
+            raise UsageError(
+                f"expected axes that there are; the image has no axis {name!r}",
+                hint=f"There are {', '.join(map(str, there))}.",
+            )
+        if axes[there.index(name)].type == "channel":
+            raise UsageError(
+                f"expected axes along which pixels can be joined; {name!r} is one of channels", hint="Name y and x."
+            )
+    return tuple(sorted(there.index(name) for name in names))
+
+
+def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
+    space = [number for number, axis in enumerate(axes) if axis.type == "space"]
+    plane = tuple(space[-2:])
+    if len(space) < 3:
+        return plane
+    z = space[-3]
+    if not _is_known(level, axes, (z, *plane)):
+        return plane
+    is_cubic = level.scale[z] < _NEARLY_CUBIC * min(level.scale[axis] for axis in plane)
+    return (z, *plane) if is_cubic else plane
+
+
+def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
+    """Tell whether the sides of a voxel can be compared: of one unit, and not all left at 1 without any."""
+    if len({axes[axis].unit for axis in voxel}) > 1:
+        return False
+    return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

@@ -1,0 +1,200 @@
+"""In which blocks a pyramid is made, and in which order.
+
+A *stage* takes blocks of one level, and makes of each all that is in it of this level and of those below, as far as
+these are whole chunks; one level further down pixels are handed on to the next stage, which gathers them to blocks of
+its own. With blocks of 2048 × 2048 pixels and chunks of 512 × 512 the first stage makes three levels, and hands on one
+pixel of 64::
+
+    level 0   2048 × 2048   16 chunks ┐
+    level 1   1024 × 1024    4 chunks ├ first stage, from the source
+    level 2    512 × 512     1 chunk  ┘
+    level 3    256 × 256    ────────→   second stage, from 8 × 8 blocks of the first
+
+Blocks are walked in the order of the largest thing that each belongs to, then of the next smaller one, and so on:
+shards of lower levels, blocks of later stages, shards of the full resolution. These lie within each other, so that at
+any time no more than about one of each is unfinished: what waits in memory grows with the number of levels, and not
+with the image. (A walk along rows would leave a whole row of shards unfinished at every level.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.images.writing.array_layout import grown
+
+__all__ = ["LevelGeometry", "Stage", "halvings", "iter_corners", "plan_stages"]
+
+# What is read, halved and encoded at a time. Larger ones leave the processor's cache, smaller ones make fewer levels.
+_BLOCK_BYTES = 8 << 20
+# Decoded pieces and chunks meet within so many of the longer of the two, or are not waited for.
+_MOST_PIECES = 4
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelGeometry:
+    """One level of a pyramid.
+
+    Attributes
+    ----------
+    shape, chunks
+        Its lengths, and those of a chunk.
+    stored
+        The lengths of what has a key: a shard, or a chunk.
+    halved
+        Numbers of the axes that are halved on the way from the level before.
+    """
+
+    shape: Lengths
+    chunks: Lengths
+    stored: Lengths
+    halved: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Takes blocks of level `first` with the lengths `block`, and makes the levels up to `stop`, exclusive."""
+
+    first: int
+    stop: int
+    block: Lengths
+
+
+def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
+    """Return for each axis how many pixels of level `start` are one of level `stop`.
+
+    Examples
+    --------
+    >>> levels = [LevelGeometry((9, 9), (9, 9), (9, 9), ()), LevelGeometry((9, 5), (9, 5), (9, 5), (1,))]
+    >>> halvings(levels, 0, 1)
+    (1, 2)
+    """
+    factors = [1] * len(levels[start].shape)
+    for level in levels[start + 1 : stop + 1]:
+        for axis in level.halved:
+            factors[axis] *= 2
+    return tuple(factors)
+
+
+def plan_stages(
+    levels: Sequence[LevelGeometry], read_alignment: Lengths, channel: int | None, item_size: int
+) -> list[Stage]:
+    """Return the stages that make all levels of a pyramid.
+
+    Parameters
+    ----------
+    levels
+        The levels, full resolution first.
+    read_alignment
+        What is decoded together, see `PixelSource`.
+    channel
+        The number of the axis of channels, which blocks do not join unless they are decoded together.
+    item_size
+        Bytes of a pixel.
+
+    Examples
+    --------
+    >>> levels, length = [LevelGeometry((5000, 5000), (512, 512), (4096, 4096), ())], 5000
+    >>> for length in (2500, 1250, 625, 313, 157):
+    ...     chunk = min(length, 512)
+    ...     levels.append(LevelGeometry((length, length), (chunk, chunk), (chunk, chunk), (0, 1)))
+    >>> plan_stages(levels, (1, 1), None, 2)
+    [Stage(first=0, stop=3, block=(2048, 2048)), Stage(first=3, stop=6, block=(1024, 1024))]
+    """
+    stages: list[Stage] = []
+    first = 0
+    while first < len(levels):
+        block = _block(levels, first, read_alignment if first == 0 else (1,) * len(read_alignment), channel, item_size)
+        stop = _stop(levels, first, block)
+        stages.append(Stage(first, stop, block))
+        first = stop
+    return stages
+
+
+def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> Iterator[Lengths]:
+    """Yield where the blocks of the first stage begin, in the order in which they are made."""
+    block, shape = stages[0].block, levels[0].shape
+    grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
+    numbers = np.arange(math.prod(grid), dtype=np.int64)
+    places = np.unravel_index(numbers, grid)
+    corners = np.stack([place * part for place, part in zip(places, block, strict=True)], axis=1)
+    order = np.lexsort([numbers, *_columns(corners, _groups(levels, stages))]) if len(numbers) > 1 else numbers
+    for number in order.tolist():
+        yield tuple(corners[number].tolist())
+
+
+def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
+    """Return the lengths of what several blocks make, in pixels of the full resolution, smallest first."""
+    found = {
+        tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
+        for number, level in enumerate(levels)
+    }
+    for stage in stages[1:]:
+        factors = halvings(levels, 0, stage.first)
+        found.add(tuple(part * factor for part, factor in zip(stage.block, factors, strict=True)))
+    shape = levels[0].shape
+    clipped = {tuple(min(part, whole) for part, whole in zip(group, shape, strict=True)) for group in found}
+    return sorted(clipped, key=lambda group: (math.prod(group), group))
+
+
+def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDArray[Any]]:
+    """Return what to sort by, the least important first, as `numpy.lexsort` wants it."""
+    return [corners[:, axis] // group[axis] for group in groups for axis in reversed(range(len(group)))]
+
+
+def _block(
+    levels: Sequence[LevelGeometry], first: int, read_alignment: Lengths, channel: int | None, item_size: int
+) -> Lengths:
+    level = levels[first]
+    least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
+    halved = levels[first + 1].halved if first + 1 < len(levels) else ()
+    for axis in halved:
+        # What is handed on begins at whole pixels.
+        if least[axis] % 2 and least[axis] < level.shape[axis]:
+            least[axis] *= 2
+    axes = range(len(least))
+    plane = halved or tuple(axes[-2:])
+    others = [axis for axis in reversed(axes) if axis not in plane and axis != channel]
+    room = _BLOCK_BYTES // (math.prod(least) * item_size)
+    return grown(least, level.shape, [plane[::-1], *((axis,) for axis in others)], max(1, room))
+
+
+def _meeting(chunk: int, read_alignment: int, length: int) -> int:
+    """Return the least length of a block that is whole chunks, and whole pieces where these meet soon.
+
+    Examples
+    --------
+    >>> _meeting(512, 256, 9000), _meeting(512, 768, 9000), _meeting(512, 240, 9000), _meeting(512, 9000, 9000)
+    (512, 1536, 512, 9216)
+    """
+    whole = -(-length // chunk) * chunk
+    both = math.lcm(chunk, read_alignment)
+    if both <= _MOST_PIECES * max(chunk, read_alignment):
+        return min(both, whole)
+    return min(-(-read_alignment // chunk) * chunk, whole)
+
+
+def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
+    """Return the first level that cannot be made of single blocks."""
+    shape = levels[first].shape
+    # Along axes that a block spans, all of it is there.
+    parts = [axis for axis in range(len(block)) if block[axis] < shape[axis]]
+    stop = first + 1
+    while stop < len(levels):
+        factors = halvings(levels, first, stop)
+        if any(block[axis] % (factors[axis] * levels[stop].chunks[axis]) for axis in parts):
+            break
+        stop += 1
+    while stop < len(levels) and stop > first + 1:
+        factors = halvings(levels, first, stop)
+        if not any(block[axis] % factors[axis] for axis in parts):
+            break
+        stop -= 1
+    return stop

@@ -1,0 +1,254 @@
+"""What a layer of napari says, in the words of OME-Zarr: axes, places, channels, colours of labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import UnsupportedError, UsageError
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.images.pixel_source import ArrayLike
+
+__all__ = ["Layer", "Place", "level_factor", "parse_layer", "place_levels"]
+
+#: Scale and translation of a level.
+Place = tuple[tuple[float, ...], tuple[float, ...]]
+
+_TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
+_UNITS = {"time": TIME_UNITS, "space": SPACE_UNITS}
+# Where nobody named the dimensions.
+_NAMES = {2: "yx", 3: "zyx", 4: "tzyx"}
+_RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "FFFFFF"))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An image or labels layer.
+
+    `parts` has the levels of each channel, full resolution first; one of them when the channels are an axis, or when
+    there are none. `levels` of a labels layer are those of its only part.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    parts: tuple[tuple[ArrayLike, ...], ...]
+    places: tuple[Place, ...]
+    channels: tuple[ShownChannel, ...]
+    label: LabelDisplay | None
+
+    @property
+    def levels(self) -> tuple[ArrayLike, ...]:
+        """The levels of the first part."""
+        return self.parts[0]
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each level."""
+        return tuple(tuple(level.shape) for level in self.levels)
+
+
+class _Component:
+    """One of the last dimension's items: the red, green or blue of pixels that are colours."""
+
+    def __init__(self, array: ArrayLike, number: int) -> None:
+        self._array = array
+        self._number = number
+        self.shape = tuple(array.shape[:-1])
+        self.dtype = array.dtype
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        return np.asarray(self._array[(*key, self._number)])
+
+
+class _Integers:
+    """Label values as zarr has them: truth values become 0 and 1."""
+
+    def __init__(self, array: ArrayLike) -> None:
+        self._array = array
+        self.shape = tuple(array.shape)
+        self.dtype = np.dtype(np.uint8)
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        return np.asarray(self._array[key]).astype(self.dtype)
+
+
+def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
+    """Return what layer data says.
+
+    Raises
+    ------
+    UsageError
+        It is empty, or its type of pixels is none that zarr has.
+    UnsupportedError
+        OME-Zarr 0.5 cannot say it: rotated, sheared, too many dimensions, or dimensions in another order.
+    """
+    name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
+    levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
+    dtype = np.dtype(levels[0].dtype)
+    if dtype.kind not in "biufc" or 0 in levels[0].shape:
+        raise UsageError(f"the layer {name!r}: expected pixels that are numbers, found {levels[0].shape} of {dtype}")
+    _check_upright(name, meta)
+    is_rgb = bool(meta.get("rgb"))
+    axes = _parse_axes(name, meta, len(levels[0].shape) - is_rgb)
+    parts: tuple[tuple[ArrayLike, ...], ...] = (levels,)
+    if is_rgb:
+        count = levels[0].shape[-1]
+        parts = tuple(tuple(_Component(level, number) for level in levels) for number in range(count))
+    elif kind == "labels" and dtype.kind == "b":
+        parts = (tuple(_Integers(level) for level in levels),)
+    scale = tuple(float(number) for number in _numbers(meta.get("scale"), len(axes), 1.0))
+    moved = tuple(float(number) for number in _numbers(meta.get("translate"), len(axes), 0.0))
+    places = place_levels(scale, moved, [tuple(level.shape) for level in parts[0]])
+    label = _parse_label_display(meta) if kind == "labels" else None
+    channels = () if kind == "labels" else _parse_channels(name, meta, axes, parts)
+    return Layer(name, axes, parts, places, channels, label)
+
+
+def place_levels(
+    scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
+) -> tuple[Place, ...]:
+    """Return where the pixels of each level lie, given those of the first.
+
+    A pixel of a lower level covers whole pixels of the first one, its centre is the middle of theirs.
+
+    Examples
+    --------
+    >>> place_levels((0.5,), (0.0,), [(101,), (51,)])
+    (((0.5,), (0.0,)), ((1.0,), (0.25,)))
+    """
+    places = []
+    for shape in shapes:
+        factors = [level_factor(full, length) for full, length in zip(shapes[0], shape, strict=True)]
+        scales = tuple(one * factor for one, factor in zip(scale, factors, strict=True))
+        steps = zip(translation, scale, factors, strict=True)
+        places.append((scales, tuple(start + one * (factor - 1) / 2 for start, one, factor in steps)))
+    return tuple(places)
+
+
+def level_factor(full: int, length: int) -> float:
+    """Return how many pixels of a dimension became one: a whole number where one explains both lengths.
+
+    Examples
+    --------
+    >>> level_factor(101, 51), level_factor(101, 50), level_factor(100, 30)
+    (2, 2, 3.3333333333333335)
+    """
+    factor = round(full / length)
+    return factor if length in (full // factor, -(-full // factor)) else full / length
+
+
+def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
+    # OME-Zarr 0.5, "coordinateTransformations": of a multiscale only scale and translation.
+    turned = meta.get("rotate")
+    affine = meta.get("affine")
+    rotation = np.zeros(1) if turned is None else np.asarray(turned, dtype=float)
+    still = np.eye(len(rotation)) if rotation.ndim == 2 else 0.0
+    matrix = np.eye(1) if affine is None else np.asarray(affine, dtype=float)
+    is_upright = np.allclose(rotation, still) and np.allclose(matrix, np.eye(len(matrix)))
+    if not is_upright or np.any(np.asarray(meta.get("shear", 0.0) or 0.0)):
+        raise UnsupportedError(
+            f"the layer {name!r}: expected scale and translation only, found rotation, shear or an affine transform",
+            hint="Reset it (layer.affine, layer.rotate, layer.shear): OME-Zarr 0.5 has no place for it.",
+        )
+
+
+def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, ...]:
+    units = [str(unit) for unit in meta.get("units") or ("pixel",) * count]
+    names = [str(label) for label in meta.get("axis_labels") or ()]
+    if len(names) != count or not {"y", "x"} <= set(names):  # napari's own names are "axis -2", "axis -1"
+        if count not in _NAMES:
+            raise UnsupportedError(
+                f"the layer {name!r}: expected 2, 3 or 4 dimensions, found {count} without names",
+                hint="Name them in layer.axis_labels: t, c, z, y, x.",
+            )
+        names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
+    types = [_TYPES.get(name) for name in names]
+    ranks = [("time", "channel", "space").index(kind or "channel") for kind in types]
+    # OME-Zarr 0.5, "axes": one of time, one of channels or of another kind, two or three of space, in this order.
+    if ranks != sorted(ranks) or ranks.count(0) > 1 or ranks.count(1) > 1 or not 2 <= ranks.count(2) <= 3:
+        raise UnsupportedError(
+            f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
+            hint="Reorder them, or save one item of the dimension that OME-Zarr does not have.",
+        )
+    known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
+    return tuple(Axis(*item) for item in zip(names, types, known, strict=True))
+
+
+def _numbers(value: Any, count: int, default: float) -> NDArray[Any]:
+    numbers = np.full(count, default) if value is None else np.asarray(value, dtype=float)
+    return np.broadcast_to(numbers, count)
+
+
+def _parse_channels(
+    name: str, meta: Mapping[str, Any], axes: Sequence[Axis], parts: Sequence[Sequence[ArrayLike]]
+) -> tuple[ShownChannel, ...]:
+    dtype = np.dtype(parts[0][0].dtype)
+    window = _parse_window(meta.get("contrast_limits"), dtype)
+    visible = bool(meta.get("visible", True))
+    if len(parts) > 1:
+        return tuple(ShownChannel(label, color, visible and label != "Alpha", window)
+                     for label, color in _RGBA[: len(parts)])  # fmt: skip
+    color = _parse_color(meta.get("colormap"))
+    types = [axis.type for axis in axes]
+    if "channel" not in types:
+        return (ShownChannel(name, color, visible, window),)
+    count = parts[0][0].shape[types.index("channel")]
+    return tuple(ShownChannel(f"{name} {number}", color, visible, window) for number in range(count))
+
+
+def _parse_window(limits: Any, dtype: np.dtype[Any]) -> Window:
+    if dtype.kind not in "iu":  # of other types nobody knows how far the values reach
+        start, end = (0.0, 1.0) if limits is None else (float(limit) for limit in limits)
+        return Window(start, end, start, end)
+    least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    start, end = (least, most) if limits is None else (float(limit) for limit in limits)
+    return Window(start, end, min(least, start), max(most, end))
+
+
+def _parse_color(colormap: Any) -> str:
+    """Return the colour of the brightest pixels, six hexadecimal digits; white where it has no say."""
+    if isinstance(colormap, Mapping) and len(colormap.get("colors", ())):
+        red, green, blue = (round(255 * float(part)) for part in np.asarray(colormap["colors"])[-1][:3])
+        return f"{red:02X}{green:02X}{blue:02X}"
+    match = re.fullmatch(r"#([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?", colormap) if isinstance(colormap, str) else None
+    return match[1].upper() if match else "FFFFFF"
+
+
+def _parse_label_display(meta: Mapping[str, Any]) -> LabelDisplay:
+    given = getattr(meta.get("colormap"), "color_dict", None) or {}
+    properties = _parse_properties(meta.get("features"))
+    colors = {int(value): _rgba(color) for value, color in given.items() if value not in (None, 0)}
+    if colors and properties:
+        # ome-zarr-models wants both to speak of the same labels. What has no colour is shown in that of None.
+        other = _rgba(given.get(None, (0.5, 0.5, 0.5, 1.0)))
+        colors |= {value: other for value in properties if value not in colors}
+        properties |= {value: {} for value in colors if value not in properties}
+    return LabelDisplay(colors, properties)
+
+
+def _rgba(color: Any) -> tuple[int, int, int, int]:
+    red, green, blue, alpha = (round(255 * float(part)) for part in color)
+    return red, green, blue, alpha
+
+
+def _parse_properties(features: Any) -> dict[int, dict[str, Any]]:
+    """Return the columns of a table by label value, which ``index`` holds, as far as JSON has their values."""
+    if features is None or "index" not in features:
+        return {}
+    columns = {str(key): np.asarray(features[key]).tolist() for key in features}
+    values = columns.pop("index")
+    return {
+        int(value): {key: column[row] for key, column in columns.items() if _is_plain(column[row])}
+        for row, value in enumerate(values)
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | bool | int) or (isinstance(value, float) and np.isfinite(value))

@@ -1,0 +1,326 @@
+"""Layer data of .ozx files: one layer per channel and label image, whose pixels are read when they are shown."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import zarr
+
+import ozx
+from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
+from ozx.flow.sources.location import printable_location
+from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
+from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
+from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
+
+__all__ = ["LayerData", "get_reader", "read_layers", "with_way_out"]
+
+#: What napari makes a layer of: its data, the arguments of its constructor, and its type.
+LayerData = tuple[Any, dict[str, Any], str]
+
+# As napari colours channels that name no colour: one, two, or more.
+_COLORS = (("gray",), ("magenta", "green"), ("cyan", "yellow", "magenta", "red", "green", "blue"))
+# Each channel becomes a layer; with a spectrum of hundreds the list of layers would be of no use.
+_MOST_CHANNELS = 64
+_UNITS = SPACE_UNITS | TIME_UNITS
+_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of a label value without one, where others have colours
+_URI = "ozx://"
+
+
+def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
+    """Return the function that reads `path`, or None where it is none of our files.
+
+    A file that is called .ozx is ours whatever is in it, so that the user is told what is wrong with it; a .zip is
+    when it looks like an OME-Zarr zip file inside.
+
+    Parameters
+    ----------
+    path
+        A file or a URI, or several of them.
+
+    Examples
+    --------
+    >>> get_reader("cells.tif") is None, get_reader("cells.ozx") is read_layers
+    (True, True)
+    """
+    paths = [path] if isinstance(path, str) else list(path)
+    return read_layers if paths and all(_is_ours(item) for item in paths) else None
+
+
+def read_layers(path: str | Sequence[str]) -> list[LayerData]:
+    """Return one layer per channel and per label image of what is in .ozx files; pixels are read when shown.
+
+    Data is a dask array, or a list of them, full resolution first. Of a plate, all wells make one picture; where
+    wells have several fields, the first dimension counts them. Of a series, the layers of the first image are visible.
+
+    Parameters
+    ----------
+    path
+        A file, or the URI of an image in one (``ozx:///abs/x.ozx/A/1/0``), or several of them.
+
+    Returns
+    -------
+    list
+        For each layer its data, the arguments of napari's constructor, and its type, ``image`` or ``labels``.
+
+    Raises
+    ------
+    FormatError
+        It is no OME-Zarr zip file, or a damaged one, or there is no image in it.
+    UnsupportedError
+        It uses something that ozx does not handle.
+    ResourceError
+        It cannot be read, or dask is not installed.
+
+    Examples
+    --------
+    >>> layers = read_layers("cells.ozx")
+    >>> [(kind, meta["name"]) for data, meta, kind in layers]
+    [('image', 'Nuclei'), ('image', 'Cytoplasm'), ('labels', 'cells')]
+    """
+    layers: list[LayerData] = []
+    for item in [path] if isinstance(path, str) else path:
+        name = printable_location(item)
+        try:
+            layers += _read(ozx.open(item), name)
+        except OzxError as error:
+            raise with_way_out(error, name) from None
+        except OSError as error:
+            raise ResourceError(f"cannot be read: {error.strerror or error}", path=name) from None
+    return layers
+
+
+def with_way_out(error: OzxError, path: str) -> OzxError:
+    """Return an error whose message, all that napari shows of it, names the file and ends with the hint."""
+    message = error.message if error.hint is None else f"{error.message}. {error.hint}"
+    return type(error)(message, path=error.path or path, rule=error.rule, hint=error.hint)
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """What becomes the layers of one image: `lead` names dimensions before its own, for a plate that of the field."""
+
+    file: str
+    view: ImageView
+    slice_level: Callable[[int, int | None, int], LevelSlice | PlatePicture]
+    lead: tuple[str, ...] = ()
+
+
+def _is_ours(path: str) -> bool:
+    name = os.fspath(path)
+    if name.lower().endswith(".ozx") or name.startswith(_URI):
+        return True
+    try:
+        return name.lower().endswith(".zip") and ozx.is_ozx(name)
+    except OSError:
+        return False
+
+
+def _read(group: zarr.Group, name: str) -> list[LayerData]:
+    root = GroupNodes(group)[""].ome
+    if root is not None and root.plate is not None:
+        return _read_plate(group, root.plate, name)
+    images = [(view.name or view.path or _stem(name), _read_image(group, view, name)) for view in view_images(group)]
+    if not images:
+        raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
+    if len(images) == 1:
+        return images[0][1]
+    return [
+        (data, {**meta, "name": _under(title, meta["name"]), "visible": meta["visible"] and number == 0}, kind)
+        for number, (title, layers) in enumerate(images)
+        for data, meta, kind in layers
+    ]
+
+
+def _read_image(group: zarr.Group, view: ImageView, name: str) -> list[LayerData]:
+    picture = _picture(view, name)
+    title = view.name or view.path or _stem(name)
+    layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
+    for path in view.labels:
+        label = _picture(view_image(group, path), name)
+        layers += _label_layers(label, path.rpartition("labels/")[2], picture)
+    return layers
+
+
+def _picture(view: ImageView, name: str) -> _Picture:
+    def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
+        return LevelSlice(view.levels[level].array, view.levels[level].path, axis, channel)
+
+    for note in view.notes:
+        warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
+    return _Picture(name, view, slice_level)
+
+
+def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
+    fields = find_plate(group, plate)
+    for note in fields.notes:
+        warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
+    title = plate.name or _stem(name)
+    layers = [*_image_layers(_plate_picture(fields, name), title)]
+    for labels in fields.labels():
+        layers += _label_layers(_plate_picture(labels, name), labels.part.rpartition("labels/")[2])
+    return [(data, {**meta, "name": _under(title, meta["name"])}, kind) for data, meta, kind in layers]
+
+
+def _plate_picture(fields: PlateFields, name: str) -> _Picture:
+    def slice_level(level: int, axis: int | None, channel: int) -> PlatePicture:
+        return PlatePicture(fields, level, axis, channel)
+
+    # The translation of a field is its place under the microscope; in the picture of the plate it has another.
+    levels = [replace(level, translation=None) for level in fields.first.levels]
+    lead = ("field",) if fields.count > 1 else ()
+    return _Picture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
+
+
+def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
+    view = picture.view
+    axis, count = view.channel_axis, 1
+    if axis is not None:
+        count = view.levels[0].array.shape[axis]
+        if count > _MOST_CHANNELS and len(view.channels) < count:
+            axis, count = None, 1  # one layer, and a slider for the channels
+    colors = _COLORS[min(count, len(_COLORS)) - 1]
+    for number in range(count):
+        channel = view.channels[number] if number < len(view.channels) else ShownChannel(None, None, True, None)
+        meta = _place(picture, axis)
+        meta["name"] = channel.label or (title if count == 1 else f"{title} {number}")
+        meta["colormap"] = colors[number % len(colors)] if channel.color is None else f"#{channel.color}"
+        meta["visible"] = channel.active
+        meta["rgb"] = False  # else napari takes a last axis of three or four pixels for colours
+        if count > 1:
+            meta["blending"] = "additive"
+        if channel.window is not None:
+            meta["contrast_limits"] = (channel.window.start, channel.window.end)
+        yield _as_layer(_levels(picture, axis, number), meta, "image")
+
+
+def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) -> Iterator[LayerData]:
+    view = picture.view
+    level = view.levels[0]
+    if level.array.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
+        raise FormatError(f"{level.path}: expected a label image of integers, found {level.array.dtype}")
+    axis = view.channel_axis
+    count = 1 if axis is None else level.array.shape[axis]
+    for number in range(count):
+        meta = _place(picture, axis)
+        meta["name"] = title if count == 1 else f"{title} {number}"
+        meta["visible"] = True
+        meta |= _label_colors(view.display) | _label_features(view.display)
+        levels = _levels(picture, axis, number)
+        if image is not None:
+            levels, meta = _spread(levels, meta, image)
+        yield _as_layer(levels, meta, "labels")
+
+
+def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
+    """Return the levels as dask arrays, one block per chunk."""
+    slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
+    return [_lazy(item) for item in slices]
+
+
+def _lazy(item: LevelSlice | PlatePicture) -> Any:
+    # No hash over the file as a name, and no stale block in any cache after it has been opened again. Given the type
+    # in `meta`, dask need not slice to find it out.
+    meta = np.empty((0,) * item.ndim, item.dtype)
+    return _dask().from_array(item, item.chunks, name=False, fancy=False, inline_array=True, meta=meta)
+
+
+def _dask() -> Any:
+    try:
+        import dask.array  # noqa: PLC0415 (of the extra napari)
+    except ImportError:
+        raise ResourceError(
+            "expected dask, which reads pixels when they are shown; it is not installed",
+            hint="Install it with: pip install 'ozx-toolkit[napari]'",
+        ) from None
+    return dask.array
+
+
+def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
+    several = len(levels) > 1
+    return levels if several else levels[0], {**meta, "multiscale": several}, kind
+
+
+def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
+    """Return the names, units and place of a layer's dimensions, in which there is no channel."""
+    view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
+    kept = [number for number in range(len(view.axes)) if number != axis]
+    meta: dict[str, Any] = {"metadata": {"ozx": {"path": picture.file, "image": view.path}}}
+    names = [*picture.lead, *(view.axes[number].name for number in kept)]
+    if all(names):
+        meta["axis_labels"] = names
+    units = [view.axes[number].unit for number in kept]
+    if any(unit in _UNITS for unit in units):  # napari refuses those it does not know
+        meta["units"] = ["pixel"] * lead + [unit if unit in _UNITS else "pixel" for unit in units]
+    if level.scale is not None:
+        if 0 in level.scale:
+            raise FormatError(f"{level.path}: expected a scale other than 0 for every axis, found {level.scale}")
+        meta["scale"] = [1.0] * lead + [level.scale[number] for number in kept]
+    if level.translation is not None:
+        meta["translate"] = [0.0] * lead + [level.translation[number] for number in kept]
+    return meta
+
+
+def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
+    """Return labels with the dimensions of their image that they lack: the same labels all along those.
+
+    napari pairs dimensions from the last one backwards. Labels t, y, x would follow the planes of an image t, z, y, x.
+    """
+    axis = image.view.channel_axis
+    like = _place(image, axis)
+    names, wanted = meta.get("axis_labels", []), like.get("axis_labels", [])
+    if names == wanted[-len(names) :] or names != [name for name in wanted if name in names]:
+        return levels, meta
+    lengths = dict(zip(wanted, image.slice_level(0, axis, 0).shape, strict=True))
+    index = tuple(slice(None) if name in names else None for name in wanted)
+    spread = []
+    for level in levels:
+        own = dict(zip(names, level.shape, strict=True))
+        spread.append(_dask().broadcast_to(level[index], [own.get(name, lengths[name]) for name in wanted]))
+    placed = {key: dict(zip(names, meta[key], strict=True)) for key in ("scale", "translate", "units") if key in meta}
+    defaults = {"scale": [1.0] * len(wanted), "translate": [0.0] * len(wanted), "units": ["pixel"] * len(wanted)}
+    filled: dict[str, Any] = {
+        key: [own.get(name, other) for name, other in zip(wanted, like.get(key, defaults[key]), strict=True)]
+        for key, own in placed.items()
+    }
+    return spread, {**meta, **filled, "axis_labels": wanted}
+
+
+def _label_colors(display: LabelDisplay) -> dict[str, Any]:
+    """Return the argument that colours labels; none where napari, which alone can say it, is not installed."""
+    if not display.colors:
+        return {}
+    try:
+        from napari.utils import DirectLabelColormap  # noqa: PLC0415 (only where napari runs)
+    except ImportError:
+        return {}
+    colors: dict[int | None, Any] = {None: _NO_COLOR, 0: (0.0, 0.0, 0.0, 0.0)}
+    colors |= {value: tuple(part / 255 for part in rgba) for value, rgba in display.colors.items()}
+    return {"colormap": DirectLabelColormap(color_dict=colors)}
+
+
+def _label_features(display: LabelDisplay) -> dict[str, Any]:
+    """Return the argument with what is known of each label: columns, of which ``index`` holds the label values."""
+    items = display.properties
+    if not items:
+        return {}
+    names = dict.fromkeys(name for known in items.values() for name in known if name != "index")
+    columns = {name: [known.get(name) for known in items.values()] for name in names}
+    plain = {name: column for name, column in columns.items() if not any(isinstance(v, list | dict) for v in column)}
+    return {"features": {"index": list(items), **plain}}
+
+
+def _under(title: str, name: str) -> str:
+    return name if name == title else f"{title}: {name}"
+
+
+def _stem(path: str) -> str:
+    name = os.path.basename(path.rstrip("/"))
+    return name.removesuffix(".ozx").removesuffix(".ome")

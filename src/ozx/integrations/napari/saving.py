@@ -1,0 +1,186 @@
+"""Layer data of napari into one .ozx file: an image of one or more channels, and label images below it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ozx.atomic.new_file import replacing_file
+from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
+from ozx.flow.sources.location import given_output
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import ShownChannel
+from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.images.writing.hierarchy_writing import write_hierarchy
+from ozx.images.writing.levels import PyramidChoice
+from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
+from ozx.integrations.napari.combined_arrays import Stacked, Strided
+from ozx.integrations.napari.layers import Layer, level_factor, parse_layer, place_levels
+from ozx.integrations.napari.reading import LayerData, with_way_out
+
+__all__ = ["write_layers"]
+
+_ONE_BY_ONE = "Save the layers one by one, each to a file of its own."
+_AS_THEY_ARE = PyramidChoice(axes=())
+
+
+def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
+    """Write image and labels layers to one .ozx file, and return its path in a list, as napari wants it.
+
+    Image layers, all of one shape, type and place, become the channels of one image, labels layers its label images,
+    with as many levels as it has. A labels layer alone becomes a label image. Levels are written as the layers have
+    them; none are added. The file that layers were read from cannot be the target: pixels are still read from it.
+
+    Parameters
+    ----------
+    path
+        The file to write; an existing one is replaced once the new one is complete.
+    layers
+        Data, arguments and type of each layer, ``image`` or ``labels``.
+
+    Returns
+    -------
+    list of str
+        The path that was written.
+
+    Raises
+    ------
+    UnsupportedError
+        `path` is a URL; the layers do not make one image, or are read from `path`, or OME-Zarr 0.5 cannot say it:
+        rotated, sheared, too many dimensions, or dimensions in another order.
+    ResourceError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> from ozx.integrations.napari import read_layers
+    >>> write_layers("copy.ozx", read_layers("cells.ozx"))
+    ['copy.ozx']
+    >>> ozx.validate("copy.ozx").valid
+    True
+    """
+    try:
+        path = given_output(path)
+        _check_target(path, layers)
+        image, labels = _arrange(layers, os.path.basename(path).removesuffix(".ozx").removesuffix(".ome"))
+        with replacing_file(path, force=True) as new:
+            write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
+    except OzxError as error:
+        told = with_way_out(error, path)
+        if isinstance(told, ValueError):  # napari takes a ValueError for "no plugin could write it", and drops its text
+            told = UnsupportedError(told.message, path=told.path, rule=told.rule, hint=told.hint)
+        raise told from None
+    except OSError as error:
+        raise ResourceError(f"cannot be written: {error.strerror or error}", path=path) from None
+    return [path]
+
+
+def _check_target(path: str, layers: Sequence[LayerData]) -> None:
+    for _, meta, _ in layers:
+        origin = meta.get("metadata", {}).get("ozx", {})
+        source = origin.get("path") if isinstance(origin, dict) else None
+        if isinstance(source, str) and os.path.realpath(source) == os.path.realpath(path):
+            raise UsageError(
+                f"expected another file than the layer {meta.get('name')!r} is read from", hint="Choose another name."
+            )
+
+
+def _arrange(layers: Sequence[LayerData], title: str) -> tuple[NewImage, dict[str, NewImage]]:
+    """Return the image to be written, and its label images by name."""
+    kinds = sorted({kind for _, _, kind in layers})
+    if not layers or not set(kinds) <= {"image", "labels"}:
+        found = ", ".join(kinds) or "none"
+        raise UsageError(f"expected image and labels layers, found {found}", hint="Select those that are.")
+    images, labels = ([parse_layer(*layer) for layer in layers if layer[2] == kind] for kind in ("image", "labels"))
+    if not images:
+        if len(labels) > 1:
+            raise UsageError(f"expected an image beside {len(labels)} labels layers, found none", hint=_ONE_BY_ONE)
+        return _label_image(labels[0], None), {}
+    image = _merge(images, title)
+    named: dict[str, NewImage] = {}
+    for label in labels:
+        named[_node_name(label.name, named)] = _label_image(label, image)
+    return image, named
+
+
+def _merge(layers: Sequence[Layer], title: str) -> NewImage:
+    """Return the image whose channels are those of the layers."""
+    first = layers[0]
+    for other in layers[1:]:
+        if (other.shapes, other.levels[0].dtype) != (first.shapes, first.levels[0].dtype):
+            raise UsageError(
+                "expected images of one shape and type, to become channels, found "
+                + " and ".join(
+                    f"{item.name!r} with {item.shapes[0]} {item.levels[0].dtype}" for item in (first, other)
+                ),
+                hint=_ONE_BY_ONE,
+            )
+        if other.axes != first.axes or not np.allclose(other.places[0], first.places[0]):
+            raise UsageError(
+                f"expected images at one place, to become channels, found {first.name!r} and {other.name!r} with "
+                "different scales, translations, units or names of dimensions",
+                hint=_ONE_BY_ONE,
+            )
+    channels = tuple(_channel(channel) for layer in layers for channel in layer.channels)
+    parts = [part for layer in layers for part in layer.parts]
+    if len(parts) == 1:
+        levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
+        return NewImage(title, first.axes, tuple(levels), channels, pyramid=_AS_THEY_ARE)
+    # OME-Zarr 0.5, "axes": time, then channels or what is neither time nor space, of which there is one, then space.
+    if any(axis.type not in ("time", "space") for axis in first.axes):
+        names = ", ".join(str(axis.name) for axis in first.axes)
+        raise UnsupportedError(f"expected t, z, y, x in layers that become channels, found {names}", hint=_ONE_BY_ONE)
+    at = sum(axis.type == "time" for axis in first.axes)
+    axes = (*first.axes[:at], Axis("c", "channel", None), *first.axes[at:])
+    merged = []
+    for number, (scale, moved) in enumerate(first.places):
+        data = Stacked([part[number] for part in parts], at)
+        merged.append(_level(data, axes, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
+    return NewImage(title, axes, tuple(merged), channels, pyramid=_AS_THEY_ARE)
+
+
+def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], translation: tuple[float, ...]) -> NewLevel:
+    return NewLevel(ArraySource(data, tuple(str(axis.name) for axis in axes)), scale, translation)
+
+
+def _channel(shown: ShownChannel) -> NewChannel:
+    return NewChannel(shown.label, shown.color, shown.active, shown.window)
+
+
+def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
+    """Return a label image, with as many levels as its image has (OME-Zarr 0.5, "labels": a MUST)."""
+    levels = list(layer.levels)
+    if image is not None:
+        levels = levels[: len(image.levels)]
+        levels += [_thin(levels[0], layer.axes, image, number) for number in range(len(levels), len(image.levels))]
+    places = place_levels(*layer.places[0], [tuple(level.shape) for level in levels])
+    new = tuple(_level(data, layer.axes, *place) for data, place in zip(levels, places, strict=True))
+    return NewImage(layer.name, layer.axes, new, label=layer.label, pyramid=_AS_THEY_ARE)
+
+
+def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
+    """Return labels with as few pixels as their image has at one of its lower levels."""
+    names = [axis.name for axis in image.axes]
+    full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
+    factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
+    lengths = [
+        lower[axis.name] if full.get(axis.name) == length else max(1, length // factor)
+        for axis, length, factor in zip(axes, array.shape, factors, strict=True)
+    ]
+    return Strided(array, tuple(factors), tuple(lengths))
+
+
+def _node_name(name: str, taken: dict[str, Any]) -> str:
+    """Return a name for a node: letters, digits, dots, dashes and underscores (Zarr core 3.1, "Node names")."""
+    plain = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).lstrip("_.") or "labels"
+    number = 2
+    unique = plain
+    while unique in taken:
+        unique, number = f"{plain}_{number}", number + 1
+    return unique

@@ -1,0 +1,289 @@
+"""xarray's view of .ozx files: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
+
+Axes become dimensions with coordinates in the image's units, pixels are read when they are used. Nothing is decoded
+after the manner of CF: a fill value is a pixel value and no mask, and integers stay integers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import xarray as xr
+import zarr
+from numpy.typing import NDArray
+from xarray.backends import BackendArray, BackendEntrypoint
+from xarray.core import indexing
+
+from ozx.errors import FormatError, UsageError
+from ozx.flow.sources.location import printable_location
+from ozx.hierarchy.nodes import join_path
+from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
+from ozx.store.opening import open_group
+
+__all__ = ["OzxBackend"]
+
+_SHOWN = 3  # as many images are named in a message
+
+
+class _LevelArray(BackendArray):
+    """The pixels of one level, read when they are indexed."""
+
+    __slots__ = ("_array", "dtype", "shape")
+
+    def __init__(self, array: zarr.Array[Any]) -> None:
+        self._array = array
+        self.shape = array.shape
+        self.dtype: np.dtype[Any] = np.dtype(array.dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> NDArray[Any]:
+        if isinstance(key, indexing.VectorizedIndexer):
+            support = indexing.IndexingSupport.VECTORIZED
+            return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_points))
+        # Declared to be no more than outer, xarray turns negative steps, which zarr refuses, into positive ones.
+        support = indexing.IndexingSupport.OUTER
+        return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_block))
+
+    def _read_points(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        return np.asarray(self._array.vindex[key])
+
+    def _read_block(self, key: tuple[Any, ...]) -> NDArray[Any]:
+        return np.asarray(self._array.oindex[key])
+
+
+class OzxBackend(BackendEntrypoint):
+    """The engine ``ozx`` of `xarray.open_dataset`, `xarray.open_datatree` and `xarray.open_groups`.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> dataset = xarray.open_dataset("cells.ozx")
+    >>> dataset["image"].dims, str(dataset["image"].dtype), dataset["x"].attrs["units"]
+    (('c', 'y', 'x'), 'uint16', 'micrometer')
+    >>> dataset["image"].sel(c="Nuclei").sel(y=10, x=20, method="nearest").item()
+    92
+    """
+
+    description = "Open OME-Zarr images in .ozx files"
+    supports_groups = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Tell whether it is a path or URL that ends in ``.ozx``, or a node below one.
+
+        Parameters
+        ----------
+        filename_or_obj
+            Whatever xarray is asked to open.
+        """
+        if not isinstance(filename_or_obj, str | os.PathLike):
+            return False
+        text = os.fspath(filename_or_obj).lower()
+        try:
+            path = urlsplit(text).path if "://" in text else text
+        except ValueError:  # http://[
+            return False
+        return text.startswith("ozx://") or path.endswith(".ozx") or ".ozx|zip:" in text
+
+    def open_dataset(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str = "",
+        image: int | str | None = None,
+        level: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> xr.Dataset:
+        """Return one level of one image.
+
+        Parameters
+        ----------
+        filename_or_obj
+            Path or URL of the file, or of a node in it (``ozx:///data/cells.ozx/labels/cells``).
+        drop_variables
+            Variables that are left out.
+        group
+            Path of an image or label image in the file, or of what leads to images.
+        image
+            Which image, where there are several: its number in the list of ``ozx info``, its path or its name.
+        level
+            Which resolution level, 0 being the full one.
+        options
+            Passed to `ozx.open`, for remote files.
+
+        Returns
+        -------
+        Dataset
+            One variable, called ``image``, of a label image as its group; its `encoding` has the inner chunks as
+            ``preferred_chunks``. Coordinates of the axes that are placed by scale and translation, ``units`` in their
+            attributes, and the channels' names.
+
+        Raises
+        ------
+        UsageError
+            There are several images and none was chosen, or there is no such image or level.
+        FormatError, UnsupportedError
+            The file is no archive or holds no such group, or one that does not make an image.
+        ResourceError
+            There is no such file, or it cannot be read.
+        """
+        root = open_group(filename_or_obj, options=options)
+        name = printable_location(filename_or_obj)
+        parent = _enter(root, group, name)
+        view = _choose(parent, image, name)
+        if not 0 <= level < len(view.levels):
+            raise UsageError(f"expected a level from 0 to {len(view.levels) - 1}, got {level}", path=name)
+        return _make_dataset(view, view.levels[level], parent, drop_variables)
+
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str = "",
+        options: dict[str, Any] | None = None,
+    ) -> dict[str, xr.Dataset]:
+        """Return every level of every image and label image, by the path that its array has below `group`.
+
+        Parameters
+        ----------
+        filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+        UsageError
+            The file has no such node.
+        ResourceError
+            There is no such file, or it cannot be read.
+        """
+        root = open_group(filename_or_obj, options=options)
+        parent = _enter(root, group, printable_location(filename_or_obj))
+        found = {"/": xr.Dataset()}
+        found["/"].set_close(root.store.close)
+        for view in _all_views(parent):
+            for level in view.levels:
+                found[f"/{level.path}"] = _make_dataset(view, level, parent, drop_variables)
+        return found
+
+    def open_datatree(
+        self,
+        filename_or_obj: Any,
+        *,
+        drop_variables: str | Iterable[str] | None = None,
+        group: str = "",
+        options: dict[str, Any] | None = None,
+    ) -> xr.DataTree:
+        """Return every level of every image and label image as a tree, each where its array stands in the file.
+
+        Parameters
+        ----------
+        filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+
+        Raises
+        ------
+        FormatError, UnsupportedError
+            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+        UsageError
+            The file has no such node.
+        ResourceError
+            There is no such file, or it cannot be read.
+
+        Examples
+        --------
+        >>> tree = xr.open_datatree("cells.ozx")
+        >>> tree["labels/cells/1"]["cells"].shape
+        (128, 128)
+        """
+        groups = self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, group=group, options=options)
+        tree = xr.DataTree.from_dict(groups)
+        tree.set_close(groups["/"].close)
+        return tree
+
+
+def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
+    path = group.strip("/")
+    found = GroupNodes(root).find(path)
+    if isinstance(found, zarr.Group):
+        return found
+    what = "nothing" if found is None else "an array; its number among the levels goes into level="
+    raise FormatError(
+        f"{path}: expected a group, found {what}", path=name, hint="ozx info lists the images and label images."
+    )
+
+
+def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
+    """Return the image that is meant; of several one has to be asked for, except where they share the group."""
+    paths = list_images(group)
+    if image is None and (len(paths) == 1 or not paths):
+        return view_image(group, *paths)
+    if isinstance(image, int) and image >= 0:
+        found = list(islice(view_images(group), image, image + 1))
+    else:
+        found = [view for view in view_images(group) if image is not None and image in (view.path, view.name)]
+    if found:
+        return found[0]
+    paths = [join_path(group.path, path) for path in paths]  # as group= takes them
+    listed = ", ".join(repr(path) for path in paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
+    asked = "none was chosen" if image is None else f"there is no {image!r}"
+    raise UsageError(
+        f"expected one image: {len(paths):,} are here, at {listed}, and {asked}",
+        path=name,
+        hint=f"Choose by group={paths[0]!r} or image=0, or open all of them with xarray.open_datatree."
+        if paths
+        else "ozx info tells what the file holds.",
+    )
+
+
+def _all_views(group: zarr.Group) -> Iterator[ImageView]:
+    for view in view_images(group):
+        yield view
+        for path in view.labels:
+            yield view_image(group, path)
+
+
+def _make_dataset(
+    view: ImageView, level: ImageLevel, parent: zarr.Group, drop_variables: str | Iterable[str] | None
+) -> xr.Dataset:
+    dims = _dims(view)
+    name = join_path(parent.path, view.path).rpartition("/")[2] if view.is_label else "image"
+    if not name or name in dims:
+        name = "labels"
+    pixels = xr.Variable(
+        dims,
+        indexing.LazilyIndexedArray(_LevelArray(level.array)),
+        {} if view.name is None else {"long_name": view.name},
+        {"preferred_chunks": dict(zip(dims, level.array.chunks, strict=True))},
+    )
+    dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
+    coordinates = {key: value for key, value in _coordinates(view, level, dims) if key not in dropped}
+    dataset = xr.Dataset({} if name in dropped else {name: pixels}, coordinates)
+    dataset.set_close(parent.store.close)
+    return dataset
+
+
+def _dims(view: ImageView) -> tuple[str, ...]:
+    dims = tuple(axis.name or f"dim_{number}" for number, axis in enumerate(view.axes))
+    if len(set(dims)) != len(dims):
+        raise FormatError(f"{view.path or 'the root'}: expected axes of different names, found {', '.join(dims)}")
+    return dims
+
+
+def _coordinates(view: ImageView, level: ImageLevel, dims: tuple[str, ...]) -> Iterator[tuple[str, xr.Variable]]:
+    channel_axis = view.channel_axis
+    for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
+        if number == channel_axis:
+            labels = [channel.label for channel in view.channels]
+            # Names that are not those of all channels would not tell which are meant.
+            if len(labels) == length and None not in labels:
+                yield dim, xr.Variable((dim,), np.array(labels))
+        elif level.scale is not None and level.translation is not None:
+            positions = np.arange(length) * level.scale[number] + level.translation[number]
+            yield dim, xr.Variable((dim,), positions, {} if axis.unit is None else {"units": axis.unit})

@@ -1,0 +1,81 @@
+"""Groups whose arrays are given out as the handlers of their extensions want them used (`ozx.extensions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import zarr
+
+from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
+from ozx.flow.decoding.bounded_arrays import bound_array
+from ozx.flow.decoding.codec_support import zarr_understands
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
+from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
+
+__all__ = ["HandledGroup", "understands_opening", "with_handlers"]
+
+
+def understands_opening(point: str, value: Any) -> bool:
+    """Tell whether a node may be opened though this is there: zarr-python knows it, or a handler opens it.
+
+    Examples
+    --------
+    >>> understands_opening("codecs", "zstd"), understands_opening("extensions", "example.unmatched-of")
+    (True, False)
+    """
+    if zarr_understands(point, value):
+        return True
+    named = parse_named(value)
+    # How chunks are found and decoded, zarr-python has to know itself: by its own registry.
+    return point not in DECODING_POINTS and named is not None and has_method(point, named.name, "open")
+
+
+def with_handlers(group: zarr.Group) -> zarr.Group:
+    """Return a group that asks handlers; the group itself where nobody has registered one."""
+    return group if next(iter_registered(), None) is None else HandledGroup(group._async_group)  # noqa: SLF001 (the only way)
+
+
+class HandledGroup(zarr.Group):
+    """A group of zarr whose arrays went through the ``open`` of the handlers of their extensions."""
+
+    def __getitem__(self, path: str) -> Any:
+        """Return the node at `path`."""
+        return _handled(super().__getitem__(path))
+
+    def members(self, *args: Any, **options: Any) -> Any:
+        """Return names and nodes, as `zarr.Group.members` does."""
+        return tuple((name, _handled(node)) for name, node in super().members(*args, **options))
+
+    def arrays(self) -> Generator[tuple[str, Any], None]:
+        """Yield the names of arrays, and the arrays."""
+        for name, array in super().arrays():
+            yield name, _handled(array)
+
+    def groups(self) -> Generator[tuple[str, zarr.Group], None]:
+        """Yield the names of groups, and the groups."""
+        for name, group in super().groups():
+            yield name, with_handlers(group)
+
+
+def _handled(node: Any) -> Any:
+    if isinstance(node, zarr.Group):
+        return with_handlers(node)
+    node = bound_array(node)
+    # What zarr was shown has no extensions any more.
+    store = getattr(node.store, "_store", node.store)
+    key = join_path(node.path, METADATA)
+    stored = store.get_sync(key)
+    if stored is None:
+        return node
+    document = parse_document(stored.to_bytes(), key)
+    place = ExtensionNode(node.path, document)
+    opened = node
+    for extension in (*array_extensions(document), *parse_extensions(document.get(EXTENSIONS, []))):
+        if extension.name and has_method(extension.point, extension.name, "open"):
+            opened = find_handler(extension.point, extension.name).open(place, opened)
+    return opened

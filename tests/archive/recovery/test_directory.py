@@ -1,0 +1,151 @@
+"""The directory as a witness: names confirmed, disputed, dropped; values that only it can find."""
+
+import warnings
+import zipfile
+
+import pytest
+from zip_forge import SENTINEL, Member, forge, zip64_extra
+
+from ozx.archive.byte_source import FileSource, MemorySource
+from ozx.archive.recovery.directory import merge_directory
+from ozx.archive.recovery.evidence import Witnesses, repeated_names
+from ozx.archive.recovery.scan import scan_archive
+
+MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"first"), Member(b"0/c/1", b"second"), Member(b"folder/")]
+DATA = forge(MEMBERS)
+NAMES = ["zarr.json", "0/c/0", "0/c/1"]
+
+
+def hear(data):
+    source = MemorySource(data)
+    return merge_directory(source, scan_archive(source))
+
+
+def names(evidence):
+    return [evidence.entries.names[index] for index in evidence.order]
+
+
+def test_a_whole_directory_confirms_every_name():
+    evidence = hear(DATA)
+    assert names(evidence) == NAMES  # folders hold no value
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert (evidence.is_whole, evidence.is_accounted, evidence.lost, evidence.disputed) == (True, True, [], {})
+
+
+@pytest.mark.parametrize("value", [b"bytes", b"damaged"])
+def test_bytes_under_the_name_of_a_folder_are_lost(value):
+    evidence = hear(forge([MEMBERS[0], Member(b"folder/", value)]).replace(b"damaged", b"Damaged"))
+    assert names(evidence) == ["zarr.json"]
+    assert [entry.name for entry in evidence.lost] == ["folder/"]
+    assert evidence.lost or not evidence.is_accounted
+
+
+@pytest.mark.parametrize("member", [0, 1, 2])
+@pytest.mark.parametrize("byte", range(35))
+def test_a_local_header_is_replaced_by_the_directory(member, byte):
+    position = sum(len(other.local_record()) for other in MEMBERS[:member]) + byte
+    damaged = bytearray(DATA)
+    damaged[position] ^= 0x5A
+    evidence = hear(bytes(damaged))
+    assert sorted(evidence.entries[index].size for index in evidence.order) == [2, 5, 6]
+    assert evidence.lost == []
+    for index in evidence.order.tolist():
+        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
+        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+
+
+@pytest.mark.parametrize("byte", range(46 + 5))
+def test_a_damaged_header_of_the_directory_loses_no_value(byte):
+    start = DATA.index(b"PK\1\2", DATA.index(b"PK\1\2") + 4)
+    damaged = bytearray(DATA)
+    damaged[start + byte] ^= 0x5A
+    evidence = hear(bytes(damaged))
+    sizes = sorted(evidence.entries[index].size for index in evidence.order)
+    assert sizes == [2, 5, 6]
+    for index in evidence.order.tolist():
+        true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
+        assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+
+
+@pytest.mark.parametrize("inserted", [b"#!/bin/sh\n", bytes(1000)])
+def test_offsets_may_all_be_wrong_by_the_same(inserted):
+    evidence = hear(inserted + DATA)
+    assert names(evidence) == NAMES
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert evidence.is_accounted
+    evidence = hear(inserted + DATA[:-22])
+    assert set(evidence.names_by) == {Witnesses.TWO}
+    assert evidence.lost or not evidence.is_accounted
+
+
+def test_bytes_between_entries():
+    second = len(MEMBERS[0].local_record())
+    evidence = hear(DATA[:second] + b"garbage" + DATA[second:])
+    assert names(evidence) == NAMES
+    assert set(evidence.names_by) == {Witnesses.TWO}
+
+
+def test_a_value_that_is_damaged_is_lost_by_name():
+    evidence = hear(DATA.replace(b"second", b"sECond"))
+    assert names(evidence) == NAMES[:2]
+    assert [(entry.name, entry.reason) for entry in evidence.lost] == [
+        ("0/c/1", "its CRC-32 does not fit: its bytes, or its header, are damaged")
+    ]
+    assert evidence.lost or not evidence.is_accounted
+
+
+def test_an_entry_before_the_archive_proper_may_be_that_of_another_archive():
+    evidence = hear(MEMBERS[1].local_record() + DATA)
+    assert names(evidence) == ["0/c/0", *NAMES]
+    assert not evidence.is_accounted
+
+
+@pytest.mark.parametrize("offset", [(1 << 63) - 20, 1 << 63, (1 << 64) - 1])
+def test_an_offset_beyond_any_file_is_a_lost_entry(tmp_path, offset):
+    far = {"central": {"offset": SENTINEL}, "central_extra": zip64_extra(offset), "local": {"signature": 0}}
+    path = tmp_path / "a.zip"
+    path.write_bytes(forge([MEMBERS[0], Member(b"0/c/0", b"first", **far)]))
+    source = FileSource(str(path))
+    evidence = merge_directory(source, scan_archive(source))
+    assert names(evidence) == ["zarr.json"]
+    assert [entry.name for entry in evidence.lost] == ["0/c/0"]
+
+
+def test_of_two_values_of_one_name_the_last_listed_counts(tmp_path):
+    path = tmp_path / "a.zip"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with zipfile.ZipFile(path, "w") as archive:
+            for value in (b"old one", b"new one"):
+                archive.writestr("key", value)
+    data = path.read_bytes()
+    evidence = hear(data)
+    assert [evidence.entries[index].start > 0 for index in evidence.order] == [True]
+    damaged_old, damaged_new = hear(data.replace(b"old one", b"OLD one")), hear(data.replace(b"new one", b"NEW one"))
+    assert (names(damaged_old), damaged_old.lost, damaged_old.is_accounted) == (["key"], [], True)
+    assert (names(damaged_new), [entry.name for entry in damaged_new.lost]) == ([], ["key"])
+
+
+def test_a_name_that_becomes_another_ones_is_in_dispute_and_drops_nothing():
+    directory = DATA.index(b"PK\1\2")
+    for old, new in ((b"0/c/0", b"0/c/1"), (b"0/c/1", b"0/c/0")):
+        place = DATA.index(old, directory)
+        evidence = hear(DATA[:place] + new + DATA[place + 5 :])
+        assert names(evidence) == NAMES
+        assert list(evidence.disputed.values()) == [new.decode()]
+
+
+def test_without_a_directory_nothing_is_confirmed():
+    data = DATA[: DATA.index(b"PK\1\2")]
+    evidence = hear(data)
+    assert names(evidence) == NAMES
+    assert not any(evidence.names_by)
+    assert not evidence.is_whole
+    assert evidence.lost or not evidence.is_accounted
+    assert hear(data[:-40]).cut_off == {"0/c/1"}
+
+
+def test_repeated_names_of_many():
+    many = [str(n % 900) for n in range(1000)]
+    assert repeated_names(many) == {str(n): [n, n + 900] for n in range(100)}
+    assert repeated_names([]) == {}

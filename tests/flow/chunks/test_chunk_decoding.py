@@ -1,0 +1,94 @@
+"""Chunks are decoded many at a time, and one by one where one of them is damaged."""
+
+import pytest
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.chunks import chunk_decoding
+from ozx.flow.chunks.block_transcoding import UndecodableError
+from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.shards import build_index
+
+INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+
+
+def document(*, shape=(8,), chunks=(4,), inner=None, data_type="uint8"):
+    codecs = [{"name": "bytes"}]
+    if inner is not None:
+        configuration = {"chunk_shape": list(inner), "codecs": codecs, "index_codecs": INDEX}
+        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": 0,
+        "codecs": codecs,
+    }
+
+
+def decoder(**options):
+    described = document(**options)
+    return ChunkDecoder(described, parse_layout(described, "0"), "0")
+
+
+def test_chunks_that_can_be_decoded():
+    decoder().decode({})
+    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
+    decoder(shape=(), chunks=()).decode({(): b"a"})
+
+
+def test_the_damaged_one_is_named():
+    with pytest.raises(UndecodableError) as caught:
+        decoder().decode({(0,): b"abcd", (1,): b"efg"})
+    assert caught.value.args[0] == (1,)
+    assert caught.value.args[1].startswith("ValueError: ")
+
+
+def test_large_blocks_are_decoded_chunk_by_chunk(monkeypatch):
+    monkeypatch.setattr(chunk_decoding, "_BLOCK", 1)
+    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
+    with pytest.raises(UndecodableError):
+        decoder().decode({(0,): b"abcd", (1,): b""})
+
+
+def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
+    def fail(self, chunks, box):
+        raise MemoryError
+
+    monkeypatch.setattr(ChunkDecoder, "_read", fail)
+    with pytest.raises(UndecodableError) as caught:
+        decoder().decode({(0,): b"abcd"})
+    assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
+
+
+def test_chunks_beyond_reason_are_not_decoded():
+    with pytest.raises(UnsupportedError, match="larger than 2 GiB each"):
+        decoder(shape=(1 << 40,), chunks=(1 << 40,))
+
+
+def inner_of(data):
+    return list(iter_inner_chunks(data, (1,), parse_layout(document(inner=(2,)), "0"), "0/c/1"))
+
+
+def test_inner_chunks_have_places_in_the_grid_of_the_array():
+    data = b"abcd"
+    assert inner_of(data + build_index([2, 0], [2, 2])) == [((2,), b"cd"), ((3,), b"ab")]
+    assert inner_of(data + build_index([0, 0], [0, 2])) == [((3,), b"ab")]
+
+
+def test_inner_chunks_may_be_the_same_bytes_but_not_share_some():
+    data = b"abcd"
+    assert inner_of(data + build_index([0, 0], [2, 2])) == [((2,), b"ab"), ((3,), b"ab")]
+    with pytest.raises(FormatError, match="one begins at byte 1, before another ends at 2") as caught:
+        inner_of(data + build_index([0, 1], [2, 2]))
+    assert caught.value.rule == "zarr/shard-index"
+
+
+@pytest.mark.parametrize("data", [b"", b"abcd", build_index([0, 9], [0, 2])])
+def test_a_damaged_index_names_its_rule(data):
+    with pytest.raises(FormatError, match=r"^0/c/1: ") as caught:
+        inner_of(data)
+    assert caught.value.rule == "zarr/shard-index"

@@ -1,0 +1,57 @@
+"""Names of archives as keys: the proof for thousands of names at once overlooks none that needs a closer look."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from zip_forge import UTF8, Member
+
+from ozx.archive.columns import parse_columns
+from ozx.errors import FormatError
+from ozx.flow.repair import names as repaired_names
+from ozx.flow.repair.names import repair_names
+
+
+def columns_of(names):
+    members = [Member(name, flags=0 if name.isascii() else UTF8) for name in names]
+    return parse_columns(b"".join(member.central_record(0) for member in members), len(members))
+
+
+def outcome(names):
+    """Return all there is to know of names once repaired, or why they are refused."""
+    try:
+        repaired = repair_names(columns_of(names), "a.zip")
+    except FormatError as error:
+        return error.rule
+    tallies = [repaired.folders, repaired.backslashed, repaired.dotted, repaired.unmarked]
+    found = list(repaired.names.iter_raw_names()), repaired.rows.tolist(), repaired.legacy, repaired.litter
+    return (*found, [tally.count for tally in tallies])
+
+
+PARTS = """
+. .. c 10 zarr.json .zgroup C: .DS_Store __MACOSX _x Thumbs.db thumbs.DB desktop.ini x.iNi a~ #a# ._x 0.d
+é cells.ome.zarr a.ozx a.ZIP zip .zip
+"""
+components = st.one_of(st.sampled_from(["", *PARTS.split()]), st.text("./\\:~#_aZ0\0é", max_size=4))
+names = st.tuples(st.lists(components, min_size=1, max_size=4), st.sampled_from("//\\")).map(
+    lambda pair: pair[1].join(pair[0]).encode()
+)
+
+
+@settings(deadline=None, max_examples=600)
+@example([b"./"])
+@example([b"./a", b".\\a", b"././a"])
+@given(st.lists(names, max_size=4))
+def test_the_proof_overlooks_nothing(names):
+    quick = outcome(names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repaired_names, "_find_suspects", lambda table: np.arange(len(table)))
+        assert outcome(names) == quick
+
+
+def test_backslashes_in_other_fields_are_none():
+    members = [Member(b"0/c/0", comment=b"\\"), Member(b"0/c/1", central={"crc": 0x5C5C5C5C})]
+    columns = parse_columns(b"".join(member.central_record(0x5C) for member in members), 2)
+    repaired = repair_names(columns, "a.zip")
+    assert list(repaired.names.iter_raw_names()) == [b"0/c/0", b"0/c/1"]
+    assert repaired.backslashed.count == 0

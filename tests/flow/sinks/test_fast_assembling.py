@@ -1,0 +1,196 @@
+"""The plain and the fast way of writing entries of many parts: the same bytes, the same refusals."""
+
+import os
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+from packed import pack_tree, zip_values
+from resharding import archive_source, directory_source, reshard_to_archive, write_array
+from told import CountingProgress
+
+from ozx.archive.writer import ArchiveWriter
+from ozx.errors import FormatError
+from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan
+from ozx.flow.sinks import archive as archive_sink
+from ozx.flow.sinks import fast_assembling
+from ozx.progress import NO_PROGRESS
+
+BUFFER, PIECE = 1 << 20, 8 << 20
+
+
+def write_with(jobs):
+    return lambda writer, entries, progress: fast_assembling.write_entries(writer, entries, progress, jobs)
+
+
+FAST = [pytest.param(write_with(jobs), id=f"{jobs} jobs") for jobs in (1, 3)]
+if not fast_assembling.is_available():  # several threads then have one position to write at: it is never used
+    FAST = [pytest.param(archive_sink.write_entries, id="plain instead")]
+WAYS = [pytest.param(archive_sink.write_entries, id="plain"), *FAST]
+
+
+def archive_of(entries, path, write, progress=NO_PROGRESS):
+    with open(path, "w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        writer.add("zarr.json", b"{}")
+        write(writer, entries, progress)
+        writer.add("last", b"an entry behind the others")
+        writer.finish(b"comment")
+    return path.read_bytes()
+
+
+def make_files(root, sizes):
+    root.mkdir(exist_ok=True)
+    parts = []
+    for number, size in enumerate(sizes):
+        path = root / str(number)
+        path.write_bytes(os.urandom(size))
+        parts.append(FileSpan.of_file(str(path)))
+    return parts
+
+
+HEADER = 50 + len("0/c/0")
+SIZES = {
+    "none": [[]],
+    "empty": [[0], [], [0, 0]],
+    "many small": [[5] * 7] * 300,
+    "buffers": [[300_000] * 3] * 30,
+    "full buffer": [[BUFFER - HEADER], [BUFFER - HEADER + 1], [1], [BUFFER], [BUFFER + 1]],
+    "one large": [[5, BUFFER - 1, 2, BUFFER, 1, BUFFER + 1]],
+    "pieces": [[700_000] * 40, [3], [PIECE, 1, PIECE + 1, 2 * PIECE + 5]],
+    "empty parts": [[0, PIECE, 0, 0, BUFFER, 0]],
+}
+
+
+@pytest.mark.parametrize("write", FAST)
+@pytest.mark.parametrize("sizes", SIZES)
+def test_all_ways_give_the_same_sound_archive(tmp_path, write, sizes):
+    parts = iter(make_files(tmp_path / "files", [size for entry in SIZES[sizes] for size in entry]))
+    entries = [Entry(f"0/c/{number}", tuple(next(parts) for _ in entry)) for number, entry in enumerate(SIZES[sizes])]
+    plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
+    assert archive_of(entries, tmp_path / "b.zip", write) == plain
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        assert archive.testzip() is None
+
+
+@pytest.mark.parametrize("write", FAST)
+def test_parts_of_all_kinds(tmp_path, write):
+    (span,) = make_files(tmp_path, [3 * PIECE + 1])
+    whole = FilePart(span.path, span.length)
+    entries = [
+        Entry("é/0", (BytesPart(b"abc"), span.span(5, 70), whole, BytesPart(bytes(PIECE + 5)))),
+        Entry("é/1", (whole,)),
+        Entry("é/2", (BytesPart(b""), FilePart(span.path, span.length))),
+    ]
+    plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
+    assert archive_of(entries, tmp_path / "b.zip", write) == plain
+
+
+@pytest.mark.parametrize("shards", [(32, 32), (64, 128), None], ids=str)
+@pytest.mark.parametrize("kind", ["directory", "stored", "deflated"])
+def test_re_laid_arrays_are_the_same(tmp_path, shards, kind):
+    data = np.random.default_rng(1).integers(0, 1 << 16, (300, 500)).astype("u2")
+    write_array(tmp_path / "a", data, (16, 16), shards=(48, 64))
+
+    def source():
+        if kind == "directory":
+            return directory_source(tmp_path / "a")
+        pack_tree(tmp_path / "a", tmp_path / "stored.zip")
+        with zipfile.ZipFile(tmp_path / "stored.zip") as archive:
+            zip_values(tmp_path / "deflated.zip", {n: archive.read(n) for n in archive.namelist()}, deflated=True)
+        return archive_source(tmp_path / f"{kind}.zip")
+
+    reshard_to_archive(source(), tmp_path / "plain.zip", shards)
+    reshard_to_archive(source(), tmp_path / "fast.zip", shards, write=FAST[-1].values[0])
+    assert (tmp_path / "fast.zip").read_bytes() == (tmp_path / "plain.zip").read_bytes()
+
+
+def test_without_posix_calls_the_bytes_are_the_same(tmp_path, monkeypatch):
+    entries = [Entry(f"{n}", (part,)) for n, part in enumerate(make_files(tmp_path / "f", [5, BUFFER + 1, PIECE]))]
+    expected = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
+    for name in ("pread", "preadv", "readv", "pwrite", "pwritev"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert not fast_assembling.is_available()
+    assert archive_of(entries, tmp_path / "b.zip", archive_sink.write_entries) == expected
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("size", [100, 9 << 20])
+@pytest.mark.parametrize("change", ["touched", "grown", "cut", "gone", "replaced"])
+def test_a_file_that_changed_since_it_was_looked_at_is_refused(tmp_path, write, size, change):
+    parts = make_files(tmp_path / "f", [7, size, 7])
+    victim = tmp_path / "f" / "1"
+    if change == "gone":
+        victim.unlink()
+    elif change == "replaced":
+        victim.unlink()
+        os.mkfifo(victim)
+    else:
+        os.truncate(victim, size + {"touched": 0, "grown": 1, "cut": -1}[change])
+        os.utime(victim, ns=(1, 1))
+    entries = [Entry("0", tuple(parts))]
+    if change == "gone":
+        with pytest.raises(FileNotFoundError):
+            archive_of(entries, tmp_path / "a.zip", write)
+        return
+    with pytest.raises(FormatError, match="changed while it was read") as caught:
+        archive_of(entries, tmp_path / "a.zip", write)
+    assert caught.value.rule == "zip/changed"
+
+
+class Lying:
+    """A part that has not the length it says."""
+
+    def __init__(self, length, data):
+        self.length = length
+        self.data = data
+
+    def iter_blocks(self):
+        yield self.data
+
+
+@pytest.mark.parametrize("write", WAYS)
+@pytest.mark.parametrize("length", [100, 2 * BUFFER, 2 * PIECE])
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_part_that_has_not_the_length_it_says_is_refused(tmp_path, write, length, more):
+    with pytest.raises(FormatError, match="bytes, got") as caught:
+        archive_of([Entry("0", (Lying(length, bytes(length + more)),))], tmp_path / "a.zip", write)
+    assert caught.value.rule == "zip/changed"
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_a_failing_write_is_raised_and_no_thread_stays(tmp_path, monkeypatch, write):
+    entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", [PIECE] * 3))]
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with open(tmp_path / "a.zip", "w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        monkeypatch.setattr(os, "pwrite" if hasattr(os, "pwrite") else "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            write(writer, entries, NO_PROGRESS)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-assemble")]
+
+
+@pytest.mark.parametrize("write", FAST)
+def test_an_interruption_ends_the_threads(tmp_path, write):
+    entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", [PIECE] * 3))]
+
+    def interrupted():
+        yield from entries
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        archive_of(interrupted(), tmp_path / "a.zip", write)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ozx-assemble")]
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_progress_counts_about_the_bytes_of_the_values(tmp_path, write):
+    sizes = [80_000] * 30 + [3 << 20, 9 << 20]
+    entries = [Entry(str(n), (part,)) for n, part in enumerate(make_files(tmp_path / "f", sizes))]
+    count = CountingProgress()
+    archive_of(entries, tmp_path / "a.zip", write, count)
+    assert count.done == pytest.approx(sum(sizes), rel=0.01)

@@ -1,0 +1,33 @@
+"""What an archive is called when nobody says."""
+
+import pytest
+
+from ozx.errors import UsageError
+from ozx.flow.sinks.target import check_place, default_output
+
+
+@pytest.mark.parametrize(
+    ("source", "out_dir", "expected"),
+    [
+        ("cells.ome.zarr", None, "cells.ozx"),
+        ("cells.zarr", None, "cells.ozx"),
+        ("a/b.OME.Zarr", None, "a/b.ozx"),
+        ("cells", None, "cells.ozx"),
+        (".zarr", None, ".zarr.ozx"),
+        ("a.b.zarr", "d", "d/a.b.ozx"),
+    ],
+)
+def test_the_default_name(source, out_dir, expected):
+    assert default_output(source, out_dir) == expected
+
+
+def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):
+    (tmp_path / "cells.ome.zarr").mkdir()
+    monkeypatch.chdir(tmp_path / "cells.ome.zarr")
+    assert default_output(".") == str(tmp_path / "cells.ozx")
+
+
+@pytest.mark.parametrize(("source", "target"), [("a\0", "b"), ("a", "b\0"), ("", "b"), ("a", "")])
+def test_a_place_has_paths(source, target):
+    with pytest.raises(UsageError, match="expected a path"):
+        check_place(source, target)

@@ -1,0 +1,179 @@
+"""What paths, URLs and node URIs name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ozx.errors import UsageError
+from ozx.flow.sources.location import Location, format_location, parse_local, parse_location, printable_location
+
+
+def parse(text, files=(), directories=(), *, windows=False):
+    return parse_location(
+        text, is_file=lambda path: path in files, is_directory=lambda path: path in directories, windows=windows
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "node"),
+    [
+        ("ozx:///d/x.ozx", "/d/x.ozx", ""),
+        ("ozx:///d/x.ozx/", "/d/x.ozx", ""),
+        ("ozx:///d/x.ozx/0", "/d/x.ozx", "0"),
+        ("ozx:///d/x.ozx/labels/cells", "/d/x.ozx", "labels/cells"),
+        ("ozx:///d/x.ozx/labels/cells/", "/d/x.ozx", "labels/cells"),
+        ("ozx:///d/X.OZX/0", "/d/X.OZX", "0"),
+        ("ozx:///d/x.ome.zarr.zip/0", "/d/x.ome.zarr.zip", "0"),
+        # The first component that ends so ends the file: what is below it is inside, whatever it is called.
+        ("ozx:///d/x.ozx/y.ozx", "/d/x.ozx", "y.ozx"),
+        ("ozx:///x.ozx.d/y.ozx/0", "/x.ozx.d/y.ozx", "0"),
+        # Percent-encoding is decoded, and what need not be encoded in a path may stand as it is.
+        ("ozx:///my%20d/a%23b%3Fc%25.ozx/z%C3%A9", "/my d/a#b?c%.ozx", "zé"),
+        ("ozx:///my d/a#b?c.ozx/zé", "/my d/a#b?c.ozx", "zé"),
+        ("ozx:///d/x%7Czip.ozx/0", "/d/x|zip.ozx", "0"),
+        ("ozx:///d/100%.ozx/5%", "/d/100%.ozx", "5%"),
+        ("ozx:///d/%ff.ozx/0", "/d/\udcff.ozx", "0"),
+        ("x.ozx|zip:labels/cells/", "x.ozx", "labels/cells"),
+        ("d/x.ozx|zip:labels/cells", "d/x.ozx", "labels/cells"),
+        ("x.ozx|zip:/0", "x.ozx", "0"),
+        ("x.ozx|zip:", "x.ozx", ""),
+        ("x.ozx|zip:0/|zarr3:", "x.ozx", "0"),
+        ("x.ozx|zip:|zarr3:", "x.ozx", ""),
+        ("my%20x.ozx|zip:a%20b/", "my%20x.ozx", "a b"),
+        ("file:///d/my%20x.ozx|zip:0/", "/d/my x.ozx", "0"),
+        ("https://h/x.ozx|zip:labels/cells/", "https://h/x.ozx", "labels/cells"),
+        ("https://h/my%20x.ozx?sig=a%2Fb|zip:0/", "https://h/my%20x.ozx?sig=a%2Fb", "0"),
+        ("s3://bucket/x.ozx|zip:0/", "s3://bucket/x.ozx", "0"),
+        ("no-ending|zip:0/", "no-ending", "0"),
+        # Not ours to take apart.
+        ("x.ozx", "x.ozx", ""),
+        ("x.ozx/0", "x.ozx/0", ""),
+        ("a|b.ozx", "a|b.ozx", ""),
+        ("a|tar:b.ozx", "a|tar:b.ozx", ""),
+        ("ozx:/d/x.ozx", "ozx:/d/x.ozx", ""),
+        ("https://h/x.ozx", "https://h/x.ozx", ""),
+        ("https://h/x.ozx/labels", "https://h/x.ozx/labels", ""),
+        ("file:///d/x%20.ozx", "/d/x .ozx", ""),
+        ("file://localhost/d/x.ozx", "/d/x.ozx", ""),
+    ],
+)
+def test_what_names_what(text, path, node):
+    assert parse(text) == Location(path, node)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ozx://x.ozx/0", "three slashes"),
+        ("ozx://", "three slashes"),
+        ("ozx://host/d/x.ozx", "three slashes"),
+        ("ozx:///", "ends in .ozx or .zip"),
+        ("ozx:///d/cells/0", "ends in .ozx or .zip"),
+        ("ozx:///d/x.ozx/a/../b", "found '..'"),
+        ("ozx:///d/x.ozx/..", "found '..'"),
+        ("ozx:///d/x.ozx/%2e%2e/b", "found '..'"),
+        ("ozx:///d/x.ozx/./b", "found '.'"),
+        ("ozx:///d/x.ozx/.../b", "found '...'"),
+        ("ozx:///d/x.ozx//b", "found ''"),
+        ("ozx:///d/x.ozx/a//b", "found ''"),
+        ("ozx:///d/x.ozx/a%00b", r"found 'a\x00b'"),
+        ("ozx:///d/x.ozx/0|zip:1", "found both"),
+        ("x.ozx|zip:../b", "found '..'"),
+        ("x.ozx|zip:a//b", "found ''"),
+        ("x.ozx|zip:a//", "found ''"),
+        ("x.ozx|zip:0|zip:1", "|zarr3:"),
+        ("x.ozx|zip:0|zarr3:1", "|zarr3:"),
+        ("|zip:0", "found nothing"),
+        ("file://elsewhere/d/x.ozx|zip:0", "found one of elsewhere"),
+        ("file://elsewhere/d/x.ozx", "found one of elsewhere"),
+    ],
+)
+def test_what_names_nothing(text, message):
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert message in caught.value.message
+    assert text.startswith(caught.value.path)
+    assert caught.value.path
+    assert caught.value.hint
+
+
+def test_an_empty_path_is_refused():
+    with pytest.raises(UsageError, match=r"^expected a path; got an empty one$"):
+        parse_location("")
+
+
+@pytest.mark.parametrize("text", ["a|zip:b", "ozx:///d/x.ozx/0", "https://h/x.ozx|zip:..", "file:///x.ozx", "|zip:"])
+def test_what_exists_under_that_very_name_is_it(text):
+    assert parse(text, files=[text]) == parse(text, directories=[text]) == Location(text, "")
+
+
+@pytest.mark.parametrize("text", ["ozx:///d/x.ozx/0", "x.ozx|zip:0", "https://h/x.ozx|zip:0/"])
+def test_path_objects_are_paths(text):
+    assert parse(Path(text)) == Location(os.fspath(Path(text)), "")
+
+
+def test_a_directory_may_be_called_like_an_archive():
+    directories = ["/d", "/d/a.ozx"]
+    assert parse("ozx:///d/a.ozx/b.ozx/0", directories=directories) == Location("/d/a.ozx/b.ozx", "0")
+    assert parse("ozx:///d/a.ozx/0", files=["/d/a.ozx/0"], directories=directories) == Location("/d/a.ozx/0", "")
+    with pytest.raises(UsageError, match="ends in"):
+        parse("ozx:///d/a.ozx/0", directories=directories)
+
+
+def test_a_file_needs_no_ending():
+    assert parse("ozx:///d/cells/labels", files=["/d/cells"]) == Location("/d/cells", "labels")
+    assert parse("ozx:///d/cells/x.ozx", files=["/d/cells"]) == Location("/d/cells", "x.ozx")
+
+
+def test_a_node_of_a_directory_is_refused():
+    with pytest.raises(UsageError, match="found a directory") as caught:
+        parse("d.ome.zarr|zip:0/", directories=["d.ome.zarr"])
+    assert "sub-directory" in caught.value.hint
+    with pytest.raises(UsageError, match="found a directory"):
+        parse("ozx:///d.ome.zarr/0", directories=["/d.ome.zarr", "/d.ome.zarr/0"])
+
+
+def test_drives_of_windows():
+    assert parse("ozx:///C:/d/x.ozx/0", windows=True) == Location("C:/d/x.ozx", "0")
+    assert parse("file:///C:/d/x.ozx", windows=True) == Location("C:/d/x.ozx", "")
+    assert parse("C:/d/x.ozx", windows=True) == Location("C:/d/x.ozx", "")
+    assert parse("C:\\d\\x.ozx|zip:0/", windows=True) == Location("C:\\d\\x.ozx", "0")
+    assert parse("ozx:///C:/d/x.ozx/0") == Location("/C:/d/x.ozx", "0")
+    assert not Location("C:/d/x.ozx").is_remote
+
+
+@pytest.mark.parametrize(
+    ("location", "uri"),
+    [
+        (Location("/d/x.ozx"), "ozx:///d/x.ozx"),
+        (Location("/d/x.ozx", "labels/cells"), "ozx:///d/x.ozx/labels/cells"),
+        (Location("/my d/a#b?c%|.ozx", "zé%"), "ozx:///my%20d/a%23b%3Fc%25%7C.ozx/z%C3%A9%25"),
+        (Location("/d/\udcff.ozx", "0"), "ozx:///d/%FF.ozx/0"),
+        (Location("https://h/my%20x.ozx", "a b"), "https://h/my%20x.ozx|zip:a%20b/"),
+        (Location("s3://b/x.ozx"), "s3://b/x.ozx|zip:"),
+    ],
+)
+def test_the_canonical_uri_leads_back(location, uri):
+    assert format_location(location) == uri
+    assert parse(uri) == location
+
+
+def test_the_canonical_uri_is_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert format_location(Location("x.ozx", "0")) == f"ozx://{tmp_path}/x.ozx/0"
+
+
+def test_a_url_is_not_local():
+    with pytest.raises(UsageError, match="found a URL") as caught:
+        parse_local("https://h/x.ozx?sig=secret|zip:0/")
+    assert caught.value.path == "https://h/x.ozx"
+    assert "Download" in caught.value.hint
+    assert parse_local("x.ozx|zip:0/") == Location("x.ozx", "0")
+
+
+def test_messages_keep_signatures_to_themselves():
+    with pytest.raises(UsageError) as caught:
+        parse("https://h/x.ozx?sig=secret|zip:..")
+    assert "secret" not in str(caught.value)
+    assert printable_location("ozx:///d/a?b.ozx") == "ozx:///d/a?b.ozx"

@@ -1,0 +1,344 @@
+"""One group's document after an edit: what was asked for, and nothing else."""
+
+import copy
+import json
+
+import pytest
+from hierarchies import FIXTURES
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.hierarchy.edit.image import edit_image, edit_label, renew_copy
+from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.json.changes import iter_changes
+from ozx.hierarchy.ome.metadata import parse_ome
+from ozx.hierarchy.zarr.array import parse_array
+
+IMAGE = json.loads((FIXTURES / "image.ome.zarr" / "zarr.json").read_bytes())
+LABEL = json.loads((FIXTURES / "image.ome.zarr" / "labels" / "cells" / "zarr.json").read_bytes())
+ARRAY = parse_array(json.loads((FIXTURES / "image.ome.zarr" / "0" / "zarr.json").read_bytes()))
+
+
+def edit(document=IMAGE, *, array=ARRAY, **arguments):
+    before = copy.deepcopy(document)
+    edited = edit_image(document, parse_edits(**arguments), "", array=array)
+    assert document == before, "the old document was touched"
+    return edited
+
+
+def changes(edited, document=IMAGE):
+    return {change.pointer: change.new for change in iter_changes(document, edited.document)}
+
+
+def told(edited):
+    return [(found.what, found.old, found.new, found.unit) for found in edited.differences]
+
+
+def placements(document):
+    (multiscale,) = parse_ome(document["attributes"], 3).multiscales
+    return [(dataset.scale, dataset.translation) for dataset in multiscale.datasets]
+
+
+def image(levels, common=None, axes="yx", **ome):
+    """Make a document: `levels` are lists of transformations, each a scale or, as a tuple, a translation."""
+
+    def step(numbers):
+        kind = "translation" if isinstance(numbers, tuple) else "scale"
+        return {"type": kind, kind: list(numbers)}
+
+    datasets = [
+        {"path": str(number), "coordinateTransformations": [step(numbers) for numbers in level]}
+        for number, level in enumerate(levels)
+    ]
+    types = {"t": "time", "c": "channel"}
+    multiscale = {
+        "axes": [{"name": name, "type": types.get(name, "space")} for name in axes],
+        "datasets": datasets,
+        "name": "one",
+    }
+    if common is not None:
+        multiscale["coordinateTransformations"] = [step(numbers) for numbers in common]
+    attributes = {"ome": {"version": "0.5", "multiscales": [multiscale], **ome}}
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+
+
+def array_of(*shape, data_type="uint16"):
+    return parse_array({"shape": list(shape), "data_type": data_type})
+
+
+def test_all_levels_keep_their_ratios_and_half_pixel_shifts():
+    edited = edit(pixel_size={"y": 0.65, "x": 0.65})
+    assert placements(edited.document) == [
+        ((1.0, 0.65, 0.65), (0.0, 0.0, 0.0)),
+        ((1.0, 1.3, 1.3), (0.0, 0.325, 0.325)),
+        ((1.0, 2.6, 2.6), (0.0, 0.975, 0.975)),
+    ]
+    assert told(edited) == [("axis y", 0.325, 0.65, "micrometer"), ("axis x", 0.325, 0.65, "micrometer")]
+    steps = "/attributes/ome/multiscales/0/datasets/{}/coordinateTransformations/{}/{}/{}"
+    scales = {steps.format(level, 0, "scale", axis) for level in range(3) for axis in (1, 2)}
+    moves = {steps.format(level, 1, "translation", axis) for level in (1, 2) for axis in (1, 2)}
+    assert set(changes(edited)) == scales | moves
+
+
+def test_an_axis_that_is_not_named_stays():
+    edited = edit(pixel_size={"x": 0.65})
+    assert [scale for scale, _ in placements(edited.document)] == [(1, 0.325, 0.65), (1, 0.65, 1.3), (1, 1.3, 2.6)]
+
+
+def test_the_order_of_members_stays():
+    edited = edit(pixel_size={"x": 0.65}, channel_names=["A", "B"], colors=["red", "blue"], name="N", unit="meter")
+    assert json.dumps(edited.document)[:40] == json.dumps(IMAGE)[:40]
+    assert list(edited.document["attributes"]["ome"]) == list(IMAGE["attributes"]["ome"])
+    for old, new in zip(
+        IMAGE["attributes"]["ome"]["omero"]["channels"],
+        edited.document["attributes"]["ome"]["omero"]["channels"],
+        strict=True,
+    ):
+        assert list(old) == list(new)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"pixel_size": {"y": 0.325, "x": 0.325}},
+        {"unit": "micrometer"},
+        {"unit": {"y": "micrometer"}},
+        {"channel_names": ["Nuclei", "Cytoplasm"]},
+        {"channel_names": [None, "Cytoplasm"]},
+        {"colors": ["#3a7bff", "FFB000"]},
+        {"name": "Synthetic cells"},
+    ],
+)
+def test_what_is_so_already_changes_nothing(arguments):
+    edited = edit(**arguments)
+    assert (edited.document, edited.differences) == (IMAGE, ())
+
+
+def test_what_has_no_pixel_size_in_decimals_comes_out_as_asked():
+    for old, new in [(0.1, 0.3), (0.325, 0.1083333), (1 / 3, 0.65), (7, 1e-7), (1e-7, 1e6)]:
+        document = image([[[1, old]], [[1, 2 * old]], [[1, 4 * old]]])
+        found = [scale[1] for scale, _ in placements(edit(document, pixel_size={"x": new}).document)]
+        assert found[0] == new
+        assert found == pytest.approx([new, 2 * new, 4 * new], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("levels", "common"),
+    [
+        ([[[1, 1]], [[2, 2], (0.5, 0.5)]], [[0.5, 0.5]]),
+        ([[[1, 1]], [[2, 2], (0.5, 0.5)]], [[0.5, 0.5], (3, 4)]),
+        ([[[1, 0.5]], [[1, 1], (0, 0.25)]], [(3, 4)]),
+        # A translation before the scale counts pixels, and is multiplied with the scale.
+        ([[(0.0, 0.5), [1, 0.5]]], None),
+    ],
+)
+def test_the_places_of_all_pixels_are_multiplied_whatever_they_come_from(levels, common):
+    document = image(levels, common)
+    edited = edit(document, pixel_size={"x": 2 * placements(document)[0][0][1]})
+    for (old_scale, old_move), (scale, move) in zip(placements(document), placements(edited.document), strict=True):
+        assert (scale, move) == ((old_scale[0], 2 * old_scale[1]), (old_move[0], 2 * old_move[1]))
+    old, new = (found["attributes"]["ome"]["multiscales"][0] for found in (document, edited.document))
+    for before, after in zip(
+        old.get("coordinateTransformations", []), new.get("coordinateTransformations", []), strict=True
+    ):
+        assert before.get("scale") == after.get("scale")
+
+
+def test_an_origin_that_moves_is_told():
+    document = image([[[1, 0.5], (0, 100)], [[1, 1], (0, 100.25)]])
+    edited = edit(document, pixel_size={"x": 1}, unit="nanometer")
+    assert told(edited) == [
+        ("axis x", 0.5, 1.0, "nanometer"),
+        ("origin x", 100.0, 200.0, "nanometer"),
+        ("unit of x", None, "nanometer", None),
+    ]
+
+
+def test_time_has_a_pixel_size_too():
+    document = image([[[30.0, 1, 1]]], axes="tyx")
+    edited = edit(document, pixel_size={"t": 0.5}, unit="second")
+    assert told(edited) == [("axis t", 30.0, 0.5, "second"), ("unit of t", None, "second", None)]
+
+
+def test_a_unit_alone_converts_nothing():
+    edited = edit(unit="nanometer")
+    assert changes(edited) == {f"/attributes/ome/multiscales/0/axes/{axis}/unit": "nanometer" for axis in (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("steps", "error"),
+    [
+        ([], FormatError),
+        ([{"type": "identity"}], FormatError),
+        ([{"type": "scale", "scale": [1, 1]}, {"type": "scale", "scale": [1, 1]}], FormatError),
+        ([{"type": "scale", "scale": [1, 0]}], UnsupportedError),
+        ([{"type": "scale", "scale": [1, -0.5]}], UnsupportedError),
+        ([{"type": "scale", "scale": [1]}], UnsupportedError),
+        ([{"type": "scale", "scale": [1, float("nan")]}], UnsupportedError),
+        ([{"type": "scale", "path": "scales/0"}], UnsupportedError),
+        ([{"type": "affine", "affine": [[1, 0], [0, 1]]}], UnsupportedError),
+    ],
+)
+def test_a_pixel_size_that_is_not_one_scale_is_refused(steps, error):
+    document = image([[[1, 1]]])
+    document["attributes"]["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"] = steps
+    with pytest.raises(error, match="the root"):
+        edit(document, pixel_size={"x": 2})
+    assert edit(document, name="two").document != document
+
+
+@pytest.mark.parametrize("size", [1e100, 1e-100])
+def test_a_size_beyond_all_numbers_is_refused(size):
+    document = image([[[1, 1]], [[1, 1e-300]], [[1, 1e300]]])
+    with pytest.raises(UsageError, match="expected a pixel size that is not so far from the one before"):
+        edit(document, pixel_size={"x": size})
+
+
+def version_04():
+    return {"zarr_format": 2, "attributes": {"multiscales": [{"version": "0.4"}]}}
+
+
+def version_06():
+    document = image([[[1, 1]]])
+    multiscale = document["attributes"]["ome"]["multiscales"][0]
+    multiscale["coordinateSystems"] = [{"name": "physical", "axes": multiscale.pop("axes")}]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        (version_04(), "no ome metadata"),
+        (version_06(), "coordinate systems"),
+        (image([[[1, 1]]], version="0.6"), "version 0.6"),
+        (image([[[1, 1]]], version="0.4"), "version 0.4"),
+        (image([[[1, 1]]], version=None), "version None"),
+        ({"zarr_format": 3, "node_type": "group"}, "no ome metadata"),
+    ],
+)
+def test_other_versions_are_refused(document, found):
+    with pytest.raises(UnsupportedError, match=f"expected OME-Zarr 0.5 to edit; found {found}"):
+        edit(document, name="N")
+
+
+def test_an_image_without_a_version_has_that_of_the_root():
+    document = image([[[1, 1]]], version=None)
+    assert edit_image(document, parse_edits(name="N"), "0", version="0.5").differences
+
+
+def test_a_group_that_is_no_image_is_refused():
+    document = image([[[1, 1]]])
+    del document["attributes"]["ome"]["multiscales"]
+    with pytest.raises(FormatError, match="no multiscales"):
+        edit(document, name="N")
+
+
+def test_names_and_colours_of_channels():
+    edited = edit(channel_names=["DAPI", None], colors=[None, "red"])
+    channels = "/attributes/ome/omero/channels"
+    assert changes(edited) == {f"{channels}/0/label": "DAPI", f"{channels}/1/color": "FF0000"}
+    assert told(edited) == [
+        ("channel 0 name", "Nuclei", "DAPI", None),
+        ("channel 1 color", "FFB000", "FF0000", None),
+    ]
+
+
+@pytest.mark.parametrize("arguments", [{"channel_names": ["A"]}, {"colors": ["red", "red", "red"]}])
+def test_another_number_of_channels_is_refused(arguments):
+    with pytest.raises(UsageError, match=r"expected 2 (channel names|colors), one per channel; got [13]"):
+        edit(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "data_type", "window", "depth"),
+    [
+        ((3, 8, 8), "cyx", "uint8", (0, 255), 0),
+        ((3, 9, 8, 8), "czyx", "int16", (-32768, 32767), 4),
+        ((5, 3, 8, 8), "tcyx", "float32", (0.0, 1.0), 0),
+    ],
+)
+def test_without_omero_a_complete_block_is_made(shape, axes, data_type, window, depth):
+    document = image([[[1.0] * len(axes)]], axes=axes)
+    edited = edit(document, array=array_of(*shape, data_type=data_type), channel_names=["A", None, "C"])
+    omero = edited.document["attributes"]["ome"]["omero"]
+    low, high = window
+    for channel, name, color in zip(
+        omero["channels"], ["A", "Channel 1", "C"], ["00FFFF", "FF00FF", "FFFF00"], strict=True
+    ):
+        contrast = {"min": low, "max": high, "start": low, "end": high}
+        assert channel == {"active": True, "color": color, "label": name, "window": contrast}
+    assert omero["rdefs"] == {"defaultT": 0, "defaultZ": depth, "model": "color"}
+    assert told(edited) == [("channel 0 name", None, "A", None), ("channel 2 name", None, "C", None)]
+    (note,) = edited.notes
+    assert "3 of 3 channels had no description" in note
+    assert data_type in note
+
+
+def test_an_image_without_a_channel_axis_has_one_channel():
+    edited = edit(image([[[1, 1]]]), array=array_of(8, 8), colors=["green"])
+    (channel,) = edited.document["attributes"]["ome"]["omero"]["channels"]
+    assert (channel["label"], channel["color"]) == ("Channel 0", "00FF00")
+
+
+def test_what_is_missing_in_omero_is_made_and_the_rest_stays():
+    omero = {"id": 7, "channels": [{"label": "A", "coefficient": 1}]}
+    document = image([[[1, 1, 1]]], axes="cyx", omero=omero)
+    edited = edit(document, array=array_of(2, 8, 8), channel_names=[None, "B"])
+    new = edited.document["attributes"]["ome"]["omero"]
+    assert (new["id"], new["channels"][0], new["channels"][1]["label"]) == (7, omero["channels"][0], "B")
+    assert "rdefs" not in new
+    assert "1 of 2 channels" in edited.notes[0]
+    same = edit(document, array=array_of(2, 8, 8), channel_names=["A", None])
+    assert (same.document, same.notes) == (document, ())
+
+
+def test_without_the_array_omero_has_to_say_how_many_channels_there_are():
+    assert edit(array=None, channel_names=["A", "B"]).differences
+    with pytest.raises(FormatError, match="to count the channels"):
+        edit(image([[[1, 1, 1]]], axes="cyx"), array=None, channel_names=["A"])
+
+
+def test_a_label_image_has_no_channels():
+    with pytest.raises(UsageError, match="no channels"):
+        edit(LABEL, channel_names=["A"])
+
+
+def test_a_copy_of_the_name_in_omero_follows():
+    document = image([[[1, 1]]], omero={"name": "one", "channels": []})
+    assert changes(edit(document, name="two"), document) == {
+        "/attributes/ome/multiscales/0/name": "two",
+        "/attributes/ome/omero/name": "two",
+    }
+    document["attributes"]["ome"]["omero"]["name"] = "other"
+    assert list(changes(edit(document, name="two"), document)) == ["/attributes/ome/multiscales/0/name"]
+
+
+def test_a_label_image_follows_by_the_factor():
+    edited = edit(pixel_size={"y": 0.65, "x": 0.65}, unit="nanometer")
+    coarse = image([[[0.65, 0.65]], [[1.3, 1.3], (0.325, 0.325)]])
+    label = edit_label(coarse, edited.factors, edited.units, "labels/cells")
+    assert placements(label.document) == [((1.3, 1.3), (0.0, 0.0)), ((2.6, 2.6), (0.65, 0.65))]
+    assert [axis["unit"] for axis in label.document["attributes"]["ome"]["multiscales"][0]["axes"]] == ["nanometer"] * 2
+    assert told(label)[0] == ("axis y", 0.65, 1.3, "nanometer")
+
+
+def test_several_multiscales_all_get_the_pixel_size():
+    document = image([[[1, 1]]])
+    multiscales = document["attributes"]["ome"]["multiscales"]
+    multiscales.append(copy.deepcopy(multiscales[0]))
+    multiscales[1]["datasets"][0]["coordinateTransformations"][0]["scale"] = [1, 4]
+    edited = edit(document, pixel_size={"x": 2}, name="two")
+    new = edited.document["attributes"]["ome"]["multiscales"]
+    assert [item["datasets"][0]["coordinateTransformations"][0]["scale"][1] for item in new] == [2.0, 2.0]
+    assert [item["name"] for item in new] == ["two", "one"]
+
+
+def test_copies_in_consolidated_metadata_are_renewed_however_deep():
+    new = {"attributes": {"ome": 2}}
+    inner = {"attributes": {"ome": 1}}
+    nested = {"attributes": {}, "consolidated_metadata": {"metadata": {"1/0": copy.deepcopy(inner)}}}
+    document = {"consolidated_metadata": {"metadata": {"A": nested, "A/1/0": inner, "A/1": {"attributes": {}}}}}
+    assert renew_copy(document, "A/1/0", new)
+    copies = document["consolidated_metadata"]["metadata"]
+    assert copies["A/1/0"] == copies["A"]["consolidated_metadata"]["metadata"]["1/0"] == new
+    assert not renew_copy(document, "B/1/0", new)
+    assert not renew_copy({"consolidated_metadata": None}, "B/1/0", new)

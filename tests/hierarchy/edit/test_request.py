@@ -1,0 +1,151 @@
+"""What may be asked of an edit, and what is refused before a document is looked at."""
+
+import pytest
+
+from ozx.errors import UsageError
+from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS, check_unit
+
+TCZYX = [Axis("t", "time", None), Axis("c", "channel", None), *(Axis(name, "space", None) for name in "zyx")]
+
+
+def test_units_are_those_of_the_specification():
+    # OME-Zarr 0.5 lists 26 units of space and 23 of time; ome-zarr-py and ngff-zarr have the same (compared by hand).
+    assert (len(SPACE_UNITS), len(TIME_UNITS)) == (26, 23)
+    for unit in sorted(SPACE_UNITS | TIME_UNITS):
+        assert check_unit(unit) == unit
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("um", "micrometer"),
+        ("µm", "micrometer"),
+        ("μm", "micrometer"),
+        ("Microns", "micrometer"),
+        ("micrometre", "micrometer"),
+        ("micrometers", "micrometer"),
+        ("Micrometer", "micrometer"),
+        ("nanometres", "nanometer"),
+        ("nm", "nanometer"),
+        ("mm", "millimeter"),
+        ("m", "meter"),
+        ("Å", "angstrom"),
+        ("in", "inch"),
+        ("s", "second"),
+        ("ms", "millisecond"),
+        ("seconds", "second"),
+        ("mins", "minute"),
+        ("h", "hour"),
+    ],
+)
+def test_a_unit_that_is_spelled_otherwise_is_refused_with_the_right_name(given, meant):
+    with pytest.raises(UsageError, match="expected a unit") as refusal:
+        check_unit(given)
+    assert refusal.value.hint == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("unit", ["pixel", "", "furlong"])
+def test_an_unknown_unit_is_refused_with_all_that_there_are(unit):
+    with pytest.raises(UsageError, match="expected a unit") as refusal:
+        check_unit(unit)
+    assert "micrometer" in refusal.value.hint
+
+
+@pytest.mark.parametrize("size", [1e308, 1.1e100, 1e-101, 1e-320])
+def test_a_pixel_size_can_be_multiplied(size):
+    with pytest.raises(UsageError, match=r"axis x: expected a pixel size from 1e-100 to 1e\+100; got"):
+        parse_edits(pixel_size={"x": size})
+
+
+@pytest.mark.parametrize("size", [0, -1, float("nan"), float("inf"), "wide", None, True, 10**400])
+def test_a_pixel_size_is_a_positive_number(size):
+    with pytest.raises(UsageError, match="axis x: expected a pixel size greater than 0"):
+        parse_edits(pixel_size={"x": size})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"pixel_size": {}},
+        {"unit": {}},
+        {"pixel_size": {"": 1}},
+        {"pixel_size": 0.65},
+        {"pixel_size": {1: 1}},
+        {"unit": 3},
+        {"unit": {"x": "um"}},
+        {"channel_names": "DAPI"},
+        {"channel_names": [1]},
+        {"channel_names": []},
+        {"channel_names": ["", None]},
+        {"colors": ["FF00"]},
+        {"colors": ["FF00FF00"]},
+        {"colors": ["puce"]},
+        {"colors": ["GG0000"]},
+        {"name": ""},
+        {"name": "  "},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments):
+    with pytest.raises(UsageError):
+        parse_edits(**arguments)
+
+
+def test_colours_have_one_form():
+    assert parse_edits(colors=["#3a7bff", "ffb000", "Magenta", "gray", ""]).colors == (
+        "3A7BFF",
+        "FFB000",
+        "FF00FF",
+        "FFFFFF",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "units"),
+    [
+        ({"unit": "micrometer"}, {"z": "micrometer", "y": "micrometer", "x": "micrometer"}),
+        ({"unit": "second"}, {"t": "second"}),
+        ({"unit": "micrometer", "pixel_size": {"x": 1}}, {"x": "micrometer"}),
+        ({"unit": "second", "pixel_size": {"x": 1, "t": 2}}, {"t": "second"}),
+        ({"unit": "second", "pixel_size": {"x": 1}}, {}),
+        ({"unit": {"x": "nanometer", "t": "hour"}, "pixel_size": {"y": 1}}, {"x": "nanometer", "t": "hour"}),
+        ({"name": "N"}, {}),
+    ],
+)
+def test_a_unit_goes_to_the_axes_it_fits(arguments, units):
+    assert parse_edits(**arguments).units_for(TCZYX) == units
+    untyped = [Axis(axis.name, None, None) for axis in TCZYX]
+    assert parse_edits(**arguments).units_for(untyped) == units
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pixel_size": {"w": 1}}, "one of t, c, z, y, x; got 'w'"),
+        ({"unit": {"w": "meter"}}, "one of t, c, z, y, x; got 'w'"),
+        ({"pixel_size": {"c": 1}}, "axis c counts channels"),
+        ({"unit": {"c": "meter"}}, "axis c counts channels"),
+        ({"unit": {"t": "meter"}}, "axis t is of type time; meter is a unit of space"),
+        (
+            {"unit": "second", "pixel_size": {"x": 1}},
+            "expected axes of time for the unit second; found x of type space",
+        ),
+    ],
+)
+def test_axes_that_do_not_fit_are_refused_with_those_there_are(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        parse_edits(**arguments).check_axes([TCZYX])
+
+
+def test_an_axis_has_to_be_in_one_of_the_images_only():
+    yx = TCZYX[3:]
+    edits = parse_edits(pixel_size={"z": 2, "x": 1}, unit="micrometer")
+    edits.check_axes([yx, TCZYX])
+    limited = edits.limited_to(yx)
+    assert (limited.pixel_size, limited.unit) == ({"x": 1.0}, {"x": "micrometer"})
+    assert parse_edits(pixel_size={"z": 2}, unit="micrometer").limited_to(yx).is_empty
+    with pytest.raises(UsageError, match="expected axes of time"):
+        parse_edits(unit="second").check_axes([yx])

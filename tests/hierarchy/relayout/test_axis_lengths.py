@@ -1,0 +1,33 @@
+"""Lengths by axis, as somebody asks for them."""
+
+import pytest
+
+from ozx.errors import UsageError
+from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+
+
+@pytest.mark.parametrize(
+    "value", ["", "512", "y=", "y=-1", "y=0", "y=512,y=256", "y=1.5", {}, {"y": 0}, {"y": True}, {"y": "1"}]
+)
+def test_what_is_not_understood(value):
+    assert parse_axis_lengths(value) is None
+
+
+def test_text_and_mappings_mean_the_same():
+    assert parse_axis_lengths(" y = 512 ,x=64") == parse_axis_lengths({"y": 512, "x": 64}) == {"y": 512, "x": 64}
+
+
+def test_dimensions_without_a_name_go_by_their_number():
+    assert asked_axes({"1": 8, "y": 4}, ["y", None, "1"]) == ["y", "1", "1"]
+    assert asked_axes({"0": 8}, ["y", None]) == [None, None]
+
+
+def test_an_axis_is_missing_only_where_no_array_has_it():
+    check_axes({"c": 1}, [("y", "x"), ("c", "y", "x")])
+    check_axes({"c": 1}, [])
+    with pytest.raises(UsageError, match="no array has an axis 't'") as failed:
+        check_axes({"c": 1, "t": 1}, [("y", "x"), ("c", "y", "x")])
+    assert failed.value.hint == "There are c, x, y."
+    with pytest.raises(UsageError) as failed:
+        check_axes({"c": 1}, [(None, None)])
+    assert "numbers" in failed.value.hint

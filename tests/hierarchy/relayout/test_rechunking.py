@@ -1,0 +1,136 @@
+"""Which pixels are worked on, and which are written, at a time."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ozx.hierarchy.keys import hierarchy_order
+from ozx.hierarchy.relayout import rechunking
+from ozx.hierarchy.relayout.rechunking import plan_rechunking
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
+from ozx.hierarchy.zarr.shards import IndexFormat
+
+MIB = 1 << 20
+
+
+def layout(shape, chunks, *, shards=None, separator="/", size=1):
+    per_shard = None if shards is None else tuple(a // b for a, b in zip(shards, chunks, strict=True))
+    levels = () if shards is None else (ShardLevel(shards, per_shard, IndexFormat()),)
+    keys = ChunkKeys("default", separator)
+    return ArrayLayout(shape, chunks, levels, (), keys, size, (None,) * len(shape))
+
+
+def plan(shape, old, new, **options):
+    return plan_rechunking(layout(shape, old), layout(shape, new, **options))
+
+
+@st.composite
+def cuts(draw):
+    dimensions = draw(st.integers(0, 4))
+    lengths = st.tuples(*[st.integers(1, 9)] * dimensions)
+    shape = draw(st.tuples(*[st.integers(1, 24)] * dimensions))
+    chunks = draw(lengths)
+    multiples = draw(st.tuples(*[st.integers(1, 4)] * dimensions))
+    shards = tuple(map(math.prod, zip(chunks, multiples, strict=True))) if draw(st.booleans()) and shape else None
+    return layout(shape, draw(lengths)), layout(shape, chunks, shards=shards, separator=draw(st.sampled_from("/.")))
+
+
+def pixels(box):
+    return set(itertools.product(*(range(at.start, at.stop) for at in box)))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(cuts(), st.sampled_from([1, 8, 64, 1 << 20]), st.sampled_from([1, 16, 1 << 20]))
+def test_every_pixel_is_in_one_block_and_chunks_are_whole(layouts, usual, largest):
+    old, new = layouts
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rechunking, "_USUAL_BLOCK", usual)
+        patch.setattr(rechunking, "_LARGEST_BLOCK", max(usual, largest))
+        cut = plan_rechunking(old, new)
+    written = []
+    count = 0
+    for group in itertools.product(*map(range, cut.group_grid)):
+        keys = set()
+        for box in cut.iter_blocks(group):
+            count += math.prod(at.stop - at.start for at in box)
+            for at, chunk, whole in zip(box, new.chunks, new.shape, strict=True):
+                assert at.start % chunk == 0
+                assert at.stop % chunk == 0 or at.stop == whole
+            places = (
+                range(at.start // part, -(-at.stop // part)) for at, part in zip(box, new.stored_shape, strict=True)
+            )
+            keys |= set(itertools.product(*places))
+        written.append(sorted(map(new.keys.encode, keys), key=hierarchy_order))
+    assert count == math.prod(new.shape)
+    # Once the groups are in the order of their first keys, all keys are in order, each once.
+    found = [key for keys in sorted(written, key=lambda keys: hierarchy_order(keys[0])) for key in keys]
+    assert found == sorted(set(found), key=hierarchy_order)
+    assert len(found) == math.prod(new.stored_grid)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@given(cuts(), st.data())
+def test_groups_that_old_chunks_reach_into(layouts, data):
+    old, new = layouts
+    cut = plan_rechunking(old, new)
+    grid = list(itertools.product(*map(range, old.grid)))
+    places = data.draw(st.lists(st.sampled_from(grid), unique=True, max_size=5))
+    expected = [
+        number
+        for number, group in enumerate(itertools.product(*map(range, cut.group_grid)))
+        if any(
+            all(
+                at * part < min((g + 1) * length, whole) and min((at + 1) * part, whole) > g * length
+                for at, part, g, length, whole in zip(place, old.chunks, group, cut.groups, old.shape, strict=True)
+            )
+            for place in places
+        )
+    ]
+    found = cut.touched_groups(np.array(places, np.int64).reshape(len(places), len(old.grid)))
+    assert found.tolist() == expected
+
+
+def test_a_group_is_a_shard():
+    assert plan((64, 64), (16, 16), (8, 8), shards=(32, 64)).groups == (32, 64)
+
+
+def test_blocks_hold_whole_chunks_of_both_kinds():
+    cut = plan((60, 60), (4, 6), (6, 4), shards=(60, 60), size=1 << 13)
+    assert cut.blocks == (12, 36)  # multiples of 12, which both begin at; 12 × 48 would be more than 4 MiB
+
+
+def test_blocks_end_with_their_shard():
+    assert plan((60, 60), (7, 7), (3, 3), shards=(6, 6)).blocks == (6, 6)
+
+
+def test_blocks_are_never_huge():
+    cut = plan((4096, 4096, 4096), (1024, 1024, 1024), (16, 16, 16), shards=(1024, 1024, 1024))
+    assert math.prod(cut.blocks) <= 64 * MIB
+    assert plan((1 << 14, 1 << 14), (64, 64), (1 << 14, 1 << 14)).blocks == (1 << 14, 1 << 14)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "separator", "groups"),
+    [
+        ((1, 512, 512), (1, 256, 256), "/", (1, 1024, 4096)),
+        ((1, 512, 512), (1, 256, 256), ".", (1, 4096, 4096)),
+        ((16, 512, 512), (1, 512, 512), "/", (16, 4096, 4096)),
+        ((16, 512, 512), (1, 512, 512), ".", (64, 4096, 4096)),
+        ((1, 512, 512), (1, 512, 512), "/", (1, 1024, 4096)),
+        ((1, 512, 512), (1, 512, 512), ".", (1, 512, 4096)),
+        ((1, 512, 512), (1, 4096, 4096), "/", (1, 4096, 4096)),
+        ((1, 768, 512), (1, 256, 512), "/", (1, 768, 4096)),
+        ((1, 48, 512), (1, 32, 512), "/", (1, 960, 4096)),
+    ],
+)
+def test_chunks_that_wait_for_each_other(old, new, separator, groups):
+    assert plan((64, 4096, 4096), old, new, separator=separator).groups == groups
+
+
+def test_strings_have_no_size():
+    assert plan((1 << 20,), (1000,), (1000,), size=None).groups == ((4 * MIB // 64_000) * 1000,)

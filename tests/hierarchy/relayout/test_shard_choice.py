@@ -1,0 +1,151 @@
+"""How large shards become: chosen, kept, or asked for."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ozx.errors import UsageError
+from ozx.hierarchy.relayout.shard_choice import (
+    LARGEST_SHARD,
+    MOST_ENTRIES,
+    ShardArray,
+    ShardPolicy,
+    choose_shards,
+    parse_shard_policy,
+)
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
+from ozx.hierarchy.zarr.shards import IndexFormat
+
+AUTO = ShardPolicy()
+
+
+def layout(shape, chunks, names=None, *, shards=None, item_size=2):
+    levels = ()
+    if shards is not None:
+        per_shard = tuple(whole // part for whole, part in zip(shards, chunks, strict=True))
+        levels = (ShardLevel(shards, per_shard, IndexFormat()),)
+    names = tuple(names) if names else (None,) * len(shape)
+    return ArrayLayout(shape, chunks, levels, (), ChunkKeys(), item_size, names)
+
+
+def choose(shape, chunks, names=None, policy=AUTO, axes=(), **others):
+    return choose_shards({"0": ShardArray(layout(shape, chunks, names, **others), axes)}, policy)["0"]
+
+
+def asked(**lengths):
+    return ShardPolicy("lengths", lengths)
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "names", "expected"),
+    [
+        ((4, 3, 60, 2048, 2048), (1, 1, 1, 512, 512), "tczyx", (1, 1, 60, 2048, 2048)),
+        ((4, 3, 200, 2048, 2048), (1, 1, 1, 512, 512), "tczyx", (1, 1, 50, 2048, 2048)),
+        ((4, 3, 60, 2048, 2048), (1, 3, 1, 512, 512), "tczyx", (1, 3, 20, 2048, 2048)),
+        ((100, 100), (32, 64), "yx", (128, 128)),
+        ((100, 100), (100, 100), "yx", None),
+        ((100, 100), (128, 128), "yx", None),
+        ((0, 100), (32, 64), "yx", (32, 128)),
+        ((100_000, 100_000), (1024, 1024), "yx", (2048, 100_352)),
+        ((8, 8), (1, 1), "tc", None),
+        ((), (), "", None),
+        ((3, 40_000, 40_000), (3, 20_000, 20_000), "cyx", None),
+    ],
+)
+def test_auto(shape, chunks, names, expected):
+    assert choose(shape, chunks, names) == expected
+
+
+def test_axes_are_known_by_their_type_and_by_the_images_names():
+    types = [("frame", "time"), ("y", "space"), ("x", "space")]
+    assert choose((8, 64, 64), (1, 32, 32), axes=types) == (1, 64, 64)
+    assert choose((8, 64, 64), (1, 32, 32), ["t", "y", "x"], axes=[("t", "space"), *types[1:]]) == (8, 64, 64)
+    assert choose((8, 64, 64), (1, 32, 32), axes=[("C", None), (None, None), (None, None)]) == (1, 64, 64)
+
+
+def test_shards_reach_across_times_where_there_would_be_too_many():
+    arrays = {
+        "long": ShardArray(layout((100_000, 64, 64), (1, 32, 32), "tyx")),
+        "short": ShardArray(layout((4, 64, 64), (1, 32, 32), "tyx")),
+    }
+    chosen = choose_shards(arrays, AUTO)
+    counts = [math.prod(-(-n // m) for n, m in zip((100_000, 64, 64), chosen["long"], strict=True))]
+    assert sum(counts) < MOST_ENTRIES
+    assert choose_shards({"short": arrays["short"]}, AUTO) == {"short": (1, 64, 64)}
+
+
+def test_what_is_sharded_stays_unless_it_is_too_large():
+    assert choose((100, 100), (10, 10), shards=(20, 50)) == (20, 50)
+    assert choose((1 << 20, 1 << 20), (1024, 1024), shards=(1 << 15, 1 << 16)) == (1 << 10, 1 << 18)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 1 << 10)), min_size=1, max_size=5),
+    st.sampled_from([1, 2, 4, 8, 16, None]),
+)
+def test_auto_keeps_its_promises(dimensions, item_size):
+    shape, chunks = zip(*dimensions, strict=True)
+    shards = choose(shape, chunks, "tczyx"[-len(shape) :], item_size=item_size)
+    if shards is None:
+        return
+    assert all(shard % chunk == 0 for shard, chunk in zip(shards, chunks, strict=True))
+    assert all(s - c < n or s == c for s, c, n in zip(shards, chunks, shape, strict=True))
+    assert math.prod(shards) * (item_size or 1) <= 512 << 20
+    assert math.prod(shards) // math.prod(chunks) <= 16_384
+
+
+def test_keep_and_none():
+    arrays = {"a": ShardArray(layout((9,), (3,), shards=(6,))), "b": ShardArray(layout((9,), (3,)))}
+    assert choose_shards(arrays, ShardPolicy("keep")) == {"a": (6,), "b": None}
+    assert choose_shards(arrays, ShardPolicy("none")) == {"a": None, "b": None}
+
+
+def test_lengths_are_asked_for_by_axis():
+    assert choose((4, 100, 100), (1, 32, 32), "tyx", asked(y=64, x=32)) == (1, 64, 32)
+    assert choose((4, 100, 100), (1, 32, 32), "tyx", asked(y=4096, x=100)) == (1, 128, 128)
+    assert choose((100, 100), (32, 32), None, ShardPolicy("lengths", {"1": 64})) == (32, 64)
+
+
+def test_an_axis_that_only_some_arrays_have():
+    arrays = {"a": ShardArray(layout((4, 9), (1, 3), "cx")), "b": ShardArray(layout((9,), (3,), "x"))}
+    assert choose_shards(arrays, asked(c=2, x=6)) == {"a": (2, 6), "b": (6,)}
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message", "hint"),
+    [
+        ({"y": 50}, "a multiple of the chunk's length along y, 32; got 50", "The nearest are 32 and 64."),
+        ({"y": 5}, "got 5", "The nearest is 32."),
+        ({"z": 5}, "no array has an axis 'z'", "There are x, y."),
+        ({"0": 32}, "no array has an axis '0'", "There are x, y."),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_would(lengths, message, hint):
+    with pytest.raises(UsageError) as caught:
+        choose((100, 100), (32, 32), "yx", ShardPolicy("lengths", lengths))
+    assert message in str(caught.value)
+    assert caught.value.hint == hint
+
+
+def test_shards_that_readers_would_drop_are_refused():
+    with pytest.raises(UsageError, match="at most 2,147,483,648 bytes"):
+        choose((1 << 16, 1 << 16), (1024, 1024), "yx", asked(y=1 << 16, x=1 << 14))
+    assert LARGEST_SHARD == 2 << 30
+
+
+@pytest.mark.parametrize("text", ["", "x", "x=", "x=0", "x=-1", "x=1.5", "x=1,x=2", "x=1,,y=2", "AUTO", "=5"])
+def test_a_policy_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="expected auto, keep, none"):
+        parse_shard_policy(text)
+
+
+def test_policies_as_text_and_as_mappings():
+    assert parse_shard_policy("none") == ShardPolicy("none")
+    assert parse_shard_policy("keep") == ShardPolicy("keep")
+    assert parse_shard_policy({"y": 64, 1: 32}) == ShardPolicy("lengths", {"y": 64, "1": 32})
+    for wrong in ({"y": 0}, {"y": True}, {"y": "64"}, {}):
+        with pytest.raises(UsageError):
+            parse_shard_policy(wrong)

@@ -1,0 +1,188 @@
+"""How arrays are laid out, how they are laid out anew, and what forbids that."""
+
+import copy
+
+import pytest
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
+
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+INDEX = [LITTLE, {"name": "crc32c"}]
+ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
+TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
+
+
+def array(codecs=(LITTLE,), shape=(100, 200), chunks=(32, 64), **others):
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunks)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": list(codecs),
+        "attributes": {"a": 1.0},
+        "dimension_names": ["y", "x"],
+        **others,
+    }
+
+
+def sharding(inner, codecs=(LITTLE,), **others):
+    configuration = {"chunk_shape": list(inner), "codecs": list(codecs), "index_codecs": INDEX, "index_location": "end"}
+    return {"name": "sharding_indexed", "configuration": configuration | others}
+
+
+def test_a_plain_array():
+    layout = parse_layout(array(), "0")
+    assert (layout.chunks, layout.shards, layout.levels, layout.grid) == ((32, 64), None, (), (4, 4))
+    assert (layout.stored_grid, layout.chunks_per_stored, layout.item_size) == ((4, 4), (1, 1), 2)
+    assert layout.dimension_names == ("y", "x")
+
+
+def test_nested_shards_are_flattened():
+    nested = sharding((32, 64), [sharding((8, 16), [TRANSPOSE, LITTLE, ZSTD], index_location="start")])
+    layout = parse_layout(array([nested], chunks=(64, 64)), "0")
+    assert (layout.chunks, layout.shards, layout.grid) == ((8, 16), (64, 64), (13, 13))
+    assert [(level.chunks_per_shard, level.index.location) for level in layout.levels] == [
+        ((2, 1), "end"),
+        ((4, 4), "start"),
+    ]
+    assert layout.codecs == (TRANSPOSE, LITTLE, ZSTD)
+    assert (layout.stored_grid, layout.chunks_per_stored) == ((2, 4), (8, 4))
+
+
+@pytest.mark.parametrize("chain", [[sharding((8, 16)), ZSTD], [TRANSPOSE, sharding((8, 16))]], ids=["after", "before"])
+def test_a_chain_with_something_beside_sharding_is_not_looked_into(chain):
+    layout = parse_layout(array(chain), "0")
+    assert (layout.chunks, layout.levels, layout.codecs) == ((32, 64), (), tuple(chain))
+    # Nor are its shards' indexes, whatever they are encoded by.
+    parse_layout(array([TRANSPOSE, sharding((8, 16), index_codecs=[ZSTD])]), "0")
+
+
+def test_re_laying_changes_the_grid_and_the_codecs_only():
+    document = array([TRANSPOSE, LITTLE, ZSTD])
+    before = copy.deepcopy(document)
+    new = relayout_document(document, (64, 128))
+    assert document == before
+    assert new["codecs"] == [sharding((32, 64), [TRANSPOSE, LITTLE, ZSTD])]
+    assert new["chunk_grid"]["configuration"]["chunk_shape"] == [64, 128]
+    assert list(new) == list(document)
+    assert {**new, "codecs": 0, "chunk_grid": 0} == {**document, "codecs": 0, "chunk_grid": 0}
+    assert relayout_document(new, None) == document
+    nested = array([sharding((32, 64), [sharding((8, 16))])], chunks=(64, 64))
+    assert relayout_document(nested, (16, 16))["codecs"] == [sharding((8, 16))]
+
+
+def test_codecs_are_written_as_every_reader_takes_them():
+    new = relayout_document(array(["bytes", {**ZSTD, "must_understand": True}], data_type="uint8"), (64, 64))
+    assert new["codecs"][0]["configuration"]["codecs"] == [{"name": "bytes"}, ZSTD]
+
+
+@pytest.mark.parametrize("shards", [(32,), (0, 64), (48, 64), (32, 64, 1), ()])
+def test_shards_are_whole_chunks(shards):
+    with pytest.raises(UsageError, match="32×64"):
+        relayout_document(array(), shards)
+
+
+def test_a_0_d_array_is_not_sharded():
+    document = array(shape=(), chunks=(), dimension_names=[])
+    assert parse_layout(document, "0").grid == ()
+    assert relayout_document(document, None) == document
+    with pytest.raises(UsageError):
+        relayout_document(document, ())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        array(shape=[-1, 2]),
+        array(chunks=[0, 1]),
+        array(chunks=[1]),
+        array(codecs=[]),
+        array(codecs=[5]),
+        array(codecs=[sharding((0, 1))]),
+        array(codecs=[sharding((5, 64))]),
+        array(codecs=[sharding((32,))]),
+        array(codecs=[sharding((8, 16), [])]),
+        array(chunk_key_encoding=None),
+    ],
+    ids=range(10),
+)
+def test_malformed_layouts_are_refused(document):
+    with pytest.raises((FormatError, UnsupportedError), match="0: expected"):
+        parse_layout(document, "0")
+
+
+def test_more_chunks_than_can_be_counted_are_refused():
+    with pytest.raises(UnsupportedError, match="fewer than"):
+        parse_layout(array(shape=(1 << 62, 1 << 62), chunks=(1, 1)), "0")
+
+
+def test_more_dimensions_than_can_be_counted_in_are_refused():
+    with pytest.raises(UnsupportedError, match="at most 32 dimensions"):
+        parse_layout(array(shape=[1] * 33, chunks=[1] * 33), "0")
+
+
+REFUSED = {
+    "grid": ({"chunk_grid": {"name": "rectilinear", "configuration": {}}}, "chunk grid 'rectilinear'"),
+    "keys": ({"chunk_key_encoding": "example.keys"}, "chunk key encoding 'example.keys'"),
+    "data type": ({"data_type": {"name": "example.type"}}, "data type 'example.type' (zarr.json, /data_type)"),
+    "codec": ({"codecs": [LITTLE, {"name": "numcodecs.bz2"}]}, "codec 'numcodecs.bz2' (zarr.json, /codecs/1)"),
+    "codec in a shard": (
+        {"codecs": [sharding((8, 16), [LITTLE, {"name": "example.codec"}])]},
+        "codec 'example.codec' (zarr.json, /codecs/0/configuration/codecs/1)",
+    ),
+    "transformer": ({"storage_transformers": [{"name": "example.move"}]}, "storage transformer 'example.move'"),
+    "ignorable transformer": (
+        {"storage_transformers": [{"name": "example.move", "must_understand": False}]},
+        "storage transformer 'example.move'",
+    ),
+    "extension": ({"extensions": ["example.offset"]}, "extension 'example.offset' (zarr.json, /extensions/0)"),
+    "field": ({"origin": [0, 0]}, "unknown field 'origin' (zarr.json, /origin)"),
+    "no ignorable grid": (
+        {"chunk_grid": {"name": "example.grid", "must_understand": False}},
+        "chunk grid 'example.grid'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_not_understood_is_refused_by_name(case):
+    changes, found = REFUSED[case]
+    with pytest.raises(UnsupportedError) as caught:
+        parse_layout(array() | changes, "images/0")
+    assert f"images/0: expected chunks that may be moved; found the {found}" in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"storage_transformers": []},
+        {"extensions": [{"name": "example.statistics", "must_understand": False}]},
+        {"cache": {"must_understand": False}},
+        {"codecs": [LITTLE, {"name": "example.hint", "must_understand": False}]},
+        {"data_type": "r24"},
+        {"data_type": {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}},
+    ],
+    ids=range(6),
+)
+def test_what_may_be_ignored_is_no_hindrance(changes):
+    parse_layout(array() | changes, "0")
+
+
+def test_a_group_above_may_forbid_it_too():
+    group = {"zarr_format": 3, "node_type": "group", "extensions": [{"name": "example.offset"}]}
+    with pytest.raises(UnsupportedError, match=r"the root: .* 'example\.offset'"):
+        check_understood(group, "")
+    check_understood({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {}}, "")
+
+
+def test_a_handler_makes_a_difference():
+    def understands(point, value):
+        return value == {"name": "numcodecs.bz2"} or is_registered(point, value)
+
+    parse_layout(array([LITTLE, {"name": "numcodecs.bz2"}]), "0", understands)

@@ -1,0 +1,57 @@
+"""Copies of metadata are told from what they are copies of."""
+
+import json
+import warnings
+
+import pytest
+import zarr
+from zarr.storage import LocalStore
+
+from ozx.hierarchy.zarr.consolidation import is_stale, without_copies
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """What zarr-python consolidates, as documents by path."""
+    root = zarr.create_group(LocalStore(tmp_path), zarr_format=3)
+    root.create_array("0", shape=(4,), chunks=(2,), dtype="u2")
+    root.create_group("labels").create_array("cells", shape=(4,), chunks=(2,), dtype="u1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(LocalStore(tmp_path))
+    return {
+        path.parent.relative_to(tmp_path).as_posix().removeprefix("."): json.loads(path.read_bytes())
+        for path in tmp_path.rglob("zarr.json")
+    }
+
+
+def test_what_zarr_python_writes_is_not_stale(documents):
+    root = documents.pop("")
+    assert not is_stale(root, documents.keys(), documents.__getitem__)
+
+
+@pytest.mark.parametrize("change", [{"shape": [5]}, {"attributes": {"unit": "µm"}}])
+def test_what_was_changed_since_is(documents, change):
+    root = documents.pop("")
+    documents["labels/cells"] |= change
+    assert is_stale(root, documents.keys(), documents.__getitem__)
+
+
+def test_other_nodes_are(documents):
+    root = documents.pop("")
+    assert is_stale(root, {*documents, "1"}, documents.__getitem__)
+    del documents["0"]
+    assert is_stale(root, documents.keys(), documents.__getitem__)
+
+
+def test_without_copies_nothing_is_stale(documents):
+    root = without_copies(documents.pop(""))
+    assert "consolidated_metadata" not in root
+    assert not is_stale(root, {"anything"}, documents.__getitem__)
+    assert not is_stale(root | {"consolidated_metadata": None}, {"anything"}, documents.__getitem__)
+
+
+@pytest.mark.parametrize("copies", [7, {}, {"metadata": []}, {"metadata": {"0": 7}}])
+def test_broken_copies_are_stale(documents, copies):
+    root = documents.pop("") | {"consolidated_metadata": copies}
+    assert is_stale(root, {"0"}, documents.__getitem__)

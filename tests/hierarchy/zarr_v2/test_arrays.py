@@ -1,0 +1,339 @@
+"""Arrays of Zarr v2, written by zarr-python, have the same values as Zarr v3 for zarr-python and tensorstore."""
+
+import base64
+import itertools
+import json
+
+import numcodecs
+import numpy as np
+import pytest
+import tensorstore
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from upgrades import bits, read_tensorstore, read_zarr, store_of, upgrade_values, write_v2
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.zarr_v2.arrays import upgrade_array
+
+CORE_TYPES = ["|b1", "|i1", "|u1", *(f"{order}{kind}" for order in "<>" for kind in (
+    "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16",
+))]  # fmt: skip
+ZARR_TYPES = ["<U3", ">U3", "<U70", "<M8[ns]", ">M8[10us]", "<m8[s]", "<M8[D]", "<m8"]
+VERBATIM = {
+    "none": None,
+    "zstd": numcodecs.Zstd(level=3),
+    "zstd-checksum": numcodecs.Zstd(level=-5, checksum=True),
+    "gzip": numcodecs.GZip(level=9),
+    **{f"blosc-{name}": numcodecs.Blosc(name) for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd")},
+    **{f"blosc-shuffle{shuffle}": numcodecs.Blosc("zstd", 9, shuffle, 64) for shuffle in (-1, 0, 1, 2)},
+}
+REFRAME = {"zlib": numcodecs.Zlib(level=1), "zlib-0": numcodecs.Zlib(level=0)}
+RECODE = {"bz2": numcodecs.BZ2(level=1), "lzma": numcodecs.LZMA(preset=1), "lz4": numcodecs.LZ4(acceleration=1)}
+COMPRESSORS = VERBATIM | REFRAME | RECODE
+DOCUMENT = {
+    "zarr_format": 2, "shape": [5, 7], "chunks": [3, 4], "dtype": "<u2", "compressor": None, "fill_value": 0,
+    "order": "C", "filters": None,
+}  # fmt: skip
+
+
+def values_of(dtype, shape=(5, 7)) -> np.ndarray:
+    """Return values with every bit pattern there is room for, NaNs with payloads among them."""
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape))
+    if dtype.kind == "b":
+        return (np.arange(count) % 3 == 0).reshape(shape)
+    if dtype.kind == "U":
+        return np.array([chr(0x61 + i) * (i % 4) for i in range(count)], dtype=dtype).reshape(shape)
+    raw = np.random.default_rng(7).integers(0, 256, count * dtype.itemsize, np.uint8).tobytes()
+    return np.frombuffer(raw, dtype.newbyteorder("<")).reshape(shape)
+
+
+def upgrade_document(**changes):
+    return upgrade_array({**DOCUMENT, **changes})
+
+
+def check(data, values, *, by_tensorstore=True, **options):
+    upgraded, moved = upgrade_values(values, **options)
+    expected = bits(read_zarr(values, zarr_format=2))
+    assert bits(read_zarr(moved)) == expected
+    if by_tensorstore:
+        assert bits(read_tensorstore(moved)) == expected
+    if data is not None:
+        assert expected == bits(data)
+    return upgraded, moved
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", CORE_TYPES + ZARR_TYPES)
+def test_every_type_in_every_order(dtype, order):
+    data = values_of(dtype)
+    for compressor in (None, COMPRESSORS["blosc-shuffle-1"], COMPRESSORS["zlib"]):
+        values = write_v2(data, chunks=(3, 4), dtype=dtype, order=order, compressors=compressor)
+        check(data, values, by_tensorstore=dtype in CORE_TYPES)
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_every_compressor_in_every_order(name):
+    for dtype, order in itertools.product(("|u1", ">i2", "<f8"), "CF"):
+        data = values_of(dtype)
+        values = write_v2(data, chunks=(3, 4), dtype=dtype, order=order, compressors=COMPRESSORS[name])
+        upgraded, moved = check(data, values)
+        wanted = "verbatim" if name in VERBATIM else "zlib_to_gzip" if name in REFRAME else "transcode"
+        assert upgraded.treatment == wanted
+        assert bool(upgraded.notes) == (wanted != "verbatim")
+        if wanted == "verbatim":
+            assert moved["c/1/1"] == values["1.1"]
+
+
+@pytest.mark.parametrize("name", RECODE)
+def test_chunks_stay_where_numcodecs_names_are_wanted(name):
+    data = values_of("<f4")
+    values = write_v2(data, chunks=(3, 4), order="F", compressors=RECODE[name])
+    upgraded, moved = check(data, values, keep_numcodecs=True, by_tensorstore=False)
+    assert upgraded.treatment == "verbatim"
+    assert moved["c/0/1"] == values["0.1"]
+    assert f"numcodecs.{name}" in [codec["name"] for codec in upgraded.document["codecs"]]
+    assert "zarr-python" in upgraded.notes[0]
+
+
+@pytest.mark.parametrize("compressor", [None, "blosc-lz4", "zlib", "bz2"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_filters(compressor, order):
+    compressor = compressor and COMPRESSORS[compressor]
+    data = values_of("<i4")
+    delta = write_v2(data, chunks=(3, 4), order=order, compressors=compressor, filters=[numcodecs.Delta("<i4")])
+    for options in ({}, {"keep_numcodecs": True}):  # there is no telling what delta asks of a reader of v3
+        upgraded, _ = check(data, delta, **options)
+        assert upgraded.treatment == "transcode"
+        assert "delta" in upgraded.notes[0]
+    shuffled = write_v2(data, chunks=(3, 4), order=order, compressors=compressor,
+                        filters=[numcodecs.Shuffle(4), numcodecs.CRC32()])  # fmt: skip
+    assert check(data, shuffled)[0].treatment == "transcode"
+    kept, _ = check(data, shuffled, keep_numcodecs=True, by_tensorstore=False)
+    assert kept.treatment == ("zlib_to_gzip" if compressor and compressor.codec_id == "zlib" else "verbatim")
+
+
+FILLS = [
+    ("|b1", [True, False, 0, 1, 0.0]),
+    ("|i1", [-128, 127, 0.0]),
+    ("<u2", [0, 65535, 7.0]),
+    (">i8", [-(2**63), 2**63 - 1]),
+    ("<u8", [2**64 - 1, 2**53 + 1]),
+    *((kind, [0, 0.1, -0.0, 3, "NaN", "Infinity", "-Infinity"]) for kind in ("<f2", ">f4", "<f8")),
+    ("<f8", [1.7976931348623157e308, 5e-324, 2**70]),
+    ("<c8", [[0.5, -1], ["NaN", "Infinity"], [-0.0, 0.0]]),
+    (">c16", [[0.1, "-Infinity"]]),
+    ("<U3", ["", "abc", "µ"]),
+    ("<M8[ns]", [0, -1, "NaT", -(2**63)]),
+    ("<m8[10s]", [12, "NaT"]),
+]
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [(dtype, fill) for dtype, fills in FILLS for fill in fills])
+def test_fill_values_where_chunks_are_missing(dtype, fill):
+    values = write_v2(values_of(dtype), chunks=(3, 4), dtype=dtype, missing=("0.0", "1.1"))
+    document = json.loads(values[".zarray"])
+    values[".zarray"] = json.dumps({**document, "fill_value": fill}).encode()
+    upgraded, _ = check(None, values, by_tensorstore=dtype in CORE_TYPES)
+    assert not upgraded.null_fill
+    assert upgraded.notes == ()
+
+
+@pytest.mark.parametrize("dtype", [types for types, _ in FILLS])
+def test_no_fill_value(dtype):
+    data = values_of(dtype)
+    values = write_v2(data, chunks=(3, 4), dtype=dtype)
+    values[".zarray"] = json.dumps({**json.loads(values[".zarray"]), "fill_value": None}).encode()
+    upgraded, moved = check(data, values, by_tensorstore=dtype in CORE_TYPES)
+    assert upgraded.null_fill
+    assert "null" in upgraded.notes[0]
+    del moved["c/0/0"]
+    zero = np.zeros((), read_zarr(moved).dtype)
+    assert read_zarr(moved)[0, 0] == zero
+
+
+@pytest.mark.parametrize("separator", [".", "/"])
+@pytest.mark.parametrize("shape", [(), (1,), (9,), (2, 3, 4), (2, 1, 3, 2, 2)])
+def test_dimensions_and_separators(shape, separator):
+    data = values_of("<u2", shape)
+    chunks = tuple(min(2, length) for length in shape)
+    for order in "CF":
+        key = {"name": "v2", "configuration": {"separator": separator}}
+        values = write_v2(data, chunks=chunks, order=order, chunk_key_encoding=key)
+        upgraded, _ = check(data, values)
+        assert upgraded.separator == separator
+        names = [codec["name"] for codec in upgraded.document["codecs"]]
+        assert ("transpose" in names) == (order == "F" and len(shape) > 1)
+
+
+@pytest.mark.parametrize("compressor", [
+    None, {"id": "zlib", "level": 1}, {"id": "zstd", "level": 1}, {"id": "blosc", "cname": "lz4", "shuffle": -1},
+])  # fmt: skip
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["|b1", ">u2", "<f4"])
+def test_arrays_that_tensorstore_writes(dtype, order, compressor):
+    data = values_of(dtype)
+    metadata = {"compressor": compressor, "dtype": dtype, "order": order, "shape": [5, 7], "chunks": [3, 4],
+                "fill_value": None, "filters": None}  # fmt: skip
+    context = tensorstore.Context()
+    spec = {"driver": "zarr", "kvstore": "memory://", "metadata": metadata}
+    tensorstore.open(spec, create=True, context=context).result().write(data.astype(data.dtype)).result()
+    stored = tensorstore.KvStore.open("memory://", context=context).result()
+    values = {key.decode(): bytes(stored[key]) for key in stored.list().result()}
+    upgraded, _ = check(data, values)
+    assert upgraded.null_fill
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_a_nan_with_a_payload_fills_missing_chunks(order):
+    raw = np.array([0x7FC0BEEF], f"{order}u4").tobytes()
+    document = {**DOCUMENT, "dtype": f"{order}f4", "fill_value": base64.b64encode(raw).decode()}
+    _, moved = upgrade_values({".zarray": json.dumps(document).encode()})
+    assert bits(read_zarr(moved)) == bits(read_tensorstore(moved)) == b"\xef\xbe\xc0\x7f" * 35
+
+
+def test_scalars_of_xarray_have_no_names_to_give():
+    values = write_v2(np.float32(3), chunks=(), attributes={"_ARRAY_DIMENSIONS": []})
+    upgraded, _ = check(np.float32(3), values)
+    assert upgraded.document["dimension_names"] == []
+    assert upgraded.document["attributes"] == {}
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    shape=st.lists(st.integers(0, 5), min_size=0, max_size=4),
+    dtype=st.sampled_from(CORE_TYPES),
+    order=st.sampled_from("CF"),
+    compressor=st.sampled_from(sorted({**VERBATIM, **REFRAME})),
+    lengths=st.data(),
+)
+def test_values_of_any_array_stay(shape, dtype, order, compressor, lengths):
+    chunks = [lengths.draw(st.integers(1, 6)) for _ in shape]
+    data = values_of(dtype, tuple(shape))
+    check(data, write_v2(data, chunks=chunks, dtype=dtype, order=order, compressors=COMPRESSORS[compressor]))
+
+
+def test_the_document_is_the_one_zarr_python_writes():
+    attributes = {"a": [1.0, 2**70]}
+    blosc = {"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0}
+    document = {**DOCUMENT, "order": "F", "compressor": blosc}
+    upgraded = upgrade_array(document, attributes, ["y", "x"])
+    store = store_of({})
+    zarr.create_array(
+        store, shape=(5, 7), chunks=(3, 4), dtype="uint16", zarr_format=3, attributes=attributes,
+        dimension_names=["y", "x"], filters=[zarr.codecs.TransposeCodec(order=(1, 0))], fill_value=0,
+        compressors=zarr.codecs.BloscCodec(cname="zstd", clevel=5, shuffle="shuffle", typesize=2),
+    )  # fmt: skip
+    written = json.loads(store._store_dict["zarr.json"].to_bytes())
+    del written["storage_transformers"]  # may be left out, and is better left out for older readers
+    assert json.dumps(upgraded.document) == json.dumps(written)
+
+
+def test_names_of_xarray():
+    def names(found, wanted=None):
+        upgraded = upgrade_array(DOCUMENT, {"_ARRAY_DIMENSIONS": found, "a": 1}, wanted)
+        document = upgraded.document
+        return document.get("dimension_names"), document["attributes"], upgraded.notes
+
+    assert names(["y", "x"]) == (["y", "x"], {"a": 1}, ())
+    assert names(["y", "x"], ["y", "x"]) == (["y", "x"], {"a": 1}, ())
+    found, attributes, notes = names(["a", "b"], ["y", "x"])
+    assert (found, attributes) == (["y", "x"], {"a": 1})
+    assert "a, b" in notes[0]
+    assert "y, x" in notes[0]
+    for useless in (["y"], ["x", "x"], "yx", [1, 2]):
+        found, attributes, notes = names(useless)
+        assert (found, attributes) == (None, {"_ARRAY_DIMENSIONS": useless, "a": 1})
+        assert "stays" in notes[0]
+        assert names(useless, ["y", "x"])[:2] == (["y", "x"], attributes)
+
+
+def test_attributes_that_are_no_json():
+    attributes = {"range": [float("nan"), {"max": float("inf")}], "a": 1.0}
+    upgraded = upgrade_array(DOCUMENT, attributes)
+    assert upgraded.document["attributes"] == {"range": ["NaN", {"max": "Infinity"}], "a": 1.0}
+    assert "NaN" in upgraded.notes[0]
+    assert attributes["range"][1] == {"max": float("inf")}
+
+
+def test_fields_of_others_are_dropped_and_told():
+    upgraded = upgrade_document(_NCZARR_ARRAY={"storage": "chunked"}, shards=None)
+    assert upgraded.document == upgrade_document().document
+    assert [note.partition(":")[0] for note in upgraded.notes] == ["_NCZARR_ARRAY", "shards"]
+
+
+def test_chunks_of_an_empty_array():
+    assert upgrade_document(shape=[0, 7], chunks=[0, 4]).document["chunk_grid"]["configuration"] == {
+        "chunk_shape": [1, 4]
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"dtype": [["x", "<i4"], ["y", "<f4"]]}, "structured"),
+        ({"dtype": "|O", "filters": [{"id": "vlen-utf8"}]}, "objects"),
+        ({"dtype": "|S5"}, "byte strings"),
+        ({"dtype": "|V3"}, "raw bytes"),
+        ({"dtype": "<f16"}, "<f16"),
+        ({"dtype": "bfloat16"}, "bfloat16"),
+        ({"dtype": "<U0"}, "<U0"),
+        ({"dtype": "<M8[fortnight]"}, "fortnight"),
+        ({"compressor": {"id": "blosc", "cname": "snappy"}}, "snappy"),
+        ({"shards": [2, 2]}, "shards"),
+    ],
+)
+def test_what_zarr_v3_has_nothing_for_is_refused_by_name(changes, said):
+    with pytest.raises(UnsupportedError, match=said) as refusal:
+        upgrade_document(**changes)
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"zarr_format": 3}, "zarr_format"),
+        ({"order": "A"}, "order"),
+        ({"dimension_separator": ":"}, "dimension_separator"),
+        ({"shape": [-1, 7]}, "shape"),
+        ({"chunks": [3]}, "chunks"),
+        ({"chunks": [0, 4]}, "at least 1"),
+        ({"chunks": True}, "chunks"),
+        ({"dtype": None}, "dtype"),
+        ({"dtype": "|u2"}, "byte order"),
+        ({"filters": {"id": "delta"}}, "filters"),
+        ({"filters": [{"name": "delta"}]}, "id"),
+        ({"compressor": "zlib"}, "id"),
+        ({"compressor": {"id": "gzip", "level": "high"}}, "level"),
+        ({"compressor": {"id": "zstd", "checksum": 1}}, "checksum"),
+        ({"compressor": {"id": "blosc", "shuffle": 3}}, "shuffle"),
+        ({"compressor": {"id": "blosc", "clevel": 1.5}}, "clevel"),
+        ({"fill_value": -1}, "0 to 65535"),
+        ({"fill_value": 65536.0}, "0 to 65535"),
+        ({"fill_value": 0.5}, "uint16"),
+        ({"fill_value": "NaN"}, "uint16"),
+        ({"dtype": "|b1", "fill_value": 2}, "bool"),
+        ({"dtype": "|b1", "fill_value": "true"}, "bool"),
+        ({"dtype": "<f4", "fill_value": [0]}, "float32"),
+        ({"dtype": "<f4", "fill_value": "much"}, "float32"),
+        ({"dtype": "<f8", "fill_value": 10**400}, "float64"),
+        ({"dtype": "<c8", "fill_value": ["a", 0]}, "complex64"),
+        ({"dtype": "<U2", "fill_value": "abc"}, "utf32"),
+        ({"dtype": "<U2", "fill_value": 0}, "utf32"),
+        ({"dtype": "<M8[s]", "fill_value": "now"}, "datetime64"),
+        ({"dtype": "<M8[s]", "fill_value": 2**63}, "datetime64"),
+    ],
+)
+def test_malformed_documents(changes, said):
+    with pytest.raises(FormatError, match=said):
+        upgrade_document(**changes)
+
+
+def test_missing_fields_and_names():
+    for field in ("shape", "chunks", "dtype", "compressor", "fill_value", "order", "zarr_format"):
+        with pytest.raises(FormatError, match=field):
+            upgrade_array({key: value for key, value in DOCUMENT.items() if key != field})
+    upgrade_array({key: value for key, value in DOCUMENT.items() if key != "filters"})
+    with pytest.raises(FormatError, match="z, y, x"):
+        upgrade_array(DOCUMENT, {}, ["z", "y", "x"])

@@ -1,0 +1,84 @@
+"""dask reads and writes .ozx files under every scheduler: each byte of each array."""
+
+import multiprocessing
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from clusters import local_cluster
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+import ozx
+from ozx.integrations.fsspec import OzxFileSystem
+
+SHARDED = FIXTURES / "sharded.ome.zarr"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    return pack_tree(SHARDED, tmp_path_factory.mktemp("dask") / "cells.ozx")
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return zarr.open_array(SHARDED / "0", mode="r")[...]
+
+
+def arrays(path):
+    """Return the same level as dask array, in every way that there is."""
+    group = ozx.open(path)
+    yield da.from_zarr(group["0"])
+    yield da.from_array(group["0"], chunks=(1, 1, 4, 64, 64))  # shards
+    yield da.from_zarr(zarr.open_array(OzxFileSystem().unstrip_protocol(str(path)) + "/0", mode="r"))
+
+
+def check(path, expected, **options):
+    wholes = list(arrays(path))
+    maxima = [array.max(axis=(0, 2)) for array in wholes]
+    found = dask.compute(wholes, maxima, **options)  # at once: starting processes takes longer than reading
+    for array, maximum in zip(*found, strict=True):
+        assert array.dtype == np.uint16
+        np.testing.assert_array_equal(array, expected)
+        np.testing.assert_array_equal(maximum, expected.max(axis=(0, 2)))
+
+
+def test_chunks_are_those_of_the_file(packed):
+    inner, shards, _ = arrays(packed)
+    assert inner.chunksize == (1, 1, 2, 32, 32)
+    assert shards.chunksize == (1, 1, 4, 64, 64)
+
+
+def test_the_synchronous_scheduler(packed, expected):
+    check(packed, expected, scheduler="synchronous")
+
+
+def test_the_threaded_scheduler(packed, expected):
+    check(packed, expected, scheduler="threads", num_workers=8)
+
+
+@pytest.mark.parametrize("start", [pytest.param("spawn", marks=pytest.mark.ci), "fork"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_the_process_scheduler(packed, expected, start):
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system does not {start}")
+    with dask.config.set({"multiprocessing.context": start}):
+        check(packed, expected, scheduler="processes", num_workers=2)
+
+
+@pytest.mark.ci
+def test_distributed_workers_in_processes(packed, expected):
+    with local_cluster(threads=2) as (_, client):
+        check(packed, expected)
+        assert len(client.scheduler_info()["workers"]) == 2
+
+
+def test_two_versions_of_a_file_are_two_arrays(packed, tmp_path):
+    path = tmp_path / "a.ozx"
+    path.write_bytes(packed.read_bytes())
+    before = [array.name for array in arrays(path)]
+    pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "b.ozx").replace(path)
+    group = ozx.open(path)
+    assert da.from_zarr(group["0"]).name not in before

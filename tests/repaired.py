@@ -1,0 +1,66 @@
+"""What tests of repair share: a hierarchy, archives of it, and all that a source gives out."""
+
+from __future__ import annotations
+
+import json
+
+from packed import sort_values
+
+from ozx.flow.entry import read_part
+from ozx.flow.repair.hierarchy import open_repaired
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
+
+#: A root, a group, an array and plain files.
+VALUES = sort_values(
+    {
+        "zarr.json": group(),
+        "0/zarr.json": array([12], [1]),
+        "labels/zarr.json": group(None),
+        "labels/cells/zarr.json": array([4], [4]),
+        **{f"0/c/{number}": b"chunk %d " % number * 40 for number in range(12)},
+        "labels/cells/c/0": b"abcd",
+        "OME/METADATA.ome.xml": b"<OME/>",
+        "notes/é.txt": "µm".encode(),
+    }
+)
+
+
+def build(values=VALUES) -> ArchiveBuilder:
+    """Return an archive of `values` in the form that ozx writes."""
+    builder = ArchiveBuilder()
+    for key, value in sort_values(values).items():
+        builder.add(key, value)
+    return builder
+
+
+def contents(source) -> dict[str, bytes]:
+    """Return every key and value, in the source's order; all ways to a value have to lead to the same."""
+    keys = list(source.iter_keys())
+    assert len(source) == len(keys) == len(set(keys))
+    found = {key: source.read(key) for key in keys}
+    assert [read_part(part) for part in source.parts(keys)] == list(found.values())
+    for key, value in found.items():
+        assert key in source
+        assert source.size(key) == len(value)
+        assert b"".join(source.entry(key).iter_blocks()) == value
+        assert read_part(source.part(key, 1)) == value[1:]
+    assert keys == list(sort_values(found))
+    return found
+
+
+def repair(path) -> tuple[set[str], dict[str, bytes]]:
+    """Return the ids of what was repaired, and the contents."""
+    with open_repaired(path) as source:
+        found = contents(source)
+        assert len(source.repaired) == len(source.repairs)
+        source.check_unchanged()
+        return {repair.id for repair in source.repairs}, found
+
+
+def consolidated(values, **others) -> bytes:
+    """Return the root's document with copies of all others."""
+    copies = {
+        key.removesuffix("/zarr.json"): json.loads(value) for key, value in values.items() if key.endswith("/zarr.json")
+    }
+    metadata = {"kind": "inline", "must_understand": False, "metadata": copies | others}
+    return json.dumps(json.loads(values["zarr.json"]) | {"consolidated_metadata": metadata}).encode()

@@ -1,0 +1,103 @@
+"""Arrays transcoded by ozx for tests: keys and values in and out, judged by zarr-python and tensorstore."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import zarr
+from stores import contents
+from upgrades import quiet, read_tensorstore, read_zarr
+from zarr.storage import MemoryStore
+
+from ozx.flow.chunks.stored_chunks import places_of
+from ozx.flow.chunks.transcode import iter_transcoded
+from ozx.flow.entry import BytesPart
+from ozx.hierarchy.relayout.transcoding import transcoded_document
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr_v2.arrays import upgrade_array
+
+
+class StoredValues:
+    """The stored values of an array in a dictionary, as `ozx.flow.chunks.stored_chunks.StoredChunks`."""
+
+    def __init__(self, values, layout, keys):
+        self._values = values
+        self._grid = layout.stored_grid
+        self._keys = keys
+        total = int(np.prod(self._grid, dtype=np.int64))
+        self.numbers = np.array([number for number in range(total) if self.name(number) in values], np.int64)
+
+    def name(self, number):
+        return self._keys.encode(places_of([number], self._grid)[0])
+
+    def parts(self, numbers):
+        return [BytesPart(self._values[self.name(number)]) for number in numbers]
+
+
+def write_v3(data, chunks, *, missing=(), **options) -> dict[str, bytes]:
+    """Return what zarr-python writes for `data`, but for the chunks whose keys are in `missing`."""
+    data = np.asarray(data)
+    store = MemoryStore()
+    with quiet():
+        options = {"compressors": None, "fill_value": 0, "config": {"write_empty_chunks": True}} | options
+        dtype = options.pop("dtype", data.dtype)
+        array = zarr.create_array(store, shape=data.shape, chunks=chunks, dtype=dtype, zarr_format=3, **options)
+        array[...] = data
+    return {key: value for key, value in contents(store).items() if key not in missing}
+
+
+def prepare(values, *, chunks=None, codec=None, shards=None):
+    """Return the arguments of `iter_transcoded` for an array of either version at the root."""
+    if ".zarray" in values:
+        old = json.loads(values[".zarray"])
+        document = upgrade_array(old).document
+        keys = ChunkKeys("v2", old.get("dimension_separator", "."))
+    else:
+        old = document = json.loads(values["zarr.json"])
+        keys = parse_layout(document, "", understand_all).keys
+    stored = StoredValues(values, parse_layout(document, "", understand_all), keys)
+    return stored, old, transcoded_document(document, chunks=chunks, codec=codec, shards=shards)
+
+
+def understand_all(point, value):
+    return True
+
+
+def transcode(values, *, jobs=2, executor=None, **options) -> dict[str, bytes]:
+    """Return keys and values of the transcoded array."""
+    stored, old, new = prepare(values, **options)
+    found = {"zarr.json": json.dumps(new).encode()}
+    for entry in iter_transcoded(stored, old, new, "", jobs=jobs, executor=executor):
+        assert entry.key not in found
+        found[entry.key] = b"".join(entry.iter_blocks())
+    return found
+
+
+def check(values, *, by_tensorstore=True, **options) -> dict[str, bytes]:
+    """Transcode an array, compare every bit that zarr-python and tensorstore read, and return the values."""
+    before = read_zarr(values, zarr_format=2 if ".zarray" in values else 3)
+    transcoded = transcode(values, **options)
+    check_same(read_zarr(transcoded), before)
+    if by_tensorstore:
+        check_same(np.asarray(read_tensorstore(transcoded)), before)
+    return transcoded
+
+
+def check_same(seen, expected):
+    """Compare shapes, types but for their byte order, and bits."""
+    assert seen.shape == expected.shape
+    if expected.dtype.kind in "OT":
+        assert (seen == expected).all()
+        return
+    expected, seen = (np.ascontiguousarray(each).astype(each.dtype.newbyteorder("<")) for each in (expected, seen))
+    if seen.dtype.kind == "V" or str(seen.dtype) == "bool":
+        assert seen.tobytes() == expected.tobytes()
+        return
+    assert seen.dtype == expected.dtype
+    assert seen.tobytes() == expected.tobytes()
+
+
+def chunk_keys(values):
+    return [key for key in values if key not in ("zarr.json", ".zarray", ".zattrs")]
