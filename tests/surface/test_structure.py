@@ -1,0 +1,83 @@
+"""The rooms of the tree: none is crowded, and imports make no circle, neither among modules nor among folders."""
+
+import ast
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import ozx
+
+ROOT = Path(ozx.__file__).parent
+FOLDERS = sorted({path.parent for path in ROOT.rglob("*.py")})
+#: One module for each command, and what they share.
+ONE_EACH = {"cli"}
+#: Folders that are still crowded, or in a circle.
+PENDING = {"store", "validation", "validation/ome"}
+FOLDERS = [path for path in FOLDERS if path.relative_to(ROOT).as_posix() not in PENDING]
+#: Folders whose rooms, sub-folders counted as one, stay few enough to be seen at once.
+FEW_ROOMS = {"hierarchy": 17, "flow": 17}
+
+
+def module_names():
+    """Return the path of each module by its dotted name below ``ozx``."""
+    names = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+MODULES = module_names()
+
+
+def imports(path):
+    """Yield the modules of ozx that a module imports, whenever it does."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ozx":
+            parent = node.module.removeprefix("ozx").removeprefix(".")
+            for alias in node.names:
+                inner = f"{parent}.{alias.name}".removeprefix(".")
+                yield inner if inner in MODULES else parent
+        elif isinstance(node, ast.Import):
+            yield from (name for alias in node.names if (name := alias.name.removeprefix("ozx.")) in MODULES)
+
+
+IMPORTS = {name: {other for other in imports(path) if other not in ("", name)} for name, path in MODULES.items()}
+
+
+def circle(graph):
+    """Return a circle in a graph, or nothing."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_modules_import_in_no_circle():
+    assert circle({name: others for name, others in IMPORTS.items() if name not in ("", "__main__")}) is None
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_rooms_of_a_folder_import_in_no_circle(folder):
+    prefix = ".".join(folder.relative_to(ROOT).parts)
+    start = f"{prefix}." if prefix else ""
+    graph = defaultdict(set)
+    for name, others in IMPORTS.items():
+        if not name.startswith(start) or name in ("", "__main__"):
+            continue
+        room = name.removeprefix(start).split(".")[0]
+        inside = {other.removeprefix(start).split(".")[0] for other in others if other.startswith(start)}
+        graph[room] |= inside - {room}
+    assert circle(graph) is None
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_folder_holds_few_modules(folder):
+    modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    rooms = len(modules) + len(list(folder.glob("*/__init__.py")))
+    name = folder.relative_to(ROOT).as_posix()
+    assert len(modules) <= 20 or name in ONE_EACH
+    assert rooms <= FEW_ROOMS.get(name, rooms)
