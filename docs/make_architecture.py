@@ -1,14 +1,15 @@
 """Write the made parts of docs/explanation/architecture.md: ``python -m docs.make_architecture``.
 
-The rooms and what each module is for come from the modules' own docstrings, the layers from the import contract.
+Folders and modules come from the tree, their jobs from the packages' docstrings, the layers from the import contract.
 """
 
 from __future__ import annotations
 
 import ast
 import tomllib
-from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from docs.made_parts import DOCS, Card, with_parts, write_files
 
@@ -33,11 +34,13 @@ _JOBS = {
     "faults": "reports of bugs of ozx",
     "errors": "what callers catch",
 }
+#: Columns of a drawing.
+_WIDTH = 100
 _COLORS = ("#dbe9f6", "#e3f1df", "#fdf0d5", "#f3e3f1")
 
 
 def made_files() -> dict[str, str]:
-    """Return what this script writes: texts by their paths below ``docs/``."""
+    """Return the files that this script writes: texts by their paths below ``docs/``."""
     return {
         "explanation/architecture.md": with_parts("explanation/architecture.md", {"rooms": rooms_markdown()}),
         "pictures/layers.svg": layers_svg(),
@@ -58,41 +61,67 @@ def layers() -> list[list[str]]:
 
 
 def rooms_markdown() -> str:
-    """Return every module with its job, room by room, from the highest layer downwards."""
-    modules = defaultdict(list)
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).parts
-        modules[parts[0] if len(parts) > 1 else ""].append(path)
+    """Return a drawing of each room, from the highest layer downwards: its folders, their jobs and modules."""
     rooms = [room for layer in layers() for room in layer if (SOURCE / room).is_dir()]
+    found = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    if found != set(rooms):
+        message = f"these folders are in no layer: {', '.join(sorted(found - set(rooms)))}"
+        raise LookupError(message)
     lines = []
     for room in rooms:
-        lines += [
-            "",
-            f"### {room}",
-            "",
-            _job(SOURCE / room / "__init__.py"),
-            "",
-            *_table(modules.pop(room), SOURCE / room),
-        ]
-    lines += ["", "### Outside of the rooms", "", *_table(modules.pop(""), SOURCE)]
-    if modules:
-        message = f"these folders are in no layer: {', '.join(modules)}"
-        raise LookupError(message)
+        lines += ["", f"### {room}", "", _job(SOURCE / room), "", "```text", *_drawing(SOURCE / room), "```"]
+    modules = [f"| `{path.stem}` | {_job(path)} |" for path in _modules(SOURCE)]
+    lines += ["", "### Outside of the rooms", "", "| module | |", "|---|---|", *modules]
     return "\n".join(lines)
 
 
-def _table(paths: list[Path], folder: Path) -> list[str]:
-    rows = [f"| `{_name(path, folder)}` | {_job(path)} |" for path in paths if path != folder / "__init__.py"]
-    return ["| module | its job |", "|---|---|", *rows]
+def _drawing(folder: Path, indent: str = "") -> Iterator[str]:
+    """Yield the lines of a folder: its name, its modules, then each sub-folder with its job and those it imports."""
+    if not indent:
+        yield f"{folder.name}/"
+    below = sorted(path.parent for path in folder.glob("*/__init__.py"))
+    names = "  ".join(path.stem for path in _modules(folder))
+    yield from wrap(
+        names,
+        _WIDTH,
+        initial_indent=f"{indent}{'│' if below else ' '}   ",
+        subsequent_indent=f"{indent}{'│' if below else ' '}   ",
+    )
+    for number, path in enumerate(below, 1):
+        is_last = number == len(below)
+        yield f"{indent}│"
+        start = f"{indent}{'└' if is_last else '├'}── {path.name}/"
+        rest = f"{indent}{' ' if is_last else '│'}   "
+        yield from wrap(f"{start}  {_job(path)}", _WIDTH, subsequent_indent=f"{rest}    ")
+        used = sorted(_imported(path, folder) & {other.name for other in below} - {path.name})
+        if used:
+            yield from wrap(
+                f"uses {', '.join(used)}", _WIDTH, initial_indent=f"{rest}    ", subsequent_indent=f"{rest}    "
+            )
+        yield from _drawing(path, rest)
 
 
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix().removesuffix(".py").removesuffix("/__init__")
+def _imported(folder: Path, parent: Path) -> set[str]:
+    """Return which folders beside it the modules of a folder import."""
+    start = "ozx." + ".".join(parent.relative_to(SOURCE).parts) + "."
+    names = [
+        node.module or ""
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+    ]
+    return {name.removeprefix(start).split(".")[0] for name in names if name.startswith(start)}
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
 
 
 def _job(path: Path) -> str:
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    return " ".join(docstring.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+    source = path / "__init__.py" if path.is_dir() else path
+    docstring = ast.get_docstring(ast.parse(source.read_text("utf-8"))) or ""
+    job = " ".join(docstring.split("\n\n")[0].split())
+    return job.replace("``", "`").replace("|", "\\|")
 
 
 def layers_svg() -> str:

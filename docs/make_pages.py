@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import runpy
 
-SCRIPTS = ("make_rules", "make_conformance", "make_cli", "make_clauses", "make_architecture", "make_format")
+SCRIPTS = (
+    *("make_rules", "make_conformance", "make_cli", "make_clauses"),
+    *("make_architecture", "make_format", "make_results"),
+)
 
 if __name__ == "__main__":
     for name in SCRIPTS:

@@ -1,4 +1,4 @@
-"""Who reads what whom wrote: asks every reader for every writer's file, and makes docs/interop.md of the answers.
+"""Compatibility: ask every reader for every writer's file, and make docs/interop.md of the answers.
 
 Readers are the judges, who know ZIP or arrays, and `IMAGE_READERS`; `WRITERS` make the files. A cell says whether the
 reader opened the file and found the right pixels or files, and if not, why, in words of our own: an answer that none of
@@ -151,10 +151,10 @@ def _explain(reader: Judge | ArrayJudge, writer: Writer, words: str) -> str:
 
 # --- the page -------------------------------------------------------------------------------------
 
-_INTRODUCTION = f"""# Who reads what whom wrote
+_INTRODUCTION = f"""# Compatibility
 
-Made by `python docs/make_interop.py`; `tests/interop/test_matrix.py` asks everyone again and fails where an answer is
-another than here. Each column is one small image, two channels of 96 × 128 pixels in two levels, written by another
+Made by `python docs/make_interop.py`; `tests/interop/test_matrix.py` asks every program again and fails where an answer
+differs. Each column is one small image, two channels of 96 × 128 pixels in two levels, written by another
 program; each row reads it.
 
 {YES} opened, and right · {WRONG} opened, and not right · {NO} refused; the letter says why.
