@@ -17,8 +17,8 @@ from zarr.storage import MemoryStore
 from ozx import OzxStore
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import RewrittenWarning
-from ozx.store import finishing, metadata_reserve, space
-from ozx.store.partial_values import overwritten
+from ozx.store import finishing, growing_file, space
+from ozx.store.ozx_store import overwritten
 from ozx.validation.cases.archive_builder import array, group
 
 GROUP = group(None)
@@ -173,7 +173,7 @@ def unzip_tests(path):
 
 def rooms(monkeypatch, room, padding):
     """Let small files take the ways of large ones: how much room there is at the head, and how much may be padding."""
-    monkeypatch.setattr(metadata_reserve, "_LEAST", room)
+    monkeypatch.setattr(growing_file, "_LEAST", room)
     monkeypatch.setattr(finishing, "_MOST_PADDING", padding)
 
 

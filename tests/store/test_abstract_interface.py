@@ -14,7 +14,7 @@ from zarr.core.buffer import default_buffer_prototype
 from ozx import OzxStore, UsageError, errors
 from ozx.archive.records import EXTRA_PADDING
 from ozx.archive.writer import LONGEST_PADDING
-from ozx.store import finishing, metadata_reserve
+from ozx.store import finishing, growing_file
 
 PAGE = Path(__file__).parents[2] / "docs" / "store.md"
 VALUES = SEED | {"0/c/0/0": b"0123456789", "0/c/0/1": b"abcdef", "0/c/1/0": b"", "0/c.txt": b"text"}
@@ -192,7 +192,7 @@ def test_the_page_tells_the_numbers_of_the_code():
     assert f"0x{EXTRA_PADDING:04X}" in text
     assert f"{LONGEST_PADDING:,} bytes" in text
     assert f"{finishing._MOST_PADDING:.0%}".replace("%", " %") in text
-    assert f"{metadata_reserve._LEAST >> 10} KiB" in text
+    assert f"{growing_file._LEAST >> 10} KiB" in text
 
 
 def test_values_are_buffers_whatever_the_operation(store):

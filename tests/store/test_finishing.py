@@ -12,7 +12,7 @@ from stores import SEED, assert_finished, buffer, contents, put, run
 from ozx import FormatError, OzxStore
 from ozx.errors import NotOmeZarrWarning, RewrittenWarning
 from ozx.store import finishing
-from ozx.store.metadata_reserve import document_room
+from ozx.store.growing_file import document_room
 from ozx.validation.cases.archive_builder import group
 
 DATA = {f"0/c/0/{n}": bytes([n + 1]) * 80_000 for n in range(5)}

@@ -82,7 +82,7 @@ def test_a_node_that_zarr_refuses_while_all_are_listed(tmp_path):
     root = zarr.create_group(tmp_path / "a.zarr")
     root.create_group("0")
     (tmp_path / "a.zarr" / "0" / "zarr.json").write_text("{")
-    with pytest.raises(FormatError, match="the hierarchy: expected a node that zarr can open"):
+    with pytest.raises(FormatError, match="the hierarchy: zarr cannot open this node"):
         list_images(zarr.open_group(tmp_path / "a.zarr", mode="r"))
 
 

@@ -8,10 +8,9 @@ from ozx.errors import FormatError
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
 from ozx.hierarchy.json import limits as document_limits
-from ozx.store.image_view import GroupNodes
+from ozx.store.image_view import GroupNodes, lacks_node
 from ozx.store.local_store import DirectoryStore
 from ozx.store.opening import open_store, opened_hierarchy
-from ozx.store.presence import lacks_node
 from ozx.store.source_store import SourceStore
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
 from ozx.hierarchy.keys import is_metadata_key
-from ozx.store.metadata_reserve import document_room, metadata_reserve
+from ozx.store.growing_file import document_room, metadata_reserve
 from ozx.validation.cases.archive_builder import array, group
 
 

@@ -187,7 +187,7 @@ def test_a_file_is_closed_at_the_end(packed):
         ({"zarr.json": b"[]"}, FormatError, "zarr.json"),
         ({"zarr.json": b'{"zarr_format": 3, "node_type": "array"}'}, UsageError, "the directory holds an array"),
         ({"zarr.json": b'{"zarr_format": 3, "node_type": "group", "x": 1}'}, UnsupportedError, "x"),
-        ({".zgroup": b"{"}, FormatError, "the root: expected a node that zarr can open"),
+        ({".zgroup": b"{"}, FormatError, "the root: zarr cannot open this node"),
         ({".zarray": b"{}"}, FormatError, "neither zarr.json nor .zgroup"),
     ],
 )

@@ -194,9 +194,9 @@ REFUSED = ["", "/", "a/", "/a", "../a", "a/../b", "a//b", "./a", "a\\b", "C:/a",
 def test_what_no_archive_may_call_an_entry_is_refused(path, key):
     store = writer(path)
     for setter in (store.set, store.set_if_not_exists):
-        with pytest.raises(UsageError, match="is no key"):
+        with pytest.raises(UsageError, match="is not a valid key"):
             run(setter(key, buffer(b"x")))
-    with pytest.raises(UsageError, match="is no key"):
+    with pytest.raises(UsageError, match="is not a valid key"):
         run(store.set_partial_values([(key, 0, b"x")]))
     assert take(store, key) is None
     run(store.delete(key))

@@ -12,7 +12,7 @@ SOURCE = Path(ozx.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
-PACKAGES: tuple[str, ...] = ()
+PACKAGES: tuple[str, ...] = ("store",)
 PAGES: tuple[str, ...] = ()
 
 BANNED = (
@@ -36,9 +36,9 @@ BANNED = (
     "no more than that",
     "is to be seen",
 )
-_BANNED = re.compile(rf"\b({'|'.join(map(re.escape, BANNED))})\b", re.IGNORECASE)
-# A first line that is a clause without a head: "What is left of …", "Which keys …", "How much …".
-_HEADLESS = re.compile(r"(What|Which|Who|Whose|How|Whether|Where|When|Why)\b")
+_BANNED = re.compile(rf"\b({'|'.join(map(re.escape, BANNED))})\b(?<!None)", re.IGNORECASE)
+# A first line that is a clause without a head: "What is left of …", "Which keys …". A property may say "Whether …".
+_HEADLESS = re.compile(r"(What|Which|Who|Whose|How|Where|When|Why)\b")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 

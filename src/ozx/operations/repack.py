@@ -25,7 +25,7 @@ from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.container.one_hierarchy import refuse_errors
+from ozx.validation.refusal import refuse_errors
 
 __all__ = ["ArrayReport", "RepackResult", "repack"]
 

@@ -1,4 +1,4 @@
-"""Locks in a forked child: the thread that held one in the parent is not there to give it back."""
+"""Renewal of locks in forked children, where the thread that held one does not exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
 
 
 def renew_after_fork(holder: _Holder) -> None:
-    """Have ``holder.renew_locks()`` called in every child that is forked while `holder` lives."""
+    """Call ``holder.renew_locks()`` in every child that is forked while `holder` lives."""
     _holders.add(holder)
 
 

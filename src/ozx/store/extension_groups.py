@@ -1,4 +1,4 @@
-"""Groups whose arrays are given out as the handlers of their extensions want them used (`ozx.extensions`)."""
+"""Groups whose arrays pass through the handlers of their extensions (`ozx.extensions`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["HandledGroup", "understands_opening", "with_handlers"]
 
 
 def understands_opening(point: str, value: Any) -> bool:
-    """Tell whether a node may be opened though this is there: zarr-python knows it, or a handler opens it.
+    """Tell whether a node with this extension may be opened: zarr-python knows it, or a handler opens it.
 
     Examples
     --------
@@ -31,17 +31,17 @@ def understands_opening(point: str, value: Any) -> bool:
     if zarr_understands(point, value):
         return True
     named = parse_named(value)
-    # How chunks are found and decoded, zarr-python has to know itself: by its own registry.
+    # zarr-python finds and decodes chunks by its own registry.
     return point not in DECODING_POINTS and named is not None and has_method(point, named.name, "open")
 
 
 def with_handlers(group: zarr.Group) -> zarr.Group:
-    """Return a group that asks handlers; the group itself where nobody has registered one."""
+    """Return a group that calls handlers; the same group if none is registered."""
     return group if next(iter_registered(), None) is None else HandledGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
 class HandledGroup(zarr.Group):
-    """A group of zarr whose arrays went through the ``open`` of the handlers of their extensions."""
+    """A zarr group whose arrays pass through the ``open`` of the handlers of their extensions."""
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
@@ -52,12 +52,12 @@ class HandledGroup(zarr.Group):
         return tuple((name, _handled(node)) for name, node in super().members(*args, **options))
 
     def arrays(self) -> Generator[tuple[str, Any], None]:
-        """Yield the names of arrays, and the arrays."""
+        """Yield names and arrays."""
         for name, array in super().arrays():
             yield name, _handled(array)
 
     def groups(self) -> Generator[tuple[str, zarr.Group], None]:
-        """Yield the names of groups, and the groups."""
+        """Yield names and groups."""
         for name, group in super().groups():
             yield name, with_handlers(group)
 
@@ -66,7 +66,7 @@ def _handled(node: Any) -> Any:
     if isinstance(node, zarr.Group):
         return with_handlers(node)
     node = bound_array(node)
-    # What zarr was shown has no extensions any more.
+    # The document that zarr sees has no extensions any more.
     store = getattr(node.store, "_store", node.store)
     key = join_path(node.path, METADATA)
     stored = store.get_sync(key)

@@ -1,8 +1,7 @@
-"""The end of an archive in the making: metadata to its head, directory to its end, and the final name.
+"""Finish a new archive: write metadata to its head and the directory to its end, and rename it.
 
-Nothing that was written moves when the metadata fits into the room kept for it and little of the file is free: what is
-free is filled by padding in the local header that follows (an extra field, APPNOTE 4.5). Else the file is written a
-second time, without gaps.
+If the metadata fits into the room kept for it and free bytes are few, written values stay in place: padding in the next
+local header (an extra field, APPNOTE 4.5) fills each gap. Otherwise the file is written a second time, without gaps.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, hierarchy_order, is_metadata_key
-from ozx.store.growing_file import GrowingFile, Slot
-from ozx.store.metadata_reserve import document_room
+from ozx.store.growing_file import GrowingFile, Slot, document_room
 
 __all__ = ["Unfinished", "finish"]
 
-# How much of a file may be padding: more, and it is written a second time.
+# The largest share of padding in a file; above it, the file is written a second time.
 _MOST_PADDING = 0.02
-# A file that is rewritten because it outgrew its room takes time from here on, so that the user is told.
+# From this size on, a rewrite of a file that outgrew its room takes time, so warn.
 _SILENTLY_REWRITTEN = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What an archive will consist of.
+    """The parts of an archive that is being written.
 
     Attributes
     ----------
@@ -44,7 +42,7 @@ class Unfinished:
     documents, slots
         Metadata in memory, and the places of values in the file, by key.
     base, base_indices
-        The archive that is added to, and which of its entries are kept.
+        The archive that is added to, and the entries kept from it.
     """
 
     growing: GrowingFile
@@ -55,25 +53,25 @@ class Unfinished:
 
 
 def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -> None:
-    """Complete the file and give it its name.
+    """Complete the file and rename it.
 
     Parameters
     ----------
     archive
-        What it consists of.
+        The parts.
     require_ome
-        Whether to raise, rather than to warn, when it is no OME-Zarr.
+        Whether a hierarchy without OME-Zarr metadata is an error, not a warning.
     force
-        Whether a file of that name may be replaced.
+        Whether an existing file may be replaced.
     sync
-        Whether to wait until it is on the disk.
+        Whether to wait until the file is on the disk.
 
     Raises
     ------
     FormatError
-        It is no OME-Zarr; or the archive that is added to changed meanwhile.
+        It is not an OME-Zarr and `require_ome` is given; or the archive that is added to has changed.
     UsageError
-        The name was taken meanwhile, and `force` is not given.
+        Another program has taken the name, and `force` is not given.
     """
     target = archive.growing.partial.target
     comment = _comment(archive.documents, target, require_ome=require_ome)
@@ -81,7 +79,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
     slots = sorted(archive.slots.values(), key=lambda slot: slot.offset)
     archive.growing.forget_drafts()
     archive.growing.stop_reading()
-    # The archive that is added to may be replaced while the new one is synced.
+    # Another program may replace the old archive while the new one is synced.
     base = None if archive.base is None else archive.base.source
     check_old = base.check_unchanged if isinstance(base, FileSource) else None
     head = sum(document_room(key, document) for key, document in documents)
@@ -104,7 +102,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
 
 
 def _comment(documents: dict[str, bytes], target: str, *, require_ome: bool) -> bytes:
-    """Return the archive comment; empty, with a warning or an error, where this is no OME-Zarr."""
+    """Return the archive comment; warn or raise if this is not an OME-Zarr, and return an empty one."""
     problem = version = None
     root = documents.get(ROOT_METADATA)
     if root is None:
@@ -126,29 +124,29 @@ def _comment(documents: dict[str, bytes], target: str, *, require_ome: bool) -> 
             rule="rfc9/one-hierarchy",
             hint="Write a root zarr.json with attributes.ome.version, or leave require_ome out.",
         )
-    warnings.warn(f"{target}: this is zipped Zarr, but no OME-Zarr: {problem}", NotOmeZarrWarning, stacklevel=2)
+    warnings.warn(f"{target}: this is zipped Zarr, but not an OME-Zarr: {problem}", NotOmeZarrWarning, stacklevel=2)
     return b""
 
 
 def _in_order(documents: dict[str, bytes]) -> list[tuple[str, bytes]]:
-    """Return the metadata in the order of the archive; what Zarr v2 calls metadata comes behind."""
+    """Return the metadata in archive order, Zarr v2 metadata last."""
     current = sorted((key for key in documents if is_metadata_key(key)), key=breadth_first)
     legacy = sorted((key for key in documents if not is_metadata_key(key)), key=hierarchy_order)
     return [(key, documents[key]) for key in current + legacy]
 
 
 def _gaps(head: int, slots: list[Slot]) -> list[int]:
-    """Return how many bytes are free before each value; negative where the metadata reaches into the first one."""
+    """Return the free bytes before each value; negative if the metadata reaches into the first one."""
     ends = [head, *(slot.end for slot in slots)]
     return [slot.offset - end for slot, end in zip(slots, ends, strict=False)]
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Tell whether every gap can be filled by padding, and all of them are little of the file."""
+    """Tell whether padding can fill every gap, and the gaps are a small share of the file."""
     if not gaps:
         return True
     most = [LONGEST_PADDING] * len(gaps)
-    # The metadata's own headers can be lengthened, too; each by some bytes less, so that no rest is too short.
+    # The metadata's headers take padding, too; each a little less, so that no remainder is too short.
     most[0] += documents * (LONGEST_PADDING - SHORTEST_PADDING)
     can_fill = all(gap == 0 or SHORTEST_PADDING <= gap <= limit for gap, limit in zip(gaps, most, strict=True))
     return can_fill and sum(gaps) <= _MOST_PADDING * slots[-1].end
@@ -157,7 +155,7 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
 def _complete(
     archive: Unfinished, documents: list[tuple[str, bytes]], slots: list[Slot], gaps: list[int], comment: bytes
 ) -> None:
-    """Write the metadata, lengthen the headers behind gaps, add what is kept of the old archive, and the directory."""
+    """Write the metadata, pad the headers behind gaps, add the entries kept from the old archive, and the directory."""
     descriptor = archive.growing.partial.descriptor
     writer = ArchiveWriter(descriptor)
     spare = gaps[0] if gaps else 0
@@ -181,7 +179,7 @@ def _complete(
 
 
 def _rewrite(archive: Unfinished, documents: list[tuple[str, bytes]], writer: ArchiveWriter, comment: bytes) -> None:
-    """Write everything anew, without gaps and in hierarchy order."""
+    """Write all entries again, without gaps and in hierarchy order."""
     for key, document in documents:
         writer.add(key, document)
     source = archive.growing.partial.descriptor

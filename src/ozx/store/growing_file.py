@@ -1,11 +1,11 @@
-"""The file of an archive in the making: where values are written, freed, and read meanwhile.
+"""The file of an archive that is being written: values are added, freed, and read back.
 
 ::
 
     [ room for metadata ][ value ][ value ][ free ][ value ] …
 
-Every value stands behind a local header with its size and CRC-32, written once, in its final place. The metadata
-known so far is drafted into the room at the head. So what a killed writer leaves can be recovered.
+Every value follows a local header with its size and CRC-32, written once, in its final place. Metadata is drafted into
+the room at the head, so that ``ozx recover`` can rebuild the archive if the writer is killed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,31 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_reading import PositionalFile
 from ozx.archive.positional_writing import write_all_at, write_pair_at
-from ozx.archive.writer import local_header
+from ozx.archive.writer import LOCAL_OVERHEAD, local_header
+from ozx.errors import FormatError
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.hierarchy.ome.metadata import parse_ome
 from ozx.store.after_fork import renew_after_fork
-from ozx.store.metadata_reserve import metadata_reserve
 from ozx.store.partial_file import PartialFile
 from ozx.store.space import Space
 
-__all__ = ["GrowingFile", "Slot"]
+__all__ = ["GrowingFile", "Slot", "document_room", "metadata_reserve"]
 
-# Over the signature of a local header whose value is gone, so that a recovery does not bring it back.
+# Overwrites the signature of a deleted value's local header, so that a recovery does not restore the value.
 _NO_HEADER = bytes(4)
+# The padding of one entry can fill this much (65,515 bytes at most), whatever metadata follows.
+_LEAST = 48 << 10
+# Unused room has to be filled or removed again.
+_MOST = 64 << 20
+# A typical zarr.json of an array; an image of a plate is one group and some levels.
+_USUAL_DOCUMENT = 1_200
+_USUAL_DOCUMENTS_PER_IMAGE = 5
 
 
 class Slot(NamedTuple):
-    """Where an entry stands, and what its headers say."""
+    """The place of an entry, and the fields of its headers."""
 
     raw_name: bytes
     flags: int
@@ -44,7 +55,7 @@ class Slot(NamedTuple):
 
     @property
     def data_offset(self) -> int:
-        """Where the value begins."""
+        """Offset of the value."""
         return self.offset + self.header_length
 
     @property
@@ -54,17 +65,17 @@ class Slot(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the value ends."""
+        """Offset behind the value."""
         return self.offset + self.length
 
 
 class GrowingFile:
-    """``NAME.partial``, created and locked; used by any number of threads.
+    """``NAME.partial``, created and locked; any number of threads may use it.
 
     Parameters
     ----------
     target
-        The name the file is to get in the end.
+        The final name.
 
     Raises
     ------
@@ -76,7 +87,7 @@ class GrowingFile:
     partial
         The file itself.
     lock
-        Held while places are taken, freed or looked up; whoever keeps slots by key holds it to do both at once.
+        Held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one step.
     """
 
     def __init__(self, target: str) -> None:
@@ -91,7 +102,7 @@ class GrowingFile:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Make the locks anew."""
+        """Create new locks."""
         self.lock = threading.RLock()
         self._nobody_reads = threading.Condition(self.lock)
         # Without os.pwrite a descriptor has one position for all threads.
@@ -99,11 +110,11 @@ class GrowingFile:
 
     @property
     def has_room(self) -> bool:
-        """Whether the room at the head was made: whether anything was written yet."""
+        """Whether the room at the head is reserved, that is, whether anything is written."""
         return self._body is not None
 
     def make_room(self, documents: Mapping[str, bytes]) -> None:
-        """Keep room for metadata, and draft what is known of it there."""
+        """Reserve room for metadata, and draft the known documents there."""
         with self.lock:
             room = metadata_reserve(documents)
             self._head, self._body = Space(0, room), Space(room)
@@ -111,32 +122,32 @@ class GrowingFile:
                 self.draft(key, document)
 
     def draft(self, key: str, document: bytes) -> None:
-        """Write a metadata document for the case that the archive is never finished."""
+        """Write a metadata document early, for a later recovery."""
         with self.lock:
             slot = self._write(key, memoryview(document), is_draft=True)
             self.forget_draft(key)
             self._drafts[key] = slot
 
     def forget_draft(self, key: str) -> None:
-        """Take a draft back: the document was replaced or deleted."""
+        """Erase the draft of a document that was replaced or deleted."""
         with self.lock:
             slot = self._drafts.pop(key, None)
             if slot is not None:
                 self._erase(slot)
 
     def forget_drafts(self) -> None:
-        """Free the place of all drafts: what follows is the final metadata."""
+        """Free the room of all drafts for the final metadata."""
         with self.lock:
             for slot in self._drafts.values():
                 self._space_of(slot).give_back(slot.offset, slot.length)
             self._drafts.clear()
 
     def write(self, key: str, value: memoryview) -> Slot:
-        """Write a value to a free place and return it; the caller has it known."""
+        """Write a value to a free place and return its slot; the caller registers it."""
         return self._write(key, value, is_draft=False)
 
     def free(self, slot: Slot) -> None:
-        """Free the place of a value, once nobody is reading any more."""
+        """Free the place of a value once no thread reads any more."""
         with self.lock:
             if self._readers:
                 self._waiting.append(slot)
@@ -145,7 +156,7 @@ class GrowingFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Keep the places of values from being used again during the block; entered while holding `lock`."""
+        """Keep freed places from being used again during the block; entered while holding `lock`."""
         with self.lock:
             self._readers += 1
         try:
@@ -160,16 +171,16 @@ class GrowingFile:
                     self._nobody_reads.notify_all()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return bytes that were written."""
+        """Return written bytes."""
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Tell whether a value still stands where it was: its header is erased before its place is used again."""
+        """Tell whether a value is still in place: its header is erased before the place is used again."""
         header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size)
         return self.read_at(slot.offset, len(header)) == header
 
     def stop_reading(self) -> None:
-        """Close what `read_at` opened, once nobody is reading any more: another file may get the same descriptor."""
+        """Close the descriptor of `read_at` once no thread reads: another file may get the same number."""
         with self.lock:
             while self._readers:
                 self._nobody_reads.wait()
@@ -177,7 +188,7 @@ class GrowingFile:
 
     @property
     def end(self) -> int:
-        """Where the last value ends."""
+        """Offset behind the last value."""
         return 0 if self._body is None else self._body.end
 
     def _write(self, key: str, value: memoryview, *, is_draft: bool) -> Slot:
@@ -212,3 +223,37 @@ class GrowingFile:
         if self._head is None or self._body is None:
             raise RuntimeError("make_room comes first")
         return self._head if slot.offset < self._body.start else self._body
+
+
+def document_room(key: str, document: bytes) -> int:
+    """Return the size of an entry in bytes: local header with the key, and value."""
+    return LOCAL_OVERHEAD + len(key.encode("utf-8")) + len(document)
+
+
+def metadata_reserve(documents: Mapping[str, bytes]) -> int:
+    """Return the bytes to keep free at the head of the file before the first data is written.
+
+    Twice the known metadata, plus what the root announces: the wells of a plate, the levels of an image.
+
+    Examples
+    --------
+    >>> metadata_reserve({}), metadata_reserve({"zarr.json": b" " * 100_000}) > 200_000
+    (49152, True)
+    """
+    known = sum(document_room(key, document) for key, document in documents.items())
+    announced = _announced_documents(documents.get(ROOT_METADATA, b"")) - len(documents)
+    return min(_LEAST + 2 * known + max(0, announced) * _USUAL_DOCUMENT, max(_MOST, 2 * known))
+
+
+def _announced_documents(root: bytes) -> int:
+    try:
+        attributes = as_object(parse_document(root, ROOT_METADATA).get("attributes"))
+    except FormatError:
+        return 0
+    ome = parse_ome(attributes, 3)
+    if ome is None:
+        return 0
+    if ome.plate is not None:
+        fields = ome.plate.field_count or 1
+        return len(ome.plate.wells) * (1 + fields * _USUAL_DOCUMENTS_PER_IMAGE)
+    return sum(1 + len(multiscale.datasets) for multiscale in ome.multiscales)

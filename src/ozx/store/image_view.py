@@ -1,25 +1,28 @@
-"""An image in a zarr group as programs for images want it: levels as arrays, axes, scales, channels, labels.
+"""An image in a zarr group for viewers and analysis: levels as arrays, axes, scales, channels, labels.
 
-The integrations with napari and xarray use it. Metadata is read node by node on request, so that a plate with
-thousands of fields opens as fast as its first field; no pixels are read.
+The integrations with napari and xarray use it. Metadata is read node by node on request, so that a plate with thousands
+of fields opens as fast as its first field; no pixels are read.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import zarr
+from zarr.abc.store import Store
 from zarr.errors import ZarrUserWarning
+from zarr.storage import WrapperStore
 
 from ozx.errors import FormatError, OzxError
 from ozx.flow.decoding.bounded_arrays import bound_array
 from ozx.flow.decoding.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.rendering import (
@@ -30,20 +33,29 @@ from ozx.hierarchy.ome.rendering import (
     parse_shown_channels,
     parse_shown_plane,
 )
-from ozx.store.presence import lacks_node
 
-__all__ = ["GroupNodes", "ImageLevel", "ImageView", "list_images", "refused_by_zarr", "view_image", "view_images"]
+__all__ = [
+    "GroupNodes",
+    "ImageLevel",
+    "ImageView",
+    "lacks_node",
+    "list_images",
+    "refused_by_zarr",
+    "view_image",
+    "view_images",
+]
 
-# What zarr raises for metadata that it cannot make sense of: its own errors derive from the first two.
+_V2_NODES = (".zgroup", ".zarray")
+# The errors that zarr raises for bad metadata; its own derive from the first two.
 _ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLevel:
-    """One resolution level: its array, and where its pixels lie.
+    """One resolution level: its array and its place in space.
 
-    `path` is that of the array below the group that was opened. `scale` and `translation` have one value per axis, in
-    the axes' units; None where the metadata does not say, or says more than scaling and moving.
+    `path` leads from the opened group to the array. `scale` and `translation` have one value per axis, in the axes'
+    units; None where the metadata has none, or more than scaling and moving.
     """
 
     path: str
@@ -59,15 +71,15 @@ class ImageView:
     Attributes
     ----------
     path
-        That of its group below the group that was opened, whose own is empty.
+        From the opened group to the image's group; empty for the opened group itself.
     name
-        As the metadata says it.
+        From the metadata.
     axes
         One per dimension of the arrays.
     levels
-        At least one, full resolution first; all have as many dimensions as there are axes.
+        At least one, full resolution first; all have one dimension per axis.
     channels
-        What ``omero`` says, none where it is missing; their number need not be that of the array's channels.
+        From ``omero``, empty where it is missing; their number may differ from that of the array's channels.
     labels
         Paths of the label images that belong to this image.
     is_label
@@ -75,9 +87,9 @@ class ImageView:
     display
         Colours and properties of a label image, empty for others.
     notes
-        What is missing, one sentence each.
+        Missing parts, one sentence each.
     plane
-        Which plane is shown first, as ``omero`` says it.
+        The plane to show first, from ``omero``.
     """
 
     path: str
@@ -93,16 +105,16 @@ class ImageView:
 
     @property
     def channel_axis(self) -> int | None:
-        """Which dimension counts the channels, if one does."""
+        """The number of the channel dimension, or None."""
         # OME-Zarr 0.5, "axes": the type is only a SHOULD; an axis without one is known by its name.
         types = [axis.type or {"c": "channel"}.get(axis.name or "") for axis in self.axes]
         return types.index("channel") if "channel" in types else None
 
 
 class GroupNodes(Mapping[str, Node]):
-    """The nodes below a zarr group by path, each read when it is first asked for.
+    """The nodes below a zarr group by path, each read at its first use.
 
-    Iterating, which only hierarchies need that do not list their images, reads all of them.
+    Iterating reads all of them; only hierarchies that do not list their images need that.
 
     Examples
     --------
@@ -129,7 +141,7 @@ class GroupNodes(Mapping[str, Node]):
     def __iter__(self) -> Iterator[str]:
         yield ""
         with warnings.catch_warnings(), refused_by_zarr("the hierarchy"):
-            # Files that are no nodes are legal: METADATA.ome.xml, a thumbnail.
+            # Other files are legal: METADATA.ome.xml, a thumbnail.
             warnings.simplefilter("ignore", ZarrUserWarning)
             paths = sorted(path for path, _ in self._group.members(max_depth=None))
         yield from paths
@@ -138,12 +150,12 @@ class GroupNodes(Mapping[str, Node]):
         return sum(1 for _ in self)
 
     def find(self, path: str) -> zarr.Group | zarr.Array[Any] | None:
-        """Return the group or array at `path`, or None where there is none.
+        """Return the group or array at `path`, or None.
 
         Raises
         ------
         FormatError
-            There is one, and zarr cannot open it.
+            zarr cannot open it.
         """
         if path not in self._found:
             found = self._open(path)
@@ -165,8 +177,8 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise where chunks have no pixels: zarr-python opens such an array, and divides by their lengths later."""
-    # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has none anyway.
+    """Raise for chunks without pixels: zarr-python opens such an array, and later divides by their lengths."""
+    # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(
             f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, array.chunks))}",
@@ -176,7 +188,7 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
 
 @contextmanager
 def refused_by_zarr(where: str) -> Iterator[None]:
-    """Turn what zarr raises for metadata into an error of ours; `where` is the node.
+    """Turn zarr's errors about the metadata of node `where` into a `FormatError`.
 
     Raises
     ------
@@ -188,7 +200,7 @@ def refused_by_zarr(where: str) -> Iterator[None]:
     >>> with refused_by_zarr("0"):
     ...     raise ValueError("unknown data type")
     Traceback (most recent call last):
-    ozx.errors.FormatError: 0: expected a node that zarr can open, found one it refuses: unknown data type
+    ozx.errors.FormatError: 0: zarr cannot open this node: unknown data type
     """
     try:
         yield
@@ -197,15 +209,15 @@ def refused_by_zarr(where: str) -> Iterator[None]:
     except _ZARR_ERRORS as error:
         missing = missing_codec(error, where)
         raise missing or FormatError(
-            f"{where}: expected a node that zarr can open, found one it refuses: {words_of(error)}",
+            f"{where}: zarr cannot open this node: {words_of(error)}",
             hint="ozx validate says what is wrong with it.",
         ) from error
 
 
 def list_images(group: zarr.Group) -> list[str]:
-    """Return the paths of the images that a group leads to, whether they exist or not.
+    """Return the paths of the images that a group lists, whether they exist or not.
 
-    Of an image that is the group itself (path ``""``), of a plate the fields of all wells, of a series its images.
+    An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
 
     Examples
     --------
@@ -220,7 +232,7 @@ def list_images(group: zarr.Group) -> list[str]:
 
 
 def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images that a group leads to, each when it is asked for.
+    """Yield the images that a group lists, each read on request.
 
     Raises
     ------
@@ -233,12 +245,12 @@ def view_images(group: zarr.Group) -> Iterator[ImageView]:
 
 
 def view_image(group: zarr.Group, path: str = "") -> ImageView:
-    """Return the image at `path` below a group; where several share a group, the first.
+    """Return the image at `path` below a group; the first if several share a group.
 
     Raises
     ------
     FormatError
-        There is no image, or its axes and arrays do not fit together. A lower level that is missing is a note.
+        There is no image, or axes and arrays do not match. A missing lower level is only a note.
 
     Examples
     --------
@@ -296,7 +308,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
         array = None if dataset.path is None else nodes.find(where)
         if not isinstance(array, zarr.Array):
             missing = f"{where or 'the root'}: a level is listed here, but there is no array"
-            if not levels:  # without the full resolution there is no image, without the others a slower one
+            if not levels:  # only the full resolution is indispensable
                 raise FormatError(missing, hint="ozx validate says what else is wrong.")
             notes.append(missing)
             continue
@@ -309,3 +321,23 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
     if not levels:
         raise FormatError(f"{path or 'the root'}: expected a multiscale with datasets, found none")
     return tuple(levels), tuple(notes)
+
+
+def lacks_node(store: Store, path: str, zarr_format: Literal[2, 3]) -> bool:
+    """Tell whether a store surely has no node at a path, without zarr's event loop; False if only zarr can tell.
+
+    A plate may list thousands of missing wells.
+
+    Examples
+    --------
+    >>> from ozx import OzxStore
+    >>> store = OzxStore("cells.ozx")
+    >>> lacks_node(store, "0", 3), lacks_node(store, "7", 3)
+    (False, True)
+    """
+    while isinstance(store, WrapperStore):
+        store = store._store  # noqa: SLF001 (zarr's own way)
+    has: Callable[[str], bool] | None = getattr(store, "_has_key", None)  # the stores of ozx have it
+    return has is not None and not any(
+        has(f"{path}/{name}") for name in ((METADATA,) if zarr_format == 3 else _V2_NODES)
+    )

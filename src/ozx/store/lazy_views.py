@@ -1,7 +1,7 @@
 """Arrays that are read when they are sliced: one channel of a level, and a plate as one picture.
 
-Both have what NumPy-like libraries ask of an array (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be
-sent to other processes. A library that schedules reads, such as dask, is wrapped around them by who needs it.
+Both have what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be pickled.
+Callers wrap them in a library that schedules reads, such as dask.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ozx.store.reading_price import price_of
 
 __all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate", "met_tiles"]
 
-# What zarr and its codecs raise for chunks that do not decode. OSError, which is about the disk, passes through.
+# The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 
-# zarr makes a list of the chunks of a request, with a KB for each.
+# zarr lists the chunks of a request, with about a KB for each.
 _MOST_CHUNKS = 20_000
 
 Slices = tuple[slice, ...]
@@ -37,7 +37,7 @@ Index = tuple[slice | int, ...]
 
 @dataclass(frozen=True)
 class LevelSlice:
-    """One level of an image or, where `channel` is given, that channel of it, with one dimension less.
+    """One level of an image, or one channel of it, which has one dimension less.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class LevelSlice:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """What is decoded at once: the inner chunks of a sharded array."""
+        """The unit of decoding: chunks, or the inner chunks of a sharded array."""
         return self._kept(self.array.chunks)
 
     @property
@@ -82,19 +82,19 @@ class LevelSlice:
             raise
         except MemoryError:
             raise ResourceError(
-                f"{self.path}: there is no memory for what was asked for: {price_of(self.array, index)}",
+                f"{self.path}: not enough memory for this part: {price_of(self.array, index)}",
                 hint="Ask for less, or for a coarser level.",
             ) from None
         except _DECODING_ERRORS as error:
             what = str(error).partition("\n")[0] or type(error).__name__
             raise FormatError(
-                f"{self.path}: expected chunks that decode, found one that does not: {what}",
+                f"{self.path}: a chunk cannot be decoded: {what}",
                 rule="zarr/chunk-data",
                 hint="ozx validate says what is wrong with the file.",
             ) from error
 
     def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part; of very many chunks some thousands at a time, as zarr takes a KB for each."""
+        """Read a part; some thousands of chunks at a time, as zarr takes a KB for each."""
         if price_of(self.array, index).chunks <= _MOST_CHUNKS:
             return np.asarray(self.array[index])
         parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
@@ -115,10 +115,10 @@ class LevelSlice:
 
 @dataclass(frozen=True)
 class PlateFields:
-    """The images of a plate, each looked up when it is first shown.
+    """The images of a plate, each opened when it is first shown.
 
-    `paths` has the fields of each well that has any, by (row, column); `first` is an image all others are expected
-    to resemble; `part` leads from the group of a field to the image shown: empty, or that of a label image.
+    `paths` has the fields of each non-empty well, by (row, column); `first` is an image that all others should
+    resemble; `part` leads from a field's group to the image shown: empty, or the path of a label image.
     """
 
     group: zarr.Group
@@ -136,13 +136,13 @@ class PlateFields:
         return max(len(paths) for paths in self.paths.values())
 
     def places(self, rows: Collection[int], columns: Collection[int]) -> list[tuple[int, int]]:
-        """Return where there are wells with fields among some rows and columns, row by row."""
+        """Return the wells with fields among some rows and columns, row by row."""
         if len(rows) * len(columns) < len(self.paths):
             return [place for place in itertools.product(rows, columns) if place in self.paths]
         return sorted(place for place in self.paths if place[0] in rows and place[1] in columns)
 
     def view(self, row: int, column: int, number: int) -> ImageView | None:
-        """Return the image of a field, or None where there is none."""
+        """Return the image of a field, or None."""
         fields = self.paths.get((row, column), ())
         if number >= len(fields):
             return None
@@ -153,7 +153,7 @@ class PlateFields:
         return self._views[path]
 
     def labels(self) -> list[PlateFields]:
-        """Return the label images that the first field has, for all fields."""
+        """Return the label images of the first field, for all fields."""
         start = len(self.first.path) + 1
         return [
             PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
@@ -165,8 +165,8 @@ class PlateFields:
 class PlatePicture:
     """All wells of a plate side by side, at one level and of one channel: the n-th field of each.
 
-    The dimensions are the field, where wells have more than one, those of the fields, and y and x across the plate.
-    A well or field that is missing is zero; fields of another size than the first one are cut, or padded with zeros.
+    The dimensions are the field, if a well has more than one, those of the fields, and y and x across the plate. A
+    missing well or field is zero; fields of another size than the first are cropped or padded with zeros.
     """
 
     fields: PlateFields
@@ -213,7 +213,7 @@ class PlatePicture:
         numbers = ranges[0] if self._lead else range(1)
         out = np.zeros([len(numbers), *(len(part) for part in ranges[len(self._lead) :])], self.dtype)
         height, width = self._tile.shape[-2:]
-        # A plate may have a million places, and few wells.
+        # A plate may have a million positions but few wells.
         rows = {row: parts for row, *parts in met_tiles(ranges[-2], height)}
         columns = {column: parts for column, *parts in met_tiles(ranges[-1], width)}
         for row, column in self.fields.places(rows, columns):
@@ -222,7 +222,7 @@ class PlatePicture:
                 view = self.fields.view(row, column, number)
                 if view is not None:
                     data = self._slice(view)[(*key[len(self._lead) : -2], inside_y, inside_x)]
-                    # A smaller field gives less than was asked for; the rest stays zero.
+                    # A smaller field returns less; the rest stays zero.
                     corner = tuple(slice(length) for length in data.shape)
                     out[place][..., target_y, target_x][corner] = data
         return out if self._lead else out[0]
@@ -247,7 +247,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Box ranges so that a piece of each, together, meet `_MOST_CHUNKS` or few more."""
+    """Divide ranges so that one piece of each, together, meet `_MOST_CHUNKS` chunks or few more."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
@@ -260,7 +260,7 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
 
 
 def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` is what the group's metadata says.
+    """Return the fields of a plate; `plate` comes from the group's metadata.
 
     Raises
     ------
@@ -290,12 +290,12 @@ def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return where each name stands; the first counts, where one stands twice."""
+    """Return the index of each name, the first one for a repeated name."""
     return {name: number for number, name in reversed(list(enumerate(names)))}
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
-    """Return which tiles of `length` pixels a range meets: their number, the part inside, and its place in the range.
+    """Return the tiles of `length` pixels that a range meets: number, the part inside, its place in the range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""zarr's store for directories, which reads no metadata that is too long."""
+"""zarr's store for directories, with a limit on the length of metadata."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ __all__ = ["DirectoryStore"]
 
 
 class DirectoryStore(LocalStore):
-    """A `zarr.storage.LocalStore` for reading: a metadata document beyond its limit is a `FormatError`."""
+    """A `zarr.storage.LocalStore` for reading; a metadata document above the limit is a `FormatError`."""
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the requested bytes of a value, or None where there is no such key.
+        """Return a value or the requested bytes of it; None if there is no such key.
 
         Raises
         ------
         FormatError
-            It is metadata too long to be read (``zarr/json``).
+            A metadata document is too long (``zarr/json``).
         """
         self._check_length(key)
         return await super().get(key, prototype, byte_range)
 
     def get_sync(self, key: str, **options: Any) -> Buffer | None:
-        """Return what `get` returns; without an event loop.
+        """Return what `get` returns, without an event loop.
 
         Raises
         ------
@@ -50,6 +50,6 @@ class DirectoryStore(LocalStore):
         if is_metadata_key(key) or is_legacy_metadata_key(key):
             try:
                 length = os.stat(self.root / key).st_size
-            except (OSError, ValueError):  # zarr says what is wrong with it
+            except (OSError, ValueError):  # zarr reports it
                 return
             check_value_length(length, key)

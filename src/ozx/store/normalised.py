@@ -1,4 +1,4 @@
-"""A store as zarr-python accepts it: legal metadata that it refuses is shown in the form it reads."""
+"""A store that shows legal metadata which zarr-python refuses in a form that it reads."""
 
 from __future__ import annotations
 
@@ -20,23 +20,18 @@ __all__ = ["NormalisedStore"]
 
 
 class NormalisedStore(WrapperStore[Store]):
-    """A read-only look at another store, in which each ``zarr.json`` is one that zarr-python reads.
+    """A read-only view of another store, in which zarr-python can read each ``zarr.json``.
 
-    Byte ranges and sizes of a ``zarr.json`` are those of what is shown. All other values are the wrapped store's.
-
-    Parameters
-    ----------
-    store
-        Any zarr store.
+    Byte ranges and sizes of a ``zarr.json`` are those of the document shown. All other values are the wrapped store's.
 
     Raises
     ------
     UnsupportedError
-        Reading a ``zarr.json`` that asks to be understood and is not; names node and extension.
+        Reading a ``zarr.json`` with an extension that must be understood and is not; names node and extension.
     FormatError
-        Reading a ``zarr.json`` that is no JSON object.
+        Reading a ``zarr.json`` that is not a JSON object.
     UsageError
-        Anything that would write.
+        Writing.
 
     Examples
     --------
@@ -59,7 +54,7 @@ class NormalisedStore(WrapperStore[Store]):
     # Reading
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return the requested bytes of a value, or None where there is no such key."""
+        """Return a value or the requested bytes of it; None if there is no such key."""
         if not is_metadata_key(key):
             return await self._store.get(key, prototype, byte_range)
         return self._shown(key, await self._store.get(key, prototype), prototype, byte_range)
@@ -93,18 +88,18 @@ class NormalisedStore(WrapperStore[Store]):
         return await self._store.get_partial_values(prototype, requests)
 
     def get_ranges(self, key: str, byte_ranges: Any, **options: Any) -> AsyncIterator[Any]:
-        """Return several ranges of one value as they arrive; zarr-python 3.2 and later."""
+        """Return several ranges of one value as they arrive (zarr-python 3.2 and later)."""
         found: AsyncIterator[Any] = self._ranges("get_ranges", key, byte_ranges, options)
         return found
 
     def get_ranges_sync(self, key: str, byte_ranges: Any, **options: Any) -> Any:
-        """Return several ranges of one value; zarr-python 3.4 and later."""
+        """Return several ranges of one value (zarr-python 3.4 and later)."""
         return self._ranges("get_ranges_sync", key, byte_ranges, options)
 
     def _ranges(self, method: str, key: str, byte_ranges: Any, options: dict[str, Any]) -> Any:
         given = {name: value for name, value in options.items() if value is not None}
         if is_metadata_key(key):
-            return getattr(Store, method)(self, key, byte_ranges, **given)  # made of get, and so of what is shown
+            return getattr(Store, method)(self, key, byte_ranges, **given)  # built on get
         return getattr(self._store, method)(key, byte_ranges, **given)
 
     async def _get_many(
@@ -114,7 +109,7 @@ class NormalisedStore(WrapperStore[Store]):
             yield key, await self.get(key, prototype, byte_range)
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes, of metadata as it is shown.
+        """Return the length of a value in bytes; of metadata, as shown.
 
         Raises
         ------
@@ -148,7 +143,7 @@ class NormalisedStore(WrapperStore[Store]):
 
     @property
     def read_only(self) -> bool:
-        """True, whatever the wrapped store is."""
+        """True, whatever the wrapped store allows."""
         return True
 
     @property
@@ -162,14 +157,14 @@ class NormalisedStore(WrapperStore[Store]):
         return False
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return a store like this one; `UsageError` unless it is to be read-only."""
+        """Return a store like this one; `UsageError` unless `read_only`."""
         if not read_only:
             self._check_writable()
         return self._with_store(self._store)
 
     def _check_writable(self) -> NoReturn:
         raise UsageError(
-            "expected a store that can be written to; this one shows another, and only for reading",
+            "this store is read-only",
             hint='Write with ozx.OzxStore(path, mode="a").',
         )
 

@@ -28,22 +28,17 @@ def open_store(
 ) -> tuple[NormalisedStore, str]:
     """Return the store that `open_group` reads from, and the path of the node in it.
 
-    Parameters
-    ----------
-    path, options
-        As in `open_group`.
-
     Raises
     ------
     UsageError
-        `path` is no path, URL or node URI.
+        `path` is not a path, URL or node URI.
 
     Examples
     --------
     >>> open_store("cells.ozx|zip:labels/cells/")[1]
     'labels/cells'
     """
-    # They load zarr, which takes half a second, and only this needs it.
+    # Imported here: they load zarr, which takes half a second.
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
@@ -55,7 +50,7 @@ def open_store(
 def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
     """Return the root group of the hierarchy in an .ozx file, or the group of one of its nodes, read-only.
 
-    Legal metadata that zarr-python would refuse is read all the same (`ozx.store.normalised`).
+    Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
 
     Parameters
     ----------
@@ -63,18 +58,18 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
         A local .ozx file; a URL of one (extra ``remote``); or a node in one: ``ozx:///data/cells.ozx/labels/cells``,
         ``cells.ozx|zip:labels/cells/``, ``https://example.org/cells.ozx|zip:labels/cells/``.
     options
-        For URLs: what the object store is told, as keyword arguments of obstore.
+        For URLs: settings of the object store, as keyword arguments of obstore.
 
     Raises
     ------
     FormatError
-        It is no archive, a damaged one, or there is no hierarchy at its root.
+        It is not an archive, it is damaged, or it has no hierarchy at its root.
     UnsupportedError
-        It is Zarr v2, or the node must not be opened without understanding something that is not understood.
+        It is Zarr v2, or the node has an extension that must be understood and is not.
     UsageError
         There is no such node, or it is an array.
     ResourceError
-        There is no such file, or it cannot be read; of a URL also where the extra ``remote`` is missing.
+        The file is missing or cannot be read; for a URL also: the extra ``remote`` is missing.
 
     Examples
     --------
@@ -108,21 +103,16 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
 
 @contextmanager
 def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
-    """Give what `open_group` returns, or the root group of a hierarchy in a directory; its files are closed at the end.
+    """Yield the group of `open_group`, or a directory's root group; close its files at the end.
 
-    A directory may hold Zarr v2 (OME-Zarr 0.4), too.
-
-    Parameters
-    ----------
-    path
-        As in `open_group`, or a directory.
+    A directory may also hold Zarr v2 (OME-Zarr 0.4).
 
     Raises
     ------
     FormatError, UnsupportedError, UsageError
-        As in `open_group`; or there is no group at the root of the directory.
+        As in `open_group`; or the root of the directory is not a group.
     OSError
-        There is nothing, or it cannot be read.
+        The file or directory is missing or cannot be read.
 
     Examples
     --------
@@ -135,7 +125,7 @@ def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
         group = _open_directory(location.path)
     else:
         if not location.is_remote:
-            os.stat(location.path)  # says what the system says, where zarr would take it for a missing key
+            os.stat(location.path)  # raises the system's error, which zarr would take for a missing key
         group = open_group(path)
     try:
         yield group
@@ -166,11 +156,11 @@ def _open_directory(path: str) -> zarr.Group:
             "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup",
             path=path,
             rule="rfc9/root",
-            hint="Name the directory that has one.",
+            hint="Give the directory that has one.",
         )
     is_v3 = os.path.isfile(root)
     with refused_by_zarr("the root"):
-        # Copies of metadata may be out of date or broken; what they are copies of is there.
+        # Copies of metadata may be out of date or broken; the originals are there.
         group = zarr.open_group(store, mode="r", zarr_format=3 if is_v3 else 2, use_consolidated=False)
     return with_handlers(group) if is_v3 else group
 
@@ -187,10 +177,10 @@ def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | Unsu
     if not nodes and any(key.rpartition("/")[2] in LEGACY_METADATA for key in keys):
         # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
         return UnsupportedError(
-            "expected Zarr v3 (OME-Zarr 0.5); found Zarr v2 (OME-Zarr 0.4), which RFC-9 does not know in a ZIP file",
+            "expected Zarr v3 (OME-Zarr 0.5); found Zarr v2 (OME-Zarr 0.4), which RFC-9 does not allow",
             path=path,
             rule="rfc9/root",
-            hint="ozx repack makes it OME-Zarr 0.5. Or read it as it is: "
+            hint="ozx repack converts it to OME-Zarr 0.5. To read it unchanged: "
             'zarr.open_group(ozx.OzxStore(path), mode="r", zarr_format=2).',
         )
     if node:

@@ -24,15 +24,14 @@ _MODES = ("r", "w", "x", "a")
 
 
 class OzxStore(SessionStore):
-    """The values of an .ozx file by key, for zarr and everything built on it.
+    """The values of an .ozx file by key, for zarr and libraries built on it.
 
-    Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; a
-    file that is replaced meanwhile gives an error. A writer sets, replaces and deletes keys in any order; `close`, or
-    the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and
-    breadth-first, comment, ZIP64. Until then nothing has the final name, and what is written stands in
-    ``NAME.partial``; an exception or a kill leaves it there.
+    Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; if
+    the file is replaced meanwhile, reading raises. A writer sets, replaces and deletes keys in any order; `close`, or
+    the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and breadth-first,
+    comment, ZIP64. Until then the file is called ``NAME.partial``; after an exception or a kill it stays there.
 
-    What reads or lists raises what `get` raises, and what changes the store what `set` raises.
+    Methods that read or list raise what `get` raises, methods that change the store what `set` raises.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ class OzxStore(SessionStore):
         ``r`` reads. ``w`` writes a new file, which replaces an existing one at `close`; ``x`` refuses an existing
         one. ``a`` adds to an existing file, or writes a new one: the old file stays until the new one is complete.
     read_only
-        True refuses changes through this object, whatever the mode.
+        Whether changes through this object are refused, whatever the mode.
     require_ome
         Raise at `close` when the hierarchy has no root ``zarr.json`` with an OME-Zarr version, rather than write it
         as zipped Zarr with a `NotOmeZarrWarning`.
@@ -51,13 +50,13 @@ class OzxStore(SessionStore):
     sync
         Whether `close` waits until the file is on the disk.
     options
-        For URLs: what the object store is told, see `ozx.archive.remote.source`.
+        For URLs: settings of the object store, see `ozx.archive.remote.source`.
 
     Raises
     ------
     UsageError
-        There is no such mode, only reading makes sense here, or `path` is empty, leads to a node, or is a URL that is
-        to be written or of a kind that ozx does not read.
+        The mode does not exist or contradicts `read_only`; `path` is empty or leads to a node; or it is a URL, and
+        `mode` writes or ozx does not read URLs of that kind.
 
     Examples
     --------
@@ -86,7 +85,7 @@ class OzxStore(SessionStore):
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
         name = _file_part(path) if mode == "r" else given_output(path)
         is_url = mode == "r" and "://" in name
-        # A link stays a link: what it points to is what is written anew.
+        # A link stays a link; its target is replaced.
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
         option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
         super().__init__(
@@ -97,15 +96,16 @@ class OzxStore(SessionStore):
         )
 
     def close(self) -> None:
-        """Finish what is written, and release the file; a store in mode ``r`` can be used again.
+        """Finish writing, and release the file; a store in mode ``r`` can be used again.
 
         Raises
         ------
         FormatError
-            `require_ome` was given and it is no OME-Zarr; or the file that is added to changed meanwhile. What was
-            written stays as ``NAME.partial``.
+            `require_ome` was given and it is not an OME-Zarr; or the file that is added to has changed. The written
+            values stay in ``NAME.partial``.
         ResourceError
-            The file cannot be written; what was written stays, too. A full disk says what is needed and what is free.
+            The file cannot be written; the written values stay, too. For a full disk the message has the needed and the
+            free space.
         """
         super().close()
         if self._write is not None and not self.read_only:
@@ -114,7 +114,7 @@ class OzxStore(SessionStore):
             self._read.close()
 
     def with_read_only(self, read_only: bool = False) -> OzxStore:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return the same store, with or without the right to change it; it writes to the same file.
+        """Return the same store, with or without the right to change it.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class OzxStore(SessionStore):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return a value, or the requested bytes of it, or None where there is no such key.
+        """Return what `get` returns, without an event loop.
 
         Parameters
         ----------
@@ -145,18 +145,18 @@ class OzxStore(SessionStore):
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value, or the requested bytes of it, or None where there is no such key.
+        """Return a value or the requested bytes of it; None if there is no such key.
 
         Raises
         ------
         FormatError, UnsupportedError
-            The file is no archive that can be read, or was replaced since it was opened; or the value is damaged, or
-            stored in a way that is not handled.
+            The file is not a readable archive, or was replaced since it was opened; or the value is damaged, or stored
+            in an unsupported way.
         ResourceError
-            The file is not there or cannot be read, or the extra ``remote`` is missing; or another process writes it
+            The file is missing or cannot be read; the extra ``remote`` is missing; or another process writes the file
             through this store.
         UsageError
-            The store was closed by its writer, or mode ``x`` finds a file.
+            The writer has closed the store, or mode ``x`` finds a file.
         """
         if self._read is None:
             return self.get_sync(key, prototype=prototype, byte_range=byte_range)
@@ -167,7 +167,7 @@ class OzxStore(SessionStore):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return what `get` returns for each key and range, in their order."""
+        """Return what `get` returns for each key and range, in order."""
         requests = list(key_ranges)
         if self._read is not None and self._read.is_remote:
             return list(await asyncio.gather(*(self.get(key, prototype, wanted) for key, wanted in requests)))
@@ -201,14 +201,14 @@ class OzxStore(SessionStore):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield what stands directly below `prefix`: keys and folders, each once, without the prefix."""
+        """Yield the names directly below `prefix`, keys and folders, each once and without the prefix."""
         for child in await self._look_up(lambda keys: list(keys.children(prefix))):
             yield child
 
     # Writing.
 
     def set_sync(self, key: str, value: Buffer) -> None:
-        """Store a value; what was stored under `key` before is gone then.
+        """Do what `set` does, without an event loop.
 
         Parameters
         ----------
@@ -218,29 +218,29 @@ class OzxStore(SessionStore):
         self._writer().set(key, _bytes_of(value))
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Store a value; what was stored under `key` before is gone then.
+        """Store a value in place of the old one.
 
         Raises
         ------
         ValueError
             The store is read-only.
         UsageError
-            `key` cannot be the name of an entry, the store was closed, or mode ``x`` finds a file.
+            `key` is not a valid name of an entry, the store is closed, or mode ``x`` finds a file.
         FormatError, UnsupportedError
-            The file that is added to is no archive that can be read.
+            The file that is added to is not a readable archive.
         ResourceError
-            Another program, or another process of this one, writes the file; or it cannot be written.
+            Another program or process writes the file; or it cannot be written.
         TypeError
-            `value` is no buffer.
+            `value` is not a buffer.
         """
         self.set_sync(key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Store a value unless there is one."""
+        """Store a value unless the key has one."""
         self._writer().set_if_missing(key, _bytes_of(value))
 
     def delete_sync(self, key: str) -> None:
-        """Remove a value; do nothing where there is none.
+        """Do what `delete` does, without an event loop.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class OzxStore(SessionStore):
         self._writer().delete(key)
 
     async def delete(self, key: str) -> None:
-        """Remove a value; do nothing where there is none."""
+        """Remove a value if there is one."""
         self.delete_sync(key)
 
     async def delete_dir(self, prefix: str) -> None:
@@ -261,7 +261,7 @@ class OzxStore(SessionStore):
         """Remove everything."""
         await self.delete_prefix("")
 
-    # What Zarr core's abstract store interface has and zarr's Store has not; docs/store.md has the table.
+    # Operations of Zarr core's abstract store interface that zarr's Store lacks; docs/store.md has the table.
 
     async def delete_values(self, keys: Iterable[str]) -> None:
         """Remove several values (``erase_values``).
@@ -269,7 +269,7 @@ class OzxStore(SessionStore):
         Parameters
         ----------
         keys
-            Those of the values; one without a value is none too many.
+            Their keys; missing ones are ignored.
         """
         for key in keys:
             self.delete_sync(key)
@@ -280,7 +280,7 @@ class OzxStore(SessionStore):
         Parameters
         ----------
         prefix
-            The beginning of the keys, character by character: ``a`` is one of ``a/b`` and of ``ab``.
+            The beginning of the keys, character by character: ``a`` covers ``a/b`` and ``ab``.
         """
         writer = self._writer()
         for key in await self._look_up(lambda keys: keys.below(prefix)):
@@ -292,8 +292,7 @@ class OzxStore(SessionStore):
         Parameters
         ----------
         key_start_values
-            Key, offset in bytes, and bytes. A missing value counts as empty, and one that is too short grows, with
-            zeros where nothing was written.
+            Key, offset in bytes, and bytes. A missing value counts as empty; a short one grows, with zeros in the gaps.
 
         Raises
         ------
@@ -321,12 +320,12 @@ class OzxStore(SessionStore):
 
     @property
     def supports_partial_writes(self) -> Literal[False]:
-        """False, as of every store of zarr; `set_partial_values` is ours."""
+        """False, as for every zarr store; `set_partial_values` is an addition."""
         return False
 
 
 def _file_part(path: str | os.PathLike[str]) -> str:
-    """Return a path or a remote URL; ``ozx://`` is our own name for a local file."""
+    """Return a path or a remote URL; ``ozx://`` means a local file."""
     name = given_path(path)
     if not name.startswith("ozx://"):
         return name
@@ -335,7 +334,7 @@ def _file_part(path: str | os.PathLike[str]) -> str:
         raise UsageError(
             f"a store is a whole file; this is the node {location.node!r} in {location.path}",
             path=name,
-            hint="Open the file, and give the node's path to zarr; or use ozx.open.",
+            hint="Open the file and pass the node's path to zarr, or use ozx.open.",
         )
     return location.path
 

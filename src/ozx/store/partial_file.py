@@ -1,7 +1,7 @@
-"""``NAME.partial``: the file that an `OzxStore` writes to until it is complete.
+"""``NAME.partial``: the file that an `OzxStore` writes until it is complete.
 
-Unlike the temporary files of `ozx.atomic` it survives what happens to its writer: a killed acquisition leaves the
-values it wrote, each behind a local header with size and CRC-32, for ``ozx recover``.
+Unlike the temporary files of `ozx.atomic` it survives its writer: a killed acquisition leaves the values it wrote, each
+behind a local header with size and CRC-32, for ``ozx recover``.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from ozx.errors import ResourceError, UsageError
 __all__ = ["PartialFile"]
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# A link is not followed, and a pipe that comes between two looks does not block.
+# Follows no link, and does not block on a pipe that appears between two checks.
 _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class PartialFile:
     """The file ``PATH.partial``, locked, empty and open for reading and writing.
 
-    What a dead writer left under that name is kept as ``PATH.partial.1`` (or ``.2`` …). Where a file is replaced, only
-    the owner may read the new one until it has the permissions of the old one.
+    An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …). If a file is to be replaced, only the
+    owner can read the new one until it has the permissions of the old one.
 
     Parameters
     ----------
     target
-        The name the file gets once it is complete.
+        The final name.
 
     Raises
     ------
     UsageError
-        `target` is no regular file, or something else than a file has the partial name, such as a link.
+        `target` is not a regular file, or the partial name belongs to something else, such as a link.
     ResourceError
         Another writer has it.
 
     Attributes
     ----------
     path
-        Its name until then.
+        The partial name.
     descriptor
         Open for reading and writing.
     left_behind
-        The new name of what a dead writer left, or None.
+        The new name of an abandoned file, or None.
     """
 
     def __init__(self, target: str) -> None:
@@ -62,7 +62,7 @@ class PartialFile:
         self.descriptor = self._create()
 
     def _create(self) -> int:
-        for _ in range(100):  # another writer may come and go between any two steps
+        for _ in range(100):  # another writer may create or remove the file between two steps
             if not has_locks():
                 self._move_aside()  # Windows refuses to rename what is open
             descriptor = self._open()
@@ -71,7 +71,7 @@ class PartialFile:
                 raise ResourceError(
                     "another program is writing this file",
                     path=self.target,
-                    hint=f"Wait until it has closed it. It writes to {self.path}.",
+                    hint=f"Wait until it has finished. It writes to {self.path}.",
                 )
             try:
                 if still_has_name(descriptor, self.path):
@@ -84,7 +84,7 @@ class PartialFile:
                 os.close(descriptor)
                 raise
             os.close(descriptor)
-        raise ResourceError(f"{self.path} is made and removed all the time", path=self.target)
+        raise ResourceError(f"other programs keep creating and removing {self.path}", path=self.target)
 
     def _open(self) -> int:
         self._check_kind(os.lstat(self.path) if os.path.lexists(self.path) else None)
@@ -100,7 +100,7 @@ class PartialFile:
         if status is not None and not stat.S_ISREG(status.st_mode):
             kind = "a link" if stat.S_ISLNK(status.st_mode) else "something else"
             raise UsageError(
-                f"expected a regular file, or none, at {self.path}, where it is written; found {kind}",
+                f"expected a regular file at {self.path}, where the file is written first; found {kind}",
                 path=self.target,
                 hint=f"Remove {self.path}.",
             )
@@ -124,13 +124,13 @@ class PartialFile:
         Raises
         ------
         UsageError
-            That of something else than a file; or `force` is not given, and there is a file.
+            The name belongs to something other than a file; or to a file, and `force` is not given.
         ResourceError
             Another program has moved or removed the partial file.
         """
         if not still_has_name(self.descriptor, self.path):
             raise ResourceError(
-                f"expected what was written at {self.path}; another program has moved or removed it", path=self.target
+                f"another program has moved or removed {self.path}, where the data was written", path=self.target
             )
         if self._old is not None:
             keep_permissions(self.descriptor, self.target, self._old)
@@ -147,7 +147,7 @@ class PartialFile:
         self.close()
 
     def remove(self) -> None:
-        """Remove the file; one that cannot be removed is moved aside by the next writer."""
+        """Remove the file; if that fails, the next writer moves it aside."""
         is_ours = False
         with contextlib.suppress(OSError):
             is_ours = still_has_name(self.descriptor, self.path)
@@ -159,8 +159,8 @@ class PartialFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; what is in it stays under its partial name."""
+        """Close the file, which keeps its partial name."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
-            unlock_file(descriptor)  # forked children hold the lock as well, as long as they live
+            unlock_file(descriptor)  # forked children would keep the lock
             close_written(descriptor)

@@ -1,4 +1,4 @@
-"""Writes to parts of a value, as Zarr core's abstract store interface has them and zarr's Store has not."""
+"""Writes to parts of a value: part of Zarr core's abstract store interface that zarr's Store lacks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["grouped_writes", "overwritten"]
 
 
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
-    """Return writes by key, in the order of their places.
+    """Group writes by key, sorted by offset.
 
     Zarr core 3.1, "Abstract store interface", ``set_partial_values``: "a key may occur multiple times with different
-    range_starts, range_starts (considering the length of the respective values) must not specify overlapping ranges
-    for the same key".
+    range_starts, range_starts (considering the length of the respective values) must not specify overlapping ranges for
+    the same key".
 
     Raises
     ------
@@ -39,13 +39,13 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
             if start + len(data) > following or start == following:
                 raise UsageError(
                     f"{key}: the write of {len(data):,} bytes at {start:,} overlaps the one at {following:,}",
-                    hint="Join them into one, or write one after the other.",
+                    hint="Join them, or make two calls.",
                 )
     return dict(grouped)
 
 
 def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-    r"""Return `value` with `pieces` written over it; it grows where they reach further, with zeros in between.
+    r"""Return `value` with `pieces` written over it; it grows as needed, with zeros in the gaps.
 
     Examples
     --------

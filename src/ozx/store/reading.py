@@ -1,4 +1,4 @@
-"""The values of a finished archive, by key: what `OzxStore` reads from."""
+"""The values of a finished archive by key, for `OzxStore`."""
 
 from __future__ import annotations
 
@@ -22,23 +22,18 @@ from ozx.store.sorted_keys import SortedKeys
 
 __all__ = ["ArchiveSession", "open_source"]
 
-# zarr asks for the index at the end of a shard anew at every access to the shard.
+# zarr reads the index at the end of a shard again at every access.
 _LONGEST_KEPT_SUFFIX = 1 << 20
 _KEPT_SUFFIXES = 64 << 20
-# Looking a name up costs some microseconds; a chunked image is read key by key, again and again.
+# Finding a name takes some microseconds, and a chunked image is read key by key.
 _KEPT_INDICES = 100_000
-# A whole shard read in the event loop leaves so much freed memory on top of that thread's heap that malloc gives it
-# back, and the system hands out every page anew for the next shard: measured in docs/benchmarks.md.
+# Whole shards are read in a thread: freed in the event loop, their memory goes back to the system, which has to map
+# every page again for the next shard (measured in docs/benchmarks.md).
 _READ_BY_THREAD = 1 << 20
 
 
 class ArchiveSession:
     """An archive that is read by key; opened at the first use, safe with threads, fork and pickle.
-
-    Parameters
-    ----------
-    source
-        The archive's bytes.
 
     Examples
     --------
@@ -58,7 +53,7 @@ class ArchiveSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Make the lock anew."""
+        """Create a new lock."""
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -69,17 +64,17 @@ class ArchiveSession:
 
     @property
     def is_remote(self) -> bool:
-        """Whether reading means waiting for somebody else's computer."""
+        """Whether reading waits for another computer."""
         return hasattr(self.source, "read_at_async")
 
     @property
     def reader(self) -> ArchiveReader:
-        """The archive, checked to be readable as a whole.
+        """The archive, checked as a whole.
 
         Raises
         ------
         FormatError, UnsupportedError
-            As `ArchiveReader.check`; only names that occur twice are accepted, and the last one is seen.
+            As `ArchiveReader.check`; only repeated names are accepted, and the last one counts.
         """
         if self._reader is None:
             with self._lock:
@@ -90,7 +85,7 @@ class ArchiveSession:
     def _opened(self) -> ArchiveReader:
         try:
             self.source.size()
-            # A pickled source knows the file it was; what has its name now may even look like a broken archive.
+            # A pickled source knows its file; another file of that name may look like a broken archive.
             self.source.check_unchanged()
             reader = ArchiveReader(self.source)
             try:
@@ -99,32 +94,32 @@ class ArchiveSession:
             finally:
                 self.source.check_unchanged()
         except FileNotFoundError:
-            # Not passed on: zarr takes it for "no such key", and would say that there is no group.
+            # zarr takes FileNotFoundError for "no such key", and would report a missing group.
             raise ResourceError("there is no such file", path=self.source.name) from None
         except OSError as error:
             raise resource_error(error) from error
         return reader
 
     async def ensure_open(self) -> None:
-        """Open the archive, without blocking the event loop where that takes requests."""
+        """Open the archive; in a thread if that sends requests, so that the event loop is not blocked."""
         if self._reader is None and self.is_remote:
             await asyncio.to_thread(lambda: self.reader)
 
     def close(self) -> None:
-        """Give back what the system lent; a later use opens the archive again."""
+        """Release files and memory; a later use opens the archive again."""
         close = getattr(self.source, "close", None)
         if close is not None:
             close()
 
     @contextmanager
     def keys(self) -> Iterator[SortedKeys]:
-        """Give all keys; entries that stand for folders are none."""
+        """Yield all keys; entries for folders are left out."""
         if self._keys is None:
             self._keys = SortedKeys(name for name in self.reader.columns.names() if not name.endswith("/"))
         yield self._keys
 
     def find(self, key: str) -> int | None:
-        """Return the index of the entry that holds the value of `key`, or None."""
+        """Return the index of a key's entry, or None."""
         try:
             return self._indices[key]
         except KeyError:
@@ -132,7 +127,7 @@ class ArchiveSession:
         reader = self.reader
         try:
             index = None if key.endswith("/") else reader.find(key)
-        except UnicodeEncodeError:  # a lone surrogate: no name can be that
+        except UnicodeEncodeError:  # a lone surrogate, which no name can hold
             index = None
         if len(self._indices) >= _KEPT_INDICES:
             self._indices.clear()
@@ -140,12 +135,12 @@ class ArchiveSession:
         return index
 
     def size(self, key: str) -> int | None:
-        """Return the length of a value in bytes, or None where there is none."""
+        """Return the length of a value in bytes, or None."""
         index = self.find(key)
         return None if index is None else int(self.reader.columns.uncompressed_sizes[index])
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value, or None where there is no such key.
+        """Return the requested bytes of a value; None if there is no such key.
 
         Raises
         ------
@@ -162,15 +157,15 @@ class ArchiveSession:
         if data is None:
             try:
                 data = self.reader.read(index, offset, length)
-            finally:  # what looks like damage may be another file's bytes
+            finally:  # apparent damage may be another file's bytes
                 self.source.check_unchanged()
             self._keep_suffix(key, byte_range, data)
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return what `read` returns, without blocking the event loop while much is read or a request is under way.
+        """Return what `read` returns; long reads and requests run in a thread.
 
-        Short local reads are done here and now: handing them to a thread takes longer than the read.
+        Short local reads do not: the hand-over takes longer than the read.
         """
         if not self.is_remote:
             if byte_range is None and (self.size(key) or 0) >= _READ_BY_THREAD:
@@ -206,7 +201,7 @@ class ArchiveSession:
 
 
 def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSource:
-    """Return the bytes of a local file, or of a remote one where `path` is a URL; nothing is opened yet."""
+    """Return the bytes of a local file, or of a remote one if `path` is a URL; open nothing yet."""
     if "://" not in path:
         return FileSource(path)
     return open_remote(path, options)

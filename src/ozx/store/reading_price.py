@@ -1,4 +1,4 @@
-"""Count what reading a part of an array costs, before it is read."""
+"""The cost of reading a part of an array, computed before it is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A number of chunks to decode, and their bytes together; `chunk` is the length of one.
+    """A number of chunks to decode, their bytes together, and the bytes of one (`chunk`).
 
     Examples
     --------
@@ -37,14 +37,9 @@ class Price:
 
 
 def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
-    """Return what reading a part of an array costs; inner chunks count where it is sharded.
+    """Return the cost of reading a part of an array; of a sharded one in inner chunks.
 
-    Parameters
-    ----------
-    array
-        The array.
-    index
-        One slice or number per dimension, steps positive.
+    `index` has one slice or number per dimension, steps positive.
 
     Examples
     --------
@@ -56,7 +51,7 @@ def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
     for part, length, chunk in zip(index, array.shape, array.chunks, strict=True):
         if isinstance(part, slice):
             found = range(*part.indices(length))
-            # len() of a range is no more than sys.maxsize.
+            # len() of a range is at most sys.maxsize.
             count = -(-(found.stop - found.start) // found.step) if found.stop > found.start else 0
             last = found.start + (count - 1) * found.step
             met *= min(count, last // chunk - found.start // chunk + 1) if count else 0
@@ -65,12 +60,12 @@ def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
 
 
 def check_price(price: Price, most: Price, what: str, hint: str) -> None:
-    """Raise where something costs more than it may.
+    """Raise if reading costs more than allowed.
 
     Raises
     ------
     UnsupportedError
-        It does; the message has its price.
+        It does; the message has the cost.
     """
     if price.chunks > most.chunks or price.decoded > most.decoded or price.chunk > most.chunk:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""`SessionStore`: which session of an archive does what is asked of a store, in which process."""
+"""`SessionStore`: a store of zarr on top of a session that reads or writes an archive."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ozx.store.writing import WriteSession
 
 __all__ = ["SessionStore"]
 
-# Archives being written, so that a store pickled and unpickled within one process writes to the same one.
+# Open writers: a store pickled and unpickled within one process writes to the same one.
 _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDictionary()
 
 
 class SessionStore(Store):
-    """A store whose values are those of one session, which reads or writes an archive.
+    """A store whose values are those of one session.
 
-    Equal stores do the same with the same file. A pickled one reads anywhere, but writes only in the process that made
-    its session.
+    Equal stores do the same with the same file. A pickled store reads anywhere, but writes only in the process that
+    created its session.
 
     Parameters
     ----------
     path, mode
         The archive, and how it was opened; ``r`` is for reading.
     read_only
-        Whether changes are refused, whatever the session can do.
+        Whether changes are refused, whatever the session allows.
     session
-        Gives the values.
+        The source of values.
     """
 
     def __init__(self, path: str, mode: str, *, read_only: bool, session: ArchiveSession | WriteSession) -> None:
@@ -80,7 +80,7 @@ class SessionStore(Store):
         if token is not None and self._detached_from == os.getpid():
             self._write = _writing.get(token)
 
-    # Opening and closing, as zarr asks for them.
+    # Opening and closing, called by zarr.
 
     async def _open(self) -> None:
         if self._is_open:
@@ -96,10 +96,10 @@ class SessionStore(Store):
 
     @property
     def _supports_sync_io(self) -> bool:
-        # zarr 3.2 and later read without an event loop where they can; remote files need one to read in parallel.
+        # zarr 3.2 and later read without an event loop where possible; remote files need one to read in parallel.
         return self._read is None or not self._read.is_remote
 
-    # How the two kinds of sessions are used.
+    # Use of the two kinds of sessions.
 
     @property
     def _values(self) -> ArchiveSession | WriteSession:
@@ -122,7 +122,9 @@ class SessionStore(Store):
         return values
 
     def _opened_for_reading(self) -> UsageError:
-        return UsageError("it was opened for reading", path=self._printable, hint='Open it with mode="a" to change it.')
+        return UsageError(
+            "the store was opened for reading", path=self._printable, hint='Open it with mode="a" to change it.'
+        )
 
     def _has_key(self, key: str) -> bool:
         return self._values.size(key) is not None

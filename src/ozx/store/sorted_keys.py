@@ -1,4 +1,4 @@
-"""Keys in order, so that what lies below a prefix is found without looking at the others."""
+"""Sorted keys, so that the keys below a prefix are found without a look at the others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ _AFTER_SLASH = chr(ord("/") + 1)
 
 
 class SortedKeys:
-    """A set of keys that answers which begin with a prefix.
-
-    Parameters
-    ----------
-    keys
-        The keys; repeated ones count once.
+    """A sorted set of keys with queries by prefix.
 
     Examples
     --------
@@ -37,11 +32,11 @@ class SortedKeys:
         return position < len(self._keys) and self._keys[position] == key
 
     def add(self, key: str) -> None:
-        """Add `key`, which must not be there yet."""
+        """Add `key`, which must be new."""
         insort(self._keys, key)
 
     def remove(self, key: str) -> None:
-        """Remove `key`, which must be there."""
+        """Remove `key`, which must exist."""
         del self._keys[bisect_left(self._keys, key)]
 
     def below(self, prefix: str) -> list[str]:
@@ -49,7 +44,7 @@ class SortedKeys:
         keys = self._keys
         first = last = bisect_left(keys, prefix)
         step = 1
-        # Doubling steps: the end is found in time that grows with the logarithm of what lies below, not of all keys.
+        # Doubling steps: time grows with the logarithm of the number of keys found, not of all keys.
         while last + step <= len(keys) and keys[last + step - 1].startswith(prefix):
             last += step
             step *= 2
@@ -60,7 +55,7 @@ class SortedKeys:
         return keys[first:last]
 
     def children(self, folder: str) -> Iterator[str]:
-        """Yield the first component, once each, of what follows `folder` and a slash; of every key for an empty one."""
+        """Yield each first component of the keys below `folder` once; of all keys for an empty one."""
         prefix = folder.rstrip("/") + "/" if folder.rstrip("/") else ""
         keys = self._keys
         position = bisect_left(keys, prefix)
@@ -70,7 +65,7 @@ class SortedKeys:
                 yield child
                 position += 1
                 continue
-            if keys[bisect_left(keys, prefix + child)] != prefix + child:  # else it was a key itself, and came before
+            if keys[bisect_left(keys, prefix + child)] != prefix + child:  # else a key itself, already yielded
                 yield child
-            # A folder's keys need not be looked at one by one.
+            # Skip the other keys of the folder.
             position = bisect_left(keys, prefix + child + _AFTER_SLASH, position)

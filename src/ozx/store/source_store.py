@@ -1,4 +1,4 @@
-"""What a conversion reads from, as zarr-python sees it: pixels of a hierarchy before it is written."""
+"""A source as a zarr store, so that zarr-python reads pixels of a hierarchy before it is written."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["SourceStore", "open_source_group"]
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
-    """Return the root group of what is in a source, read-only; copies of metadata are not looked at.
+    """Return the root group of a source, read-only; copies of metadata are ignored.
 
     Raises
     ------
     FormatError, UnsupportedError
-        zarr-python cannot make sense of the root.
+        zarr-python cannot read the root.
 
     Examples
     --------
@@ -44,19 +44,14 @@ def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
 
 
 class SourceStore(Store):
-    """The values of a source by key, for reading only.
-
-    Parameters
-    ----------
-    source
-        Stays the caller's, who closes it.
+    """The values of a source by key, read-only; the caller closes the source.
 
     Raises
     ------
     UsageError
-        Anything that would write.
+        Writing.
     FormatError
-        Reading a value that is damaged, or not what it was.
+        Reading a damaged or changed value.
     """
 
     supports_writes = False
@@ -83,7 +78,7 @@ class SourceStore(Store):
         return key in self._source
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return the requested bytes of a value, or None where there is no such key."""
+        """Return a value or the requested bytes of it; None if there is no such key."""
         if key not in self._source:
             return None
         if byte_range is None:
@@ -94,11 +89,11 @@ class SourceStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return what `get` returns for each."""
+        """Return what `get` returns for each key and range."""
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
     async def exists(self, key: str) -> bool:
-        """Tell whether there is such a key."""
+        """Tell whether there is a value under `key`."""
         return key in self._source
 
     async def getsize(self, key: str) -> int:
@@ -129,7 +124,7 @@ class SourceStore(Store):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Refuse: sources are read only.
+        """Refuse to write.
 
         Raises
         ------
@@ -140,7 +135,7 @@ class SourceStore(Store):
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Refuse: sources are read only.
+        """Refuse to write.
 
         Raises
         ------
@@ -150,4 +145,4 @@ class SourceStore(Store):
         raise self._refusal(key)
 
     def _refusal(self, key: str) -> UsageError:
-        return UsageError(f"this store only reads; {key} stays as it is", path=self._source.name)
+        return UsageError(f"this store is read-only; {key} was not changed", path=self._source.name)

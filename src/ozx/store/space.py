@@ -1,4 +1,4 @@
-"""Which bytes of a growing file are free."""
+"""Allocation of bytes in a growing file."""
 
 from __future__ import annotations
 
@@ -10,18 +10,10 @@ __all__ = ["Space"]
 
 
 class Space:
-    """The room of a file from `start` on: taken piece by piece, given back in any order.
+    """The bytes of a file from `start` on (up to `limit`, if given): taken in pieces, freed in any order.
 
-    What is given back is used again for pieces that fit, so that a chunk rewritten a thousand times does not make
-    the file a thousand chunks longer. A piece that is shorter than its hole leaves enough of it to be filled by
-    padding.
-
-    Parameters
-    ----------
-    start
-        The first byte.
-    limit
-        Where the room ends; by default nowhere.
+    Freed bytes are used again for pieces that fit, so that rewriting one chunk a thousand times does not make the file
+    a thousand chunks longer. A piece shorter than its hole leaves enough of it for padding.
 
     Examples
     --------
@@ -42,11 +34,11 @@ class Space:
 
     @property
     def holes(self) -> list[tuple[int, int]]:
-        """Offset and length of what is free before `end`, in the file's order."""
+        """Offset and length of each free range before `end`, in file order."""
         return sorted(self._by_start.items())
 
     def take(self, length: int) -> int | None:
-        """Return the offset of `length` free bytes, which are taken now; None where a limited room is full."""
+        """Take `length` free bytes and return their offset; None if a limited room is full."""
         at = bisect_left(self._by_length, (length, 0))
         if at < len(self._by_length) and self._by_length[at][0] != length:
             at = bisect_left(self._by_length, (length + SHORTEST_PADDING, 0))
@@ -62,7 +54,7 @@ class Space:
         return offset
 
     def give_back(self, offset: int, length: int) -> None:
-        """Free `length` bytes from `offset`; joined with what is free before and after."""
+        """Free `length` bytes from `offset`, joined with adjacent free bytes."""
         before = self._by_end.get(offset)
         if before is not None:
             self._remove(before, offset - before)

@@ -1,4 +1,4 @@
-"""An archive in the making, by key: what `OzxStore` writes to."""
+"""The values of an archive that is being written, by key, for `OzxStore`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ozx.store.sorted_keys import SortedKeys
 
 __all__ = ["WriteOptions", "WriteSession"]
 
-# A thread is worth its trouble (forking beside it is warned of) where freeing takes longer than 20 ms.
+# From this size on, freeing takes more than 20 ms and runs in a thread, although forking beside one warns.
 _SLOWLY_FREED = 64 << 20
 
 _numbers = count()
 
 
 class WriteOptions(NamedTuple):
-    """What a writer was asked for; see `ozx.OzxStore`."""
+    """The options of a writer; see `ozx.OzxStore`."""
 
     exclusive: bool
     append: bool
@@ -47,20 +47,12 @@ class WriteOptions(NamedTuple):
 class WriteSession:
     """The values of an archive that is being written; nothing is opened or locked before the first use.
 
-    Any number of threads of the process that made it may use it. Metadata stays in memory until the end, values are
-    written at once.
-
-    Parameters
-    ----------
-    path
-        The archive.
-    options
-        How it is written.
+    Any number of threads of one process may use it. Metadata stays in memory until the end, values are written at once.
 
     Attributes
     ----------
     token
-        Names this session and no other, so that pickled stores find it again.
+        Identifies this session, so that pickled stores find it again.
     """
 
     def __init__(self, path: str, options: WriteOptions) -> None:
@@ -80,7 +72,7 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Make the locks anew."""
+        """Create new locks."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
 
@@ -89,7 +81,7 @@ class WriteSession:
         if growing is None or self._is_closed or self._process != os.getpid():
             return
         warnings.warn(
-            f"{self.path}: the store was never closed, so that the file was not finished; what was written stays as "
+            f"{self.path}: the store was never closed, so the file is not finished; the written data stays in "
             f"{growing.partial.path}. Use the store in a with block, or call close().",
             PartialFileWarning,
             stacklevel=1,
@@ -97,7 +89,7 @@ class WriteSession:
         self.abort()
 
     def size(self, key: str) -> int | None:
-        """Return the length of a value in bytes, or None where there is none."""
+        """Return the length of a value in bytes, or None."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -109,12 +101,12 @@ class WriteSession:
             return self._base.size(key) if self._base is not None and key in self._base_indices else None
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value, or None where there is no such key.
+        """Return the requested bytes of a value; None if there is no such key.
 
         Raises
         ------
         ResourceError
-            This is a forked child of the writer, which has replaced the value or closed the file since.
+            This is a forked child, and the writer has since replaced the value or closed the file.
         """
         self._prepare()
         with self._lock:
@@ -138,10 +130,10 @@ class WriteSession:
             guard.__exit__(None, None, None)
 
     def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
-        """Read what was written before the fork; the writer does not know that it is read."""
+        """Read a value written before the fork; the writer does not lock it for this process."""
         try:
             data = growing.read_at(slot.data_offset + offset, length)
-            if growing.holds(slot):  # afterwards, so that the value was whole until then
+            if growing.holds(slot):  # checked after reading: the value was intact until now
                 return data
         except FileNotFoundError:
             pass
@@ -154,7 +146,7 @@ class WriteSession:
 
     @contextmanager
     def keys(self) -> Iterator[SortedKeys]:
-        """Give all keys; they do not change during the block."""
+        """Yield all keys, which do not change during the block."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -163,19 +155,19 @@ class WriteSession:
             yield self._keys
 
     def set(self, key: str, value: memoryview) -> None:
-        """Store a value; what was stored under `key` before is gone then, and not sooner.
+        """Store a value; the old one stays until the new one is written.
 
         Raises
         ------
         UsageError
-            `key` cannot be the name of an entry.
+            `key` is not a valid name of an entry.
         ResourceError
-            Another program, or another process of this one, writes the file; or it cannot be written: a full disk says
-            what is needed and what is free.
+            Another program or process writes the file; or it cannot be written (for a full disk: with the needed and
+            the free space).
         """
         fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
         if fault is not None:
-            raise UsageError(f"{key!r} is no key: {fault}", path=self.path)
+            raise UsageError(f"{key!r} is not a valid key: {fault}", path=self.path)
         with self._writing_errors(len(value)):
             self._set(key, value)
 
@@ -207,18 +199,18 @@ class WriteSession:
                 self._no_writes.notify_all()
 
     def set_if_missing(self, key: str, value: memoryview) -> None:
-        """Store a value unless there is one, in one step."""
+        """Store a value unless the key has one, in one step."""
         with self._lock:
             if self.size(key) is None:
                 self.set(key, value)
 
     def update(self, key: str, change: Callable[[bytes], bytes]) -> None:
-        """Replace a value by what `change` makes of it, in one step; a missing one counts as empty."""
+        """Replace a value by `change` of it, in one step; a missing one counts as empty."""
         with self._lock:
             self.set(key, memoryview(change(self.read(key) or b"")))
 
     def delete(self, key: str) -> None:
-        """Remove a value; do nothing where there is none."""
+        """Remove a value if there is one."""
         if self.size(key) is None:
             return
         with self._writing_errors(), self._lock:
@@ -228,15 +220,15 @@ class WriteSession:
                 self._keys.remove(key)
 
     def close(self) -> None:
-        """Finish the archive and give it its name; a second call does nothing.
+        """Finish the archive and rename it; a second call does nothing.
 
         Raises
         ------
         FormatError
-            The hierarchy is no OME-Zarr and `require_ome` was given, or the archive that is added to changed
-            meanwhile; what was written stays as ``NAME.partial``.
+            The hierarchy is not an OME-Zarr and `require_ome` was given, or the archive that is added to has changed;
+            the written data stays in ``NAME.partial``.
         ResourceError
-            The file cannot be written: a full disk says what is needed and what is free.
+            The file cannot be written (for a full disk: with the needed and the free space).
         """
         with self._writing_errors(), self._lock:
             growing, base = self._end()
@@ -261,12 +253,12 @@ class WriteSession:
                 self._leave(growing)
                 raise
             if base is not None and base.source.size() > _SLOWLY_FREED:
-                # The old file has no name any more; until its last descriptor is closed the system keeps its blocks.
-                # Freeing them takes a third of a second per gigabyte on ext4, which nobody has to wait for.
+                # The old file has lost its name; closing its last descriptor frees its blocks, which takes a third of
+                # a second per gigabyte on ext4.
                 threading.Thread(target=base.close, name="ozx-free-old-file").start()
 
     def abort(self) -> None:
-        """Stop writing: no file gets or loses its name, and what was written stays as ``NAME.partial``."""
+        """Stop writing: rename and replace nothing; the written data stays in ``NAME.partial``."""
         with self._lock:
             growing, _ = self._end()
             if growing is not None:
@@ -274,7 +266,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Turn errors of the system into `ResourceError`, about the final name; `more` bytes are being written."""
+        """Turn system errors into `ResourceError` with the final name; `more` bytes are being written."""
 
         def needed() -> int:
             with self._lock:
@@ -287,9 +279,9 @@ class WriteSession:
             yield
 
     def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
-        """Return the file that is to be finished or left, and the old one; nothing can be changed or read any more.
+        """Close the session; return the file to finish or leave, and the old one, which others may still read.
 
-        Neither, where another process is the writer. Whoever is still reading from the old file reads on.
+        Return None for both in any process but the writer.
         """
         if self._is_closed or self._process != os.getpid():
             return None, None
@@ -304,7 +296,7 @@ class WriteSession:
         if not self.options.keep_partial or not (self._slots or self._documents):
             growing.partial.remove()
             return
-        # An error here would hide the one that is being handled: the same full disk, most likely.
+        # An error here would hide the first one, which probably has the same cause: a full disk.
         with contextlib.suppress(OSError):
             if not growing.has_room:
                 growing.make_room(self._documents)
@@ -312,10 +304,10 @@ class WriteSession:
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise UsageError("the store was closed", path=self.path, hint="Open it anew to read or change it.")
+            raise UsageError("the store was closed", path=self.path, hint="Open the file again to read or change it.")
 
     def _prepare(self) -> None:
-        """Look at what there is before the first use."""
+        """Check for an existing file before the first use."""
         self._check_open()
         if self._is_prepared:
             return
@@ -341,7 +333,7 @@ class WriteSession:
         self._base = base
 
     def _begin(self) -> GrowingFile:
-        """Make the file and lock it, before the first change."""
+        """Create and lock the file before the first change."""
         if self._process != os.getpid():
             raise ResourceError(
                 f"the store is written by process {self._process}; this is process {os.getpid()}",
@@ -354,12 +346,12 @@ class WriteSession:
                 self._growing = GrowingFile(self.path)
                 left_behind = self._growing.partial.left_behind
                 if left_behind is not None:
-                    message = f"{self.path}: an earlier writer did not finish; what it wrote is kept as {left_behind}"
+                    message = f"{self.path}: an earlier writer did not finish; its data is kept as {left_behind}"
                     warnings.warn(message, PartialFileWarning, stacklevel=2)
             return self._growing
 
     def _forget(self, key: str) -> bool:
-        """Drop the value of `key` that is known; tell whether there was one."""
+        """Drop the known value of `key`; tell whether there was one."""
         slot = self._slots.pop(key, None)
         if slot is not None and self._growing is not None:
             self._growing.free(slot)
@@ -367,6 +359,6 @@ class WriteSession:
         return self._base_indices.pop(key, None) is not None or known or slot is not None
 
     def _remember(self, key: str) -> None:
-        """Keep the sorted keys complete."""
+        """Add `key` to the sorted keys."""
         if self._keys is not None and key not in self._keys:
             self._keys.add(key)
