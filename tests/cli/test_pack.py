@@ -13,7 +13,7 @@ from commands import command, schema_of
 from hierarchies import make_image, tree
 
 from ozx.flow import source_removal
-from ozx.flow.plain_content import PlainContent
+from ozx.flow.sinks import verification
 
 ozx = command()
 
@@ -201,14 +201,14 @@ def test_help_explains_with_examples(capsys, command, option):
 
 
 def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monkeypatch):
-    original = PlainContent.verify
+    original = verification.check_archive
 
-    def late(content, path, progress):
-        original(content, path, progress)
+    def late(*arguments):
+        original(*arguments)
         (cells / "0" / "c" / "0" / "9").write_bytes(b"late")
 
     with monkeypatch.context() as patch:
-        patch.setattr(PlainContent, "verify", late)
+        patch.setattr(verification, "check_archive", late)
         code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "-q")
     assert (code, out) == (4, "")
     assert "nothing was removed: 1 thing: 0/c/0/9 is new" in err

@@ -10,16 +10,17 @@ from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
+from ozx.flow.plans.copy import plan_copy
 from ozx.flow.sinks import fast_packing
 from ozx.flow.sinks.archive import write_entries
-from ozx.flow.sources.directory import MetadataFiles, iter_entries, read_file
+from ozx.flow.sources.directory import iter_files, read_file
 from ozx.flow.sources.listing import list_directory
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS
 
 
 def write_plain(writer, listing):
-    write_entries(writer, iter_entries(listing, listing.folders), NO_PROGRESS)
+    write_entries(writer, iter_files(listing), NO_PROGRESS)
 
 
 def write_fast(writer, listing):
@@ -34,7 +35,7 @@ def archive_of(root, path, write):
     listing = list_directory(str(root))
     with open(path, "w+b") as file:
         writer = ArchiveWriter(file.fileno())
-        write_entries(writer, MetadataFiles(listing).iter_entries(), NO_PROGRESS)
+        write_entries(writer, plan_copy(listing).iter_head(), NO_PROGRESS)
         write(writer, listing)
         writer.finish(b"comment")
     return path.read_bytes()
@@ -152,11 +153,11 @@ def test_a_chunk_that_only_begins_like_an_archive_is_kept(tmp_path, write):
 
 def test_metadata_that_changed_since_it_was_checked_is_refused(tmp_path):
     root = make_sizes(tmp_path / "h", 10)
-    metadata = MetadataFiles(list_directory(str(root)))
-    assert metadata["zarr.json"] == b"{}"
+    plan = plan_copy(list_directory(str(root)))
+    assert plan.metadata["zarr.json"] == b"{}"
     (root / "zarr.json").write_bytes(b"[]")
     with pytest.raises(FormatError, match="changed while it was read"):
-        list(metadata.iter_entries())
+        list(plan.iter_head())
 
 
 def test_reading_a_whole_file_notices_changes(tmp_path, monkeypatch):
@@ -185,7 +186,7 @@ def test_progress_counts_about_the_bytes_that_are_read(tmp_path):
 
     listing = list_directory(str(root))
     for write in (
-        lambda writer, count: write_entries(writer, iter_entries(listing, listing.folders), count),
+        lambda writer, count: write_entries(writer, iter_files(listing), count),
         lambda writer, count: fast_packing.write_files(writer, listing.root, listing.folders, count),
     ):
         count = CountingProgress()

@@ -15,8 +15,7 @@ from sweeping import forget_swept_folders
 
 import ozx
 from ozx.atomic.tree_removal import MARKER
-from ozx.flow.plain_content import PlainContent
-from ozx.flow.sinks import fast_unpacking
+from ozx.flow.sinks import fast_unpacking, verification
 
 pytestmark = needs_fork
 
@@ -83,7 +82,7 @@ def test_unpack_killed_at_random_moments(tmp_path, sources, monkeypatch, old):
 
 #: What changes the disk, or proves that it may be changed.
 STEPS = [(os, name) for name in ("fsync", "link", "unlink", "rename", "replace", "rmdir")]
-STEPS += [(PlainContent, "verify")]
+STEPS += [(verification, "check_archive")]
 
 
 @pytest.mark.parametrize("checksum", [None, pytest.param("sha256", marks=pytest.mark.ci)])

@@ -16,8 +16,7 @@ import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 from ozx.flow import source_removal
-from ozx.flow.converted_content import ConvertedContent
-from ozx.flow.plain_content import PlainContent
+from ozx.flow.sinks import verification
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations import pack as module
 from ozx.operations.pack import pack, pack_many
@@ -260,17 +259,17 @@ def test_verify_and_remove_the_source(tmp_path, image):
 @pytest.mark.parametrize("what", ["value", "missing"])
 def test_a_copy_that_differs_is_found_before_it_gets_its_name(tmp_path, image, monkeypatch, what):
     root = shutil.copytree(image, tmp_path / "h")
-    original = PlainContent.verify
+    original = verification.check_archive
 
-    def damage(content, path, progress):
-        victim = content._listing.folders[-1]
+    def damage(archive, plan, *rest):
+        victim = plan.files.folders[-1]
         if what == "missing":
             victim.names.append("extra")
         else:
             (root / victim.prefix / victim.names[-1]).write_bytes(b"changed afterwards")
-        original(content, path, progress)
+        original(archive, plan, *rest)
 
-    monkeypatch.setattr(PlainContent, "verify", damage)
+    monkeypatch.setattr(verification, "check_archive", damage)
     with pytest.raises((ResourceError, FileNotFoundError)):
         pack(root, tmp_path / "a.ozx", remove_source=True)
     assert root.is_dir()
@@ -344,8 +343,7 @@ def test_a_source_that_changes_after_its_verification_stays_whole(tmp_path, imag
     shutil.rmtree(root / "labels")
     if options.get("resume"):
         pack(root, tmp_path / "a.ozx")
-    content = ConvertedContent if options else PlainContent
-    after(monkeypatch, content, "verify", lambda: act(root))
+    after(monkeypatch, verification, "check_archive", lambda: act(root))
     expected = tree(root)
     with pytest.raises(ResourceError, match="nothing was removed") as caught:
         pack(root, tmp_path / "a.ozx", remove_source=True, **options)

@@ -23,6 +23,7 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.locks import lock_file
 from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy
@@ -700,7 +701,7 @@ def test_places_are_checked_first(cells, tmp_path):
 def test_an_error_while_writing_leaves_nothing(cells, tmp_path, monkeypatch):
     out = tmp_path / "out" / "a.ozx"
     out.parent.mkdir()
-    monkeypatch.setattr(module.ArchiveWriter, "finish", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(ArchiveWriter, "finish", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space"):
         recover(cells, out)
     assert os.listdir(out.parent) == []

@@ -19,8 +19,7 @@ from zarr.storage import ZipStore
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow import conversion_sink
-from ozx.flow.sinks import fast_assembling
+from ozx.flow.sinks import fast_assembling, verification
 from ozx.operations import repack as module
 from ozx.operations.repack import repack
 
@@ -244,13 +243,13 @@ def test_a_file_in_the_place_of_a_new_chunk_is_refused(tmp_path):
 
 def test_verify_reads_the_file_back(tmp_path, image, monkeypatch):
     assert repack(image, tmp_path / "a.ozx", shards="auto", verify=True).verified
-    original = conversion_sink.check_archive
+    original = verification.check_archive
 
-    def damage(conversion, path, *rest):
+    def damage(path, *rest):
         with open(path, "r+b") as file:
             file.seek(os.path.getsize(path) // 2)
             file.write(bytes(100))
-        original(conversion, path, *rest)
+        original(path, *rest)
 
     monkeypatch.setattr("ozx.operations.repack.check_archive", damage)
     with pytest.raises((ResourceError, FormatError)):

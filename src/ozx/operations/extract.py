@@ -10,11 +10,13 @@ from typing import Any
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
-from ozx.flow.extraction import Extractor, write_extraction
+from ozx.flow.plans.subset import Extractor
 from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import parse_size
 from ozx.flow.sinks.target import check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
+from ozx.flow.workers import working
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ImageExcerpt
 from ozx.hierarchy.subset.level_choice import parse_levels
@@ -180,29 +182,29 @@ def extract(
     location = parse_local(path)
     _check_target(location.path, target, force=force)
     root = join_path(location.node, node)
-    with open_repaired(location.path) as source:
+    with open_repaired(location.path) as source, working() as workers:
         try:
             extractor = Extractor(source, root)
-            taken = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
-            refuse_errors(taken.metadata, taken.legacy_keys, path=extractor.name)
-            total = None if progress is NO_PROGRESS else taken.size()
+            plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
+            refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
+            total = None if progress is NO_PROGRESS else plan.count_bytes()
             progress.start(os.path.basename(target), total)
             with replacing_file(target, force=force, sync=sync) as new:
-                entries, size = write_extraction(taken, new.descriptor, progress)
+                entries, size = write_archive(plan, new.descriptor, workers, progress)
                 source.check_unchanged()
             progress.stop()
         except OzxError as error:
             raise error.at(location.path) from None
-        notes = (*source.repaired, *dict.fromkeys(taken.notes), *name_notes(target), *swept_notes(new.swept))
+        notes = (*source.repaired, *dict.fromkeys(plan.notes), *name_notes(target), *swept_notes(new.swept))
     return ExtractResult(
         os.fspath(path),
         target,
         root,
         entries,
         size,
-        taken.version,
-        tuple(map(ExtractedImage.of, taken.images[:_DESCRIBED])),
-        len(taken.images),
+        plan.version,
+        tuple(map(ExtractedImage.of, plan.images[:_DESCRIBED])),
+        len(plan.images),
         notes,
     )
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.content import Content
-from ozx.flow.plain_content import PlainContent
+from ozx.flow.plan import Plan
+from ozx.flow.plans.copy import plan_copy
+from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import sha256_of, write_checksum_file
 from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
+from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import Listing, check_is_directory, list_directory
 from ozx.flow.sources.location import StrPath, given_output, given_source
-from ozx.hierarchy.json.documents import parse_document
+from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.hierarchy.relayout.layout_request import LayoutRequest
 from ozx.progress import NO_PROGRESS, Progress
@@ -97,11 +100,24 @@ class _Options:
     sync: bool
     layout: LayoutRequest
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
             raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
         if self.remove_source and not self.sync:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    options: _Options
+    workers: Workers
+    progress: Progress
+
+    def verify(self, archive: str, plan: Plan) -> None:
+        """Compare an archive with its plan."""
+        from ozx.flow.sinks.verification import check_archive  # noqa: PLC0415 (numpy)
+
+        check_archive(archive, plan, self.workers, self.progress)
 
 
 @resource_errors()
@@ -182,7 +198,6 @@ def pack(
     """
     layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
-    options.check()
     target = None if out is None else given_output(out)
     root = _root(source)
     return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
@@ -217,9 +232,7 @@ def pack_many(
         The folder for the files, made when it is missing; by default each file goes beside its source.
     jobs
         How many sources are packed at the same time, by threads.
-    force, verify, remove_source, checksum, resume, thumbnail, sync, progress
-        As for `pack`.
-    shards, chunks, codec, chunk_checksums
+    force, verify, remove_source, checksum, resume, shards, chunks, codec, chunk_checksums, thumbnail, sync, progress
         As for `pack`.
 
     Returns
@@ -243,7 +256,6 @@ def pack_many(
     """
     layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
-    options.check()
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
     targets = [given_output(default_output(root, folder)) for root in roots]
@@ -267,7 +279,7 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
     check_place(root, target)
     finished = finish_source_removal(root, target, remove=options.remove_source)
     if finished is not None:
-        return _with_removal(_counted(PackResult(root, target, "skipped")), finished)
+        return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
     removal = SourceRemoval(root) if options.remove_source else None
     listing = list_directory(root) if removal is None else removal.list_source()
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
@@ -279,29 +291,37 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # A file that is there may have checksums behind its chunks, which converted content is compared without.
     is_compared = options.resume and os.path.exists(result.path)
-    if not is_old and options.layout.changes_nothing and not is_compared:
-        return _pack_content(result, PlainContent(listing), options, progress)
-    # These need numpy, and are slow to import beside packing a small directory.
-    from ozx.flow.conversion_sink import working  # noqa: PLC0415
-    from ozx.flow.converted_content import ConvertedContent  # noqa: PLC0415
-    from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
+    with working() as workers:
+        run = _Run(options, workers, progress)
+        if not is_old and options.layout.changes_nothing and not is_compared:
+            return _pack_plan(result, plan_copy(listing), (), run)
+        # These need numpy, and are slow to import beside packing a small directory.
+        from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
+        from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
-    with working(None, None) as workers:
-        asked = options.layout
+        asked, source = options.layout, DirectorySource(listing)
         layout = LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums)
         try:
-            return _pack_content(result, ConvertedContent(listing, layout, workers), options, progress)
+            return _pack_plan(result, plan_relayout(source, layout), iter_checksum_variants(source, layout), run)
         except OzxError as error:
             raise error.at(result.source) from None
 
 
-def _pack_content(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
-    root, target = result.source, result.path
+def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
+    """Pack a plan; with `resume`, a file that one of the `variants` describes is complete as well."""
+    root, target, options = result.source, result.path, run.options
     if options.thumbnail:
-        result = replace(result, notes=_add_thumbnail(root, content))
+        from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+        from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+        pictures, notes = try_thumbnail(lambda: opened_hierarchy(root))
+        result = replace(result, notes=tuple(notes))
+        for picture in pictures:
+            plan.add(picture)
     if options.resume and os.path.exists(target):
-        if content.is_in(target):
-            return _finish_skipped(result, content, options, progress)
+        complete = _find_complete(target, plan, variants, run.workers)
+        if complete is not None:
+            return _finish_skipped(result, complete, run)
         if not options.force:
             raise UsageError(
                 f"{target} exists, but is not the complete copy of {root}",
@@ -310,82 +330,69 @@ def _pack_content(result: PackResult, content: Content, options: _Options, progr
     check_target(target, force=options.force)
     if options.checksum:
         check_target(f"{target}.sha256", force=True)
-    version = _check_hierarchy(root, content)
-    return _write(result, content, version, options, progress)
+    refuse_errors(plan.metadata, plan.legacy_keys, path=root)
+    return _write(result, plan, run)
+
+
+def _find_complete(target: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
+    """Return the plan whose keys and sizes a file has."""
+    from ozx.flow.sinks.verification import has_same_entries  # noqa: PLC0415 (numpy)
+
+    for each in chain([plan], variants):
+        if each is not plan:
+            for entry in plan.added:
+                each.add(entry)
+        if has_same_entries(target, each, workers):
+            return each
+    return None
 
 
 def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
     return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
-def _add_thumbnail(root: str, content: Content) -> tuple[str, ...]:
-    """Have a picture of the hierarchy written with it; returns what is to be said where none can be made."""
-    from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
-    from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
-
-    try:
-        with opened_hierarchy(root) as group:
-            content.add(make_thumbnail_entry(group))
-    except (FormatError, UnsupportedError) as error:
-        return (f"no thumbnail: {error.message}",)
-    return ()
-
-
-def _finish_skipped(result: PackResult, content: Content, options: _Options, progress: Progress) -> PackResult:
+def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     """Do what an interrupted run may have left undone: sync and verify the file there is, write its checksum."""
-    digest = None
+    options, digest = run.options, None
     if options.sync:
         sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
     if options.verify:
-        content.verify(result.path, progress)
+        run.verify(result.path, plan)
     if options.checksum and not os.path.exists(result.path + ".sha256"):
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
-    notes = (*result.notes, *content.notes)
-    return replace(_counted(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
+    notes = (*result.notes, *dict.fromkeys(plan.notes))
+    return replace(_measured(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
 
 
-def _write(result: PackResult, content: Content, version: str, options: _Options, progress: Progress) -> PackResult:
-    total = None if progress is NO_PROGRESS else content.count_bytes() * (2 if options.verify else 1)
+def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
+    options, progress, digest = run.options, run.progress, None
+    total = None if progress is NO_PROGRESS else plan.count_bytes() * (2 if options.verify else 1)
     progress.start(os.path.basename(result.path), total)
-    digest = None
     with replacing_file(result.path, force=options.force, sync=options.sync) as new:
-        new.needed = content.count_bytes
-        entries, size = content.write(new.descriptor, version, progress)
+        new.needed = plan.count_bytes
+        entries, size = write_archive(plan, new.descriptor, run.workers, progress)
         if options.verify:
             if options.sync:
                 os.fsync(new.descriptor)
-            content.verify(new.path, progress)
+            run.verify(new.path, plan)
         if options.checksum:
             digest = sha256_of(new.path)
     if digest is not None:
         write_checksum_file(result.path, digest, sync=options.sync)
     progress.stop()
+    said = (*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept))
     return replace(
-        result,
-        entries=entries,
-        bytes=size,
-        notes=(*result.notes, *name_notes(result.path), *entry_notes(entries), *content.notes, *swept_notes(new.swept)),
-        sha256=digest,
-        verified=options.verify,
+        result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
     )
 
 
-def _counted(result: PackResult) -> PackResult:
+def _measured(result: PackResult) -> PackResult:
     """Return the result with the numbers of entries and bytes of the file that is there."""
-    from ozx.archive.byte_source import FileSource  # noqa: PLC0415
-    from ozx.archive.directory import read_end  # noqa: PLC0415
+    from ozx.flow.sinks.verification import measure_archive  # noqa: PLC0415 (numpy)
 
-    entries = read_end(FileSource(result.path)).entries
-    return replace(result, entries=entries, bytes=os.stat(result.path).st_size)
-
-
-def _check_hierarchy(root: str, content: Content) -> str:
-    """Return the OME-Zarr version of the root, or raise the first error that the rules find."""
-    refuse_errors(content.metadata, content.legacy_keys, path=root)
-    document = parse_document(content.metadata[ROOT_METADATA], ROOT_METADATA)
-    version: str = document["attributes"]["ome"]["version"]
-    return version
+    entries, size = measure_archive(result.path)
+    return replace(result, entries=entries, bytes=size)
 
 
 def _failure(source: str, target: str, error: OzxError) -> PackResult:

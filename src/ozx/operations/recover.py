@@ -9,30 +9,27 @@ from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.recovery.directory import merge_directory
-from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.evidence import Evidence, LostEntry
-from ozx.archive.recovery.scan import iter_found_value, scan_archive
-from ozx.archive.writer import ArchiveWriter
+from ozx.archive.recovery.scan import scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.plans.salvage import plan_salvage
 from ozx.flow.repair.losses import ArrayLoss, count_losses
 from ozx.flow.repair.salvage import salvage
 from ozx.flow.repair.salvaged import LostChunk, Salvage
-from ozx.flow.repair.shards import iter_rebuilt, salvage_chunks
+from ozx.flow.repair.shards import salvage_chunks
+from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
-from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.keys import ROOT_METADATA, archive_rank, breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.flow.workers import working
+from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings
 
 __all__ = ["RecoverResult", "recover"]
 
-
-# A value of up to this length is read at once.
-_SMALL = 1 << 20
 # As many keys are listed; their number is told in any case.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"
@@ -177,18 +174,15 @@ def recover(
         found = salvage(source, _find(source, progress))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)
-        with replacing_file(target, force=force, sync=sync) as new:
-            writer = ArchiveWriter(new.descriptor)
-            _write(writer, found, source, progress)
-            version = found.hierarchy.version
-            length = writer.finish(make_comment(version, json_first=True) if version else b"")
+        with replacing_file(target, force=force, sync=sync) as new, working() as workers:
+            entries, length = write_archive(plan_salvage(source, found), new.descriptor, workers, progress)
             source.check_unchanged()
         progress.stop()
     except OzxError as error:
         raise error.at(file) from None
     finally:
         source.close()
-    return _result(file, target, found, length, swept_notes(new.swept))
+    return _result(file, target, found, (entries, length), swept_notes(new.swept))
 
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
@@ -253,51 +247,14 @@ def _is_legacy(found: Salvage) -> bool:
     )
 
 
-def _write(writer: ArchiveWriter, found: Salvage, source: ByteSource, progress: Progress) -> None:
-    """Write metadata, made documents in their places among it, then data, rebuilt values in their places."""
-    made = sorted(found.made, key=breadth_first)
-    rebuilt = sorted(found.rebuilt, key=archive_rank)
-    for index in found.indices:
-        entry = found.entry(index)
-        while made and (not is_metadata_key(entry.name) or breadth_first(made[0]) < breadth_first(entry.name)):
-            writer.add(made[0], found.made[made.pop(0)])
-        while rebuilt and archive_rank(rebuilt[0]) < archive_rank(entry.name):
-            _write_rebuilt(writer, rebuilt.pop(0), found, source)
-        _copy(writer, entry, source, progress)
-    for key in made:
-        writer.add(key, found.made[key])
-    for key in rebuilt:
-        _write_rebuilt(writer, key, found, source)
-
-
-def _write_rebuilt(writer: ArchiveWriter, key: str, found: Salvage, source: ByteSource) -> None:
-    value = found.rebuilt[key]
-    writer.add_blocks(key, value.size, iter_rebuilt(source, value))
-
-
-def _copy(writer: ArchiveWriter, entry: FoundEntry, source: ByteSource, progress: Progress) -> None:
-    blocks = iter_found_value(source, entry)
-    if entry.size <= _SMALL:
-        writer.add(entry.name, b"".join(blocks))
-        progress.advance(entry.stored_size)
-    else:
-        writer.add_blocks(entry.name, entry.size, _counted(blocks, progress))
-
-
-def _counted(blocks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:
-    for block in blocks:
-        yield block
-        progress.advance(len(block))
-
-
-def _result(file: str, target: str, found: Salvage, length: int, swept: tuple[str, ...]) -> RecoverResult:
+def _result(file: str, target: str, found: Salvage, written: tuple[int, int], swept: tuple[str, ...]) -> RecoverResult:
     evidence = found.evidence
     directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
     return RecoverResult(
         source=file,
         path=target,
-        entries=len(found.indices) + len(found.made) + len(found.rebuilt),
-        bytes=length,
+        entries=written[0],
+        bytes=written[1],
         complete=found.is_complete,
         directory=directory,
         unconfirmed=found.unconfirmed,

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -14,15 +15,17 @@ from ozx.archive.byte_source import FileSource
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_folder, check_target
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError, resource_errors
-from ozx.flow.conversion import Conversion
-from ozx.flow.conversion_sink import Workers, check_archive, working, write_archive, write_directory
-from ozx.flow.converting import convert
+from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
+from ozx.flow.sinks.archive import write_archive
+from ozx.flow.sinks.directory import write_directory
 from ozx.flow.sinks.target import check_outside, check_place, name_notes, swept_notes
+from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location
+from ozx.flow.workers import working
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.refusal import refuse_errors
@@ -203,25 +206,27 @@ def repack(
         try:
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
-            conversion = convert(repaired, layout)
-            refuse_errors(conversion.metadata, path=repaired.name)
+            plan = plan_relayout(repaired, layout)
+            refuse_errors(plan.metadata, path=repaired.name)
             if thumbnail:
-                conversion.notes.extend(_add_thumbnail(repaired, conversion))
-            size = None if progress is NO_PROGRESS else conversion.size()
+                _add_thumbnail(repaired, plan)
+            size = None if progress is NO_PROGRESS else plan.count_bytes()
             progress.start(os.path.basename(target), size)
             if is_directory:
                 with replacing_directory(
                     target, force=force, replace_folder=replace_folder, sync=sync, recorded=recorded
                 ) as folder:
-                    entries, count = write_directory(conversion, folder.path, workers, progress)
+                    entries, count = write_directory(plan, folder.path, workers, progress)
                     repaired.check_unchanged()
                 swept = folder.swept
             else:
                 with replacing_file(target, force=force, sync=sync, check_old=check_in_place) as new:
-                    entries, count = write_archive(conversion, new.descriptor, workers, progress)
+                    entries, count = write_archive(plan, new.descriptor, workers, progress)
                     repaired.check_unchanged()
                     if verify:
-                        _verify(conversion, new.descriptor, new.path, workers, progress, sync=sync)
+                        if sync:
+                            os.fsync(new.descriptor)
+                        check_archive(new.path, plan, workers, progress)
                 swept = new.swept
             progress.stop()
         except OzxError as error:
@@ -231,12 +236,12 @@ def repack(
             target,
             entries,
             count,
-            conversion.version,
-            conversion.is_upgrade,
-            _count(conversion),
-            _reports(conversion),
+            plan.version,
+            plan.is_upgrade,
+            _count(plan),
+            _reports(plan),
             tuple(repaired.repaired),
-            (*conversion.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
+            (*dict.fromkeys(plan.notes), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
             verify,
         )
 
@@ -250,37 +255,28 @@ def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
     return old.check_unchanged
 
 
-def _add_thumbnail(repaired: RepairedSource, conversion: Conversion) -> list[str]:
-    """Have a picture of the source written with it; returns what is to be said where none can be made."""
-    from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (Pillow, slow to import)
+def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:
+    """Add a picture of the source to the plan, or a note on why there is none."""
+    from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.source_store import open_source_group  # noqa: PLC0415
 
-    try:
-        conversion.add(make_thumbnail_entry(open_source_group(repaired, repaired.zarr_format)))
-    except (FormatError, UnsupportedError) as error:
-        return [f"no thumbnail: {error.message}"]
-    return []
+    pictures, notes = try_thumbnail(lambda: nullcontext(open_source_group(repaired, repaired.zarr_format)))
+    plan.notes.extend(notes)
+    for picture in pictures:
+        plan.add(picture)
 
 
-def _verify(
-    conversion: Conversion, descriptor: int, path: str, workers: Workers, progress: Progress, *, sync: bool
-) -> None:
-    if sync:
-        os.fsync(descriptor)
-    check_archive(conversion, path, workers, progress)
-
-
-def _reports(conversion: Conversion) -> tuple[ArrayReport, ...]:
+def _reports(plan: RelayoutPlan) -> tuple[ArrayReport, ...]:
     return tuple(
         ArrayReport(array.path, array.treatment, array.new.chunks, array.new.shards)
-        for array in islice(conversion.arrays.values(), _DESCRIBED)
+        for array in islice(plan.arrays.values(), _DESCRIBED)
     )
 
 
-def _count(conversion: Conversion) -> dict[str, int]:
+def _count(plan: RelayoutPlan) -> dict[str, int]:
     """Return how many arrays are treated in which way."""
-    counts = Counter[str](array.treatment for array in conversion.arrays.values())
-    return dict(sorted((counts | Counter(copied=conversion.copied)).items()))
+    counts = Counter[str](array.treatment for array in plan.arrays.values())
+    return dict(sorted((counts | Counter(copied=plan.copied)).items()))
 
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, raise_error
 from ozx.flow.entry import status_of
-from ozx.flow.sources.directory import DirectorySource, MetadataFiles, check_not_embedded
+from ozx.flow.sources.directory import DirectorySource, check_not_embedded
 from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
-from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.flow.sources.source import StoredValues
+from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container_rules import check_surroundings
 from ozx.validation.findings import Finding, Level
@@ -70,7 +71,8 @@ def check_directory(
     )
     yield from _check_contents(listing, set(archives))
     rules = None if level == "archive" else NodeRules(options)
-    nodes, faults = read_nodes(MetadataFiles(listing), look=None if rules is None else rules.look)
+    source = DirectorySource(listing)
+    nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
     yield from check_nodes(nodes, listing.legacy_keys, is_directory=True)
     yield from check_sharding(nodes, listing.iter_keys())
@@ -78,14 +80,14 @@ def check_directory(
         return
     is_v3 = True
     if not nodes and listing.legacy_keys:
-        nodes, faults = read_legacy_nodes(MetadataFiles(listing, listing.legacy_keys), (), rules.look)
+        nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
         is_v3 = False
     yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: os.path.isfile(listing.path(key))))
     if level == "data":
         from ozx.validation.data_rules import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
-        yield from check_data(DirectorySource(listing), has_checksums=False, jobs=jobs, progress=progress)
+        yield from check_data(source, has_checksums=False, jobs=jobs, progress=progress)
 
 
 def _list_everything(path: str) -> Listing:
@@ -105,7 +107,7 @@ def _list_everything(path: str) -> Listing:
             else:
                 files.append(name)
                 listing.legacy_keys += [prefix + name] if is_legacy_metadata_key(name) else []
-        listing.folders.append(Folder(prefix, sorted(files)))
+        listing.folders.append(Folder(prefix, sorted(files, key=component_order)))
     listing.metadata.sort(key=breadth_first)
     return listing
 

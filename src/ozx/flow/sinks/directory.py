@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
+from ozx.flow.plan import Plan
 from ozx.flow.sources.listing import DEEPEST
+from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_entries", "write_lazily"]
+__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_directory", "write_entries"]
 
 _RESERVED_ON_WINDOWS = frozenset(
     [
@@ -133,8 +135,8 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
             raise ResourceError(f"{entry.key!r} is written twice: another name means the same file here") from error
 
 
-def write_lazily(target: str, entries: Iterable[Entry], progress: Progress) -> None:
-    """Write `entries`, whose keys nobody knows before, into `target`, and make the folders they need.
+def write_directory(plan: Plan, target: str, workers: Workers, progress: Progress) -> tuple[int, int]:
+    """Write a plan into the empty directory `target`, folders included; return the number of files and of bytes.
 
     Raises
     ------
@@ -144,8 +146,10 @@ def write_lazily(target: str, entries: Iterable[Entry], progress: Progress) -> N
         A file is in the way.
     """
     limits, made = _limits(target), {""}
+    files = size = 0
 
     def checked(entry: Entry) -> Entry:
+        nonlocal files, size
         fault = _too_long(entry.key, *limits) or (_windows_fault(entry.key) if os.name == "nt" else None)
         if fault:
             raise _refused(entry.key, fault)
@@ -156,9 +160,11 @@ def write_lazily(target: str, entries: Iterable[Entry], progress: Progress) -> N
                 except FileExistsError as error:
                     raise ResourceError(f"{folder!r} is written twice: another name means the same here") from error
                 made.add(folder)
+        files, size = files + 1, size + entry.size
         return entry
 
-    write_entries(target, map(checked, entries), progress)
+    write_entries(target, map(checked, plan.iter_entries(workers)), progress)
+    return files, size
 
 
 def _folding(target: str) -> Callable[[str], str] | None:

@@ -21,25 +21,20 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, read_into
+from ozx.flow.workers import default_jobs
 from ozx.progress import Progress
 
-__all__ = ["default_jobs", "is_available", "write_entries"]
+__all__ = ["is_available", "write_entries"]
 
 _CAPACITY = 1 << 20
 _PIECE = 8 << 20
 # Pieces that wait for a thread hold a few hundred bytes for each part, and nothing that was read.
 _WAITING = 4
-_MOST_JOBS = 4
 
 
 def is_available() -> bool:
     """Tell whether this system has the calls that make the fast way fast."""
     return hasattr(os, "preadv") and hasattr(os, "pwrite")
-
-
-def default_jobs() -> int:
-    """Return how many threads are worth having here: more than four only wait for each other."""
-    return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Comparing an archive with the directory it was made from, value by value."""
+"""An archive compared with its plan, value by value."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.directory import read_end
 from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, ResourceError
-from ozx.flow.entry import Entry, FilePart
-from ozx.flow.sources.listing import Listing
+from ozx.flow.plan import Plan
+from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_same_entries", "has_same_entries", "iter_files"]
+__all__ = ["check_archive", "has_same_entries", "measure_archive"]
 
 
-def has_same_entries(archive: str, entries: Iterable[Entry]) -> bool:
-    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `entries`."""
+def has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
+    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `plan`."""
     try:
         reader = ArchiveReader(archive)
         reader.check()
         sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
     except OzxError:
         return False
-    return all(sizes.pop(entry.key, None) == entry.size for entry in entries) and not sizes
+    return all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers)) and not sizes
 
 
-def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progress) -> None:
-    """Read the file at `archive` back, from the disk where the system can be asked to, and compare every entry.
+def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:
+    """Read the file at `archive` back, from the disk where the system allows that, and compare it with `plan`.
+
+    The plan is carried out a second time, so that every value is compared with its source.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progres
         reader = ArchiveReader(source)
         reader.check()
         count = 0
-        for entry in entries:
+        for entry in plan.iter_entries(workers):
             count += 1
             index = reader.find(entry.key)
             if index is None:
@@ -59,11 +62,19 @@ def check_same_entries(archive: str, entries: Iterable[Entry], progress: Progres
         source.close()
 
 
-def iter_files(listing: Listing) -> Iterator[Entry]:
-    """Yield the files of a directory as entries, metadata first."""
-    for key in listing.iter_keys():
-        path = listing.path(key)
-        yield Entry(key, (FilePart(path, os.stat(path).st_size),))
+def measure_archive(path: str) -> tuple[int, int]:
+    """Return the number of entries and of bytes of an archive.
+
+    Raises
+    ------
+    FormatError
+        It is no archive.
+    """
+    source = FileSource(path)
+    try:
+        return read_end(source).entries, source.size()
+    finally:
+        source.close()
 
 
 def _differs(archive: str, found: str) -> ResourceError:

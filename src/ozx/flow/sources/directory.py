@@ -1,55 +1,20 @@
-"""Entries out of a directory, a directory as a source, and the checks that need a look at the bytes."""
+"""A directory as a source, its files as entries, and the checks that read bytes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan, Part, changed, read_part, status_of
-from ozx.flow.sources.listing import Folder, Listing
+from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, status_of
+from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.limits import LongDocuments
 
-__all__ = ["DirectorySource", "MetadataFiles", "check_not_embedded", "iter_entries", "read_file"]
-
-
-class MetadataFiles(Mapping[str, bytes]):
-    """The ``zarr.json`` files of a directory by key, read when asked for rather than kept.
-
-    Parameters
-    ----------
-    listing
-        What the directory holds.
-    keys
-        Other keys to read, such as the listing's `legacy_keys`.
-    """
-
-    def __init__(self, listing: Listing, keys: Sequence[str] | None = None) -> None:
-        self._listing = listing
-        self._keys = listing.metadata if keys is None else keys
-        self._checksums: dict[str, int] = {}
-        self._long = LongDocuments()
-
-    def __getitem__(self, key: str) -> bytes:
-        data = read_file(self._listing.path(key), key, self._long)
-        if self._checksums.setdefault(key, crc32(data)) != crc32(data):
-            raise changed(self._listing.path(key))
-        return data
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    def iter_entries(self) -> Iterator[Entry]:
-        """Yield them as entries; `FormatError` when one is not what it was at the first look."""
-        for key in self:
-            yield Entry(key, (BytesPart(self[key]),))
+__all__ = ["DirectorySource", "check_not_embedded", "iter_files", "read_file"]
 
 
 class DirectorySource:
@@ -143,20 +108,28 @@ class DirectorySource:
         return self._listing.path(key)
 
 
-def iter_entries(listing: Listing, folders: Iterable[Folder]) -> Iterator[Entry]:
-    """Yield the files of `folders` as entries; each is opened when its bytes are asked for."""
-    for folder in folders:
+def iter_files(listing: Listing) -> Iterator[Entry]:
+    """Yield all files but metadata as entries; each is opened when its bytes are read."""
+    for folder in listing.folders:
         for name in folder.names:
-            key = folder.prefix + name
-            path = listing.path(key)
-            descriptor = open_for_reading(path)
+            path = f"{listing.root}/{folder.prefix}{name}"
+            yield Entry(folder.prefix + name, (_WholeFile(path, os.stat(path).st_size),))
+
+
+class _WholeFile(FilePart):
+    """A file that is no archive, which is checked when it is read (``rfc9/not-embedded``)."""
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        blocks = FilePart.iter_blocks(self)
+        first = next(blocks, b"")
+        if first.startswith(LOCAL_SIGNATURE):
+            descriptor = open_for_reading(self.path)
             try:
-                size, _ = status_of(descriptor, path)
-                if size >= len(LOCAL_SIGNATURE) and os.read(descriptor, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE:
-                    check_not_embedded(descriptor, path, size)
+                check_not_embedded(descriptor, self.path, self.length)
             finally:
                 os.close(descriptor)
-            yield Entry(key, (FilePart(path, size),))
+        yield first
+        yield from blocks
 
 
 def read_file(path: str, key: str, long: LongDocuments) -> bytes:

@@ -5,12 +5,12 @@ Whoever changes keys or values wraps a source in another: its keys are then thos
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ozx.flow.entry import Entry, Part
 
-__all__ = ["Source"]
+__all__ = ["Source", "StoredValues"]
 
 
 class Source(Protocol):
@@ -66,3 +66,39 @@ class Source(Protocol):
 
     def crc32(self, key: str) -> int | None:
         """Return the CRC-32 of a value where it is known without reading it."""
+
+
+class StoredValues(Mapping[str, bytes]):
+    """Values by key, read on request.
+
+    Parameters
+    ----------
+    keys
+        The keys in their order.
+    read
+        Returns the value of a key.
+
+    Examples
+    --------
+    >>> values = StoredValues(["b", "a"], str.encode)
+    >>> list(values), values["a"], "c" in values
+    (['b', 'a'], b'a', False)
+    """
+
+    def __init__(self, keys: Iterable[str], read: Callable[[str], bytes]) -> None:
+        self._keys = dict.fromkeys(keys)
+        self._read = read
+
+    def __getitem__(self, key: str) -> bytes:
+        if key not in self._keys:
+            raise KeyError(key)
+        return self._read(key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ozx.errors import UnsupportedError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.images import image_paths
 from ozx.images.pictures.channels import choose_channels
@@ -18,7 +20,7 @@ from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import overlay, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 
-__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry"]
+__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry", "try_thumbnail"]
 
 #: Where a thumbnail stands in an archive. RFC-9 (R2, 2026-04-20) has no word about entries that are not Zarr.
 THUMBNAIL_KEY = "Thumbnails/thumbnail.png"
@@ -104,6 +106,21 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
     'Thumbnails/thumbnail.png'
     """
     return Entry(THUMBNAIL_KEY, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
+
+
+def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
+    """Return the entry of a hierarchy's thumbnail, or a note on why there is none.
+
+    Parameters
+    ----------
+    opened
+        Opens the hierarchy.
+    """
+    try:
+        with opened() as group:
+            return [make_thumbnail_entry(group)], []
+    except (FormatError, UnsupportedError) as error:
+        return [], [f"no thumbnail: {error.message}"]
 
 
 def _draw_image(view: ImageView, size: int, *, is_label: bool) -> tuple[NDArray[np.uint8], str]:

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.directory import read_end
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.entry import read_part
 from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA
@@ -159,7 +159,7 @@ def import_file(source: str, target: str, order: ImportOptions, progress: Progre
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         if order.resume and os.path.exists(target):
             if _is_in(target, hierarchy):
-                entries, size = _measure(target)
+                entries, size = measure_archive(target)
                 return replace(result, status="skipped", entries=entries, bytes=size)
             if not order.force:
                 raise UsageError(
@@ -179,16 +179,12 @@ def _write(
     with replacing_file(result.path, force=order.force, sync=order.sync) as new:
 
         def picture() -> Mapping[str, bytes]:
-            from ozx.images.pictures.thumbnail import make_thumbnail_entry  # noqa: PLC0415 (zarr and Pillow, slow to import)
+            from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-            try:
-                with opened_hierarchy(new.path) as group:
-                    entry = make_thumbnail_entry(group)
-            except (FormatError, UnsupportedError) as error:
-                said.append(f"no thumbnail: {error.message}")
-                return {}
-            return {entry.key: b"".join(read_part(part) for part in entry.parts)}
+            pictures, notes = try_thumbnail(lambda: opened_hierarchy(new.path))
+            said.extend(notes)
+            return {entry.key: b"".join(map(read_part, entry.parts)) for entry in pictures}
 
         try:
             entries, size = write_hierarchy(
@@ -244,11 +240,3 @@ def _is_in(target: str, hierarchy: NewHierarchy) -> bool:
     finally:
         source.close()
     return True
-
-
-def _measure(target: str) -> tuple[int, int]:
-    source = FileSource(target)
-    try:
-        return read_end(source).entries, source.size()
-    finally:
-        source.close()

@@ -7,34 +7,31 @@ same as before; of the others the encoded chunks are moved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from heapq import merge
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks
 from ozx.flow.chunks.subset import iter_cropped
-from ozx.flow.entry import BytesPart, Entry
-from ozx.flow.sinks import archive as archive_sink
-from ozx.flow.sinks import fast_assembling
+from ozx.flow.entry import Entry
+from ozx.flow.plan import Plan
+from ozx.flow.plans.arrays import iter_grouped, note_outside
 from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
-from ozx.flow.sources.source import Source
+from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.sources.subtree import Subtree
-from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.json.documents import Document, parse_document
 from ozx.hierarchy.json.values import as_object, as_text
-from ozx.hierarchy.keys import METADATA, hierarchy_order, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
-from ozx.hierarchy.subset.hierarchy import Subset, plan_subset
+from ozx.hierarchy.subset.hierarchy import ImageExcerpt, Subset, plan_subset
 from ozx.hierarchy.subset.selection import Selection
 from ozx.hierarchy.zarr.must_understand import check_understood
-from ozx.progress import Progress
 
-__all__ = ["Extraction", "Extractor", "write_extraction"]
+__all__ = ["Extractor", "SubsetPlan"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -89,7 +86,7 @@ class Extractor:
         """What messages call the node."""
         return self._source.name
 
-    def take(self, selection: Selection) -> Extraction:
+    def take(self, selection: Selection) -> SubsetPlan:
         """Return what is selected; reads metadata and the indexes of shards, and no chunk.
 
         Raises
@@ -115,9 +112,9 @@ class Extractor:
         if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
             notes.append(f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said")
         legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
-        return Extraction(self._source, kept, subset, notes, self._version or "", legacy)
+        return _make_plan(self._source, kept, subset, notes, legacy)
 
-    def take_within(self, selection: Selection, limit: int) -> Extraction:
+    def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
         """Return what is selected without as many of the finest levels of all images as make the file too large.
 
         Parameters
@@ -132,20 +129,20 @@ class Extractor:
         UsageError
             It does not fit with the coarsest levels alone; or as `take`.
         """
-        extraction, skipped = self.take(selection), 0
-        while extraction.size(limit) > limit:
+        plan, skipped = self.take(selection), 0
+        while plan.count_within(limit) > limit:
             skipped += 1
-            if skipped >= extraction.most_levels:
+            if skipped >= plan.most_levels:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
-                    f"expected a file of at most {limit:,} bytes; it would have {extraction.size():,}, {what}",
+                    f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,}, {what}",
                     hint="Ask for a smaller --region, one --path of it, or a larger --max-size.",
                 )
-            extraction = self.take(replace(selection, skipped=skipped))
+            plan = self.take(replace(selection, skipped=skipped))
         if skipped:
             levels = "level" if skipped == 1 else f"{skipped} levels"
-            extraction.notes.append(f"left out the finest {levels}, so that the file has at most {limit:,} bytes")
-        return extraction
+            plan.notes.append(f"left out the finest {levels}, so that the file has at most {limit:,} bytes")
+        return plan
 
     def _name_version(self, changed: dict[str, Document]) -> None:
         """Give the new root the version of the hierarchy, which RFC-9 demands there."""
@@ -157,146 +154,72 @@ class Extractor:
         changed[""] = {**root, "attributes": {**attributes, "ome": ome}}
 
 
-class Extraction:
-    """A part of a hierarchy: entries in the order an archive is written in.
+@dataclass
+class SubsetPlan(Plan):
+    """The plan of a part of a hierarchy.
 
     Attributes
     ----------
-    version
-        The OME-Zarr version of the root; empty where it has none.
     images
         What is left of each image.
-    notes
-        Things worth knowing, as sentences; complete when all entries were taken.
-    metadata
-        The ``zarr.json`` by key, root first, then breadth-first.
-    legacy_keys
-        Keys that are metadata of Zarr v2, which do not belong into a hierarchy of Zarr v3.
     most_levels
         The largest number of levels of an image before any were skipped.
+    count_within
+        Returns the exact size of the archive in bytes; beyond a limit only that it is larger.
     """
 
-    def __init__(
-        self,
-        source: Subtree,
-        kept: Mapping[str, Document],
-        subset: Subset,
-        notes: list[str],
-        version: str,
-        legacy_keys: list[str],
-    ) -> None:
-        self._source = source
-        self._dropped = subset.dropped
-        self._arrays = subset.arrays
-        self.version = version
-        self.images = subset.images
-        self.most_levels = subset.most_levels
-        self.notes = notes
-        self.legacy_keys = legacy_keys
-        self.metadata: Mapping[str, bytes] = _Metadata(source, kept, subset.documents)
+    images: tuple[ImageExcerpt, ...] = ()
+    most_levels: int = 0
+    count_within: Callable[[int | None], int] = field(default=lambda _: 0)
 
-    @property
-    def comment(self) -> bytes:
-        """The archive comment."""
-        # RFC-9 (R2): jsonFirst is true as `iter_metadata` comes first, breadth-first.
-        return make_comment(self.version, json_first=True)
 
-    def size(self, limit: int | None = None) -> int:
-        """Return the exact number of bytes of the archive; beyond `limit` only that it is larger."""
+def _make_plan(
+    source: Subtree, kept: Mapping[str, Document], subset: Subset, notes: list[str], legacy: list[str]
+) -> SubsetPlan:
+    styles = JsonStyles()
 
-        def entries() -> Iterator[Entry]:
-            yield from self.iter_metadata()
-            yield from self._iter_data(lambda key: Entry(key, (self._source.part(key),)))
+    def read(key: str) -> bytes:
+        stored, path = source.read(key), node_of(key)
+        # What changes keeps the style that it was written in.
+        return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
 
-        return archive_size(entries(), self.comment, limit)
+    def data(copied: Callable[[str], Entry]) -> Iterator[Entry]:
+        keys = (key for key in _iter_keys(source, subset.dropped) if not is_metadata_key(key))
+        layouts = {path: array.old for path, array in subset.arrays.items()}
+        return iter_grouped(keys, layouts, copied, cropped)
 
-    def iter_metadata(self) -> Iterator[Entry]:
-        """Yield the metadata."""
-        for key, value in self.metadata.items():
-            yield Entry(key, (BytesPart(value),))
-
-    def iter_data(self) -> Iterator[Entry]:
-        """Yield everything else in hierarchy order."""
-        return self._iter_data(self._source.entry)
-
-    def _iter_data(self, copied: Callable[[str], Entry]) -> Iterator[Entry]:
-        layouts = {path: array.old for path, array in self._arrays.items()}
-        if not layouts:
-            yield from map(copied, (key for key in self._iter_keys() if not is_metadata_key(key)))
-            return
-        for group in iter_key_groups(self._iter_keys(), layouts):
-            if group.path is None:
-                yield from map(copied, group.others)
-            else:
-                entries = self._iter_array(group.path, group)
-                others = map(copied, group.others)
-                yield from merge(entries, others, key=lambda entry: hierarchy_order(entry.key))
-
-    def _iter_array(self, path: str, group: KeyGroup) -> Iterator[Entry]:
-        array = self._arrays[path]
-        if group.outside:
-            self.notes.append(
-                f"{path}: left out {len(group.outside):,} chunks outside of the array, such as {group.outside[0]}: "
-                "no reader sees them"
-            )
-        stored = SourceChunks(self._source, path, array.old, group.numbers)
+    def cropped(path: str, group: KeyGroup) -> Iterator[Entry]:
+        array = subset.arrays[path]
+        notes.extend(note_outside(group, path))
+        stored = SourceChunks(source, path, array.old, group.numbers)
         return iter_cropped(stored, array.cut.start, array.new)
 
-    def _iter_keys(self) -> Iterator[str]:
-        """Yield all keys but those of nodes that are left out."""
-        if not self._dropped:
-            yield from self._source.iter_keys()
-            return
-        folder, is_dropped = "", False
-        for key in self._source.iter_keys():
-            here = key.rpartition("/")[0]
-            if here != folder:
-                folder, is_dropped = here, _is_below(here, self._dropped)
-            if not is_dropped:
-                yield key
+    def count(limit: int | None = None) -> int:
+        unread = data(lambda key: Entry(key, (source.part(key),)))
+        return archive_size(chain(plan.iter_head(), unread), plan.comment, limit)
+
+    plan = SubsetPlan(
+        StoredValues((join_path(path, METADATA) for path in kept), read),
+        lambda _: data(source.entry),
+        count,
+        legacy,
+        notes,
+        images=tuple(subset.images),
+        most_levels=subset.most_levels,
+        count_within=count,
+    )
+    return plan
 
 
-def write_extraction(extraction: Extraction, descriptor: int, progress: Progress) -> tuple[int, int]:
-    """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
-
-    Raises
-    ------
-    FormatError
-        A value is damaged or changed while it was read; the file is not to be used then.
-    """
-    writer = ArchiveWriter(descriptor)
-    archive_sink.write_entries(writer, extraction.iter_metadata(), progress)
-    if fast_assembling.is_available():
-        fast_assembling.write_entries(writer, extraction.iter_data(), progress)
-    else:
-        archive_sink.write_entries(writer, extraction.iter_data(), progress)
-    size = writer.finish(extraction.comment)
-    return writer.directory.entries, size
-
-
-class _Metadata(Mapping[str, bytes]):
-    """The ``zarr.json`` of an extraction; those that change in the style they were written in."""
-
-    def __init__(self, source: Source, kept: Mapping[str, Document], changed: Mapping[str, Document]) -> None:
-        self._source = source
-        self._kept = kept
-        self._changed = changed
-        self._styles = JsonStyles()
-
-    def __getitem__(self, key: str) -> bytes:
-        path = node_of(key)
-        if path not in self._kept or not is_metadata_key(key):
-            raise KeyError(key)
-        stored = self._source.read(key)
-        if path not in self._changed:
-            return stored
-        return self._styles.dump_like(self._changed[path], self._kept[path], stored)
-
-    def __iter__(self) -> Iterator[str]:
-        return (join_path(path, METADATA) for path in self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+def _iter_keys(source: Source, dropped: set[str]) -> Iterator[str]:
+    """Yield all keys but those of nodes that are left out."""
+    folder, is_dropped = "", False
+    for key in source.iter_keys():
+        here = key.rpartition("/")[0]
+        if here != folder:
+            folder, is_dropped = here, _is_below(here, dropped)
+        if not is_dropped:
+            yield key
 
 
 def _check_version(source: Source) -> None:

@@ -1,22 +1,26 @@
-"""What becomes of a hierarchy: Zarr v3 is laid out anew, Zarr v2 becomes v3; only metadata are read."""
+"""A hierarchy in another layout: Zarr v3 in other chunks or shards, Zarr v2 as v3; only metadata are read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
 
 from ozx.errors import OzxError
-from ozx.flow.conversion import ArrayConversion, Conversion, Treatment
-from ozx.flow.sources.source import Source
+from ozx.flow.entry import Entry
+from ozx.flow.plan import Plan
+from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
+from ozx.flow.sources.source import Source, StoredValues
+from ozx.flow.workers import Workers
 from ozx.hierarchy.json.documents import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.extensions import check_group_extensions, relaid_document, understands_relayout
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice, axes_of_images
 from ozx.hierarchy.relayout.transcoding import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.zarr.chunk_checksums import ends_in_checksum
+from ozx.hierarchy.zarr.chunk_checksums import ChecksumOption, ends_in_checksum
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.codecs import parse_named
@@ -25,13 +29,34 @@ from ozx.hierarchy.zarr.consolidation import without_copies
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
-__all__ = ["convert"]
+__all__ = ["RelayoutPlan", "iter_checksum_variants", "plan_relayout"]
 
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "reframed", "transcode": "transcoded"}
 
 
-def convert(source: Source, layout: LayoutChoice) -> Conversion:
-    """Return what becomes of the hierarchy in `source`; reads its metadata, and no chunk.
+@dataclass
+class RelayoutPlan(Plan):
+    """The plan of a hierarchy in another layout or version.
+
+    Attributes
+    ----------
+    arrays
+        The arrays that are not just copied, by path.
+    copied
+        The number of arrays that are copied; 0 where no other layout was asked for.
+    is_upgrade
+        Whether Zarr v2 becomes v3.
+    """
+
+    arrays: Mapping[str, ArrayPlan] = field(default_factory=dict)
+    copied: int = 0
+    is_upgrade: bool = False
+
+
+def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
+    """Return the plan of the hierarchy in `source` in another layout; reads its metadata, and no chunk.
+
+    Zarr v2 becomes v3. What does not change is copied byte for byte.
 
     Raises
     ------
@@ -44,8 +69,46 @@ def convert(source: Source, layout: LayoutChoice) -> Conversion:
     """
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
-        return _Upgrading(source, layout, legacy).conversion()
-    return _Relaying(source, layout).conversion()
+        return _Upgrading(source, layout, legacy).plan()
+    return _Relaying(source, layout).plan()
+
+
+def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
+    """Yield the plans that differ from that of `layout` in chunk checksums alone, where there are any."""
+    options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
+    for option in options:
+        if option != layout.checksums:
+            with suppress(OzxError):  # an array that is not understood can be copied, but gets no checksums
+                yield plan_relayout(source, replace(layout, checksums=option))
+
+
+def _make_plan(
+    source: Source,
+    metadata: Mapping[str, bytes],
+    arrays: dict[str, ArrayPlan],
+    notes: list[str],
+    *,
+    copied: int = 0,
+    is_upgrade: bool = False,
+) -> RelayoutPlan:
+    plans = ArrayPlans(source, arrays, notes, is_upgrade=is_upgrade)
+
+    def data(workers: Workers) -> Iterator[Entry]:
+        keys: Iterable[str] = source.iter_keys()
+        if is_upgrade:
+            keys = (key for key in keys if not is_legacy_metadata_key(key))
+        return plans.iter_entries(keys, workers)
+
+    return RelayoutPlan(
+        metadata,
+        data,
+        lambda: sum(map(source.size, source.iter_keys())),
+        () if is_upgrade else [key for key in source.iter_keys() if is_legacy_metadata_key(key)],
+        notes,
+        arrays=arrays,
+        copied=copied,
+        is_upgrade=is_upgrade,
+    )
 
 
 class _Relaying:
@@ -59,14 +122,16 @@ class _Relaying:
         self._changed: dict[str, bytes] = {}
         self._notes: list[str] = []
 
-    def conversion(self) -> Conversion:
-        """Read all metadata where they matter, and say what becomes of them."""
-        if self._layout.changes_nothing:
-            return Conversion(self._source, {}, {}, (), is_upgrade=False)
-        self._read()
-        arrays = self._relay()
-        copied = len(self._arrays) - len(arrays)
-        return Conversion(self._source, arrays, self._changed, self._notes, copied=copied, is_upgrade=False)
+    def plan(self) -> RelayoutPlan:
+        """Read the metadata, and plan each array."""
+        arrays: dict[str, ArrayPlan] = {}
+        if not self._layout.changes_nothing:
+            self._read()
+            arrays = self._relay()
+        source, changed = self._source, self._changed
+        keys = sorted((key for key in source.iter_keys() if is_metadata_key(key)), key=breadth_first)
+        metadata = StoredValues(keys, lambda key: changed[key] if key in changed else source.read(key))
+        return _make_plan(source, metadata, arrays, self._notes, copied=len(self._arrays) - len(arrays))
 
     def _read(self) -> None:
         for key in self._source.iter_keys():
@@ -75,7 +140,7 @@ class _Relaying:
                 nodes = self._arrays if document.get("node_type") == "array" else self._groups
                 nodes[node_of(key)] = document
 
-    def _relay(self) -> dict[str, ArrayConversion]:
+    def _relay(self) -> dict[str, ArrayPlan]:
         for path in self._arrays:
             self._check_groups_above(path)
         documents = self._layout.new_documents(self._arrays, axes_of_images(self._groups), understands_relayout)
@@ -89,7 +154,7 @@ class _Relaying:
         self._drop_consolidated()
         return arrays
 
-    def _array(self, path: str, old_document: Document, document: Document) -> ArrayConversion | None:
+    def _array(self, path: str, old_document: Document, document: Document) -> ArrayPlan | None:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
         is_transcoded = needs_transcoding(old_document, document)
         is_same = (old.levels, old.stored_shape) == (new.levels, new.stored_shape)
@@ -97,8 +162,8 @@ class _Relaying:
         if not is_transcoded and has_same_checksums and (is_same or self._is_kept(old, new)):
             return None
         if not is_transcoded:
-            return ArrayConversion(path, "moved", old, new)
-        return ArrayConversion(path, "transcoded", old, new, (old_document, document))
+            return ArrayPlan(path, "moved", old, new)
+        return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
         """Tell whether shards stay as they are, however their index is written, when nothing else is asked for."""
@@ -143,11 +208,11 @@ class _Upgrading:
         self._layout = layout
         keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
         self._upgraded: UpgradedHierarchy = upgrade_hierarchy(
-            _Stored(source, keys), keep_numcodecs=layout.keep_numcodecs
+            StoredValues(keys, source.read), keep_numcodecs=layout.keep_numcodecs
         )
 
-    def conversion(self) -> Conversion:
-        """Say what becomes of each array."""
+    def plan(self) -> RelayoutPlan:
+        """Plan each array."""
         upgraded = self._upgraded
         for refusal in upgraded.refusals:
             raise _and_more(refusal, len(upgraded.refusals) - 1)
@@ -160,13 +225,14 @@ class _Upgrading:
             if document != array.document:
                 changed[join_path(path, METADATA)] = dump_document(document)
             arrays[path] = self._array(path, array, document)
-        return Conversion(self._source, arrays, changed, upgraded.notes, is_upgrade=True)
+        notes = ["OME-Zarr 0.4 (Zarr v2) became 0.5 (Zarr v3)", *upgraded.notes]
+        return _make_plan(self._source, changed, arrays, notes, is_upgrade=True)
 
-    def _array(self, path: str, upgraded: UpgradedArray, document: Document) -> ArrayConversion:
+    def _array(self, path: str, upgraded: UpgradedArray, document: Document) -> ArrayPlan:
         plain = parse_layout(upgraded.document, path, self._understands)
         new = parse_layout(document, path, self._understands)
         is_transcoded = upgraded.treatment == "transcode" or needs_transcoding(upgraded.document, document)
-        array = ArrayConversion(
+        array = ArrayPlan(
             path,
             "transcoded" if is_transcoded else _OF_UPGRADE[upgraded.treatment],
             replace(plain, keys=ChunkKeys("v2", upgraded.separator)),
@@ -182,23 +248,6 @@ class _Upgrading:
         named = parse_named(value)
         is_kept = self._layout.keep_numcodecs and named is not None and named.name.startswith("numcodecs.")
         return is_kept or is_registered(point, value)
-
-
-class _Stored(Mapping[str, bytes]):
-    """Values of some keys of a source, read when asked for."""
-
-    def __init__(self, source: Source, keys: list[str]) -> None:
-        self._source = source
-        self._keys = keys
-
-    def __getitem__(self, key: str) -> bytes:
-        return self._source.read(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
 
 
 def _and_more(error: OzxError, others: int) -> OzxError:

@@ -5,13 +5,16 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values
 
 from ozx.flow.entry import read_part
-from ozx.flow.extraction import Extractor
+from ozx.flow.plans.subset import Extractor
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.sources.subtree import Subtree
+from ozx.flow.workers import Workers
 from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection
 
+#: Nothing is transcoded.
+NO_WORKERS = Workers(1, None)
 PLATE = FIXTURES / "plate.ome.zarr"
 
 
@@ -39,7 +42,7 @@ def test_a_subtree_is_a_source(tmp_path, node):
 def test_entries_and_metadata_of_an_extraction():
     with open_repaired(PLATE) as source:
         part = Extractor(source, "A/1").take(Selection(LevelChoice(0, 1), parse_region("y=:32")))
-        entries = {entry.key: entry for entry in [*part.iter_metadata(), *part.iter_data()]}
+        entries = {entry.key: entry for entry in part.iter_entries(NO_WORKERS)}
         assert list(entries)[: len(part.metadata)] == list(part.metadata)
         assert list(part.metadata) == ["zarr.json", "0/zarr.json", "1/zarr.json", "0/0/zarr.json", "1/0/zarr.json"]
         assert sorted(key for key in entries if "/c/" in key)[:4] == [
@@ -49,16 +52,14 @@ def test_entries_and_metadata_of_an_extraction():
         assert "0/0/c/0/0/0" not in part.metadata
         assert part.version == "0.5"
         assert not part.legacy_keys
-        whole = part.size()
-        assert part.size(whole) == whole
-        assert part.size(1000) > 1000
+        whole = part.count_bytes()
+        assert part.count_within(whole) == whole
+        assert part.count_within(1000) > 1000
 
 
 def test_the_whole_is_the_source():
     with open_repaired(PLATE) as source:
         part = Extractor(source).take(Selection())
-        assert {
-            entry.key: b"".join(entry.iter_blocks()) for entry in [*part.iter_metadata(), *part.iter_data()]
-        } == tree(PLATE)
+        assert {entry.key: b"".join(entry.iter_blocks()) for entry in part.iter_entries(NO_WORKERS)} == tree(PLATE)
         assert not part.notes
         source.check_unchanged()

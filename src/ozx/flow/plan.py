@@ -1,0 +1,91 @@
+"""A plan: what is written into an archive or a directory, wherever it comes from.
+
+A source is turned into a plan by a function of `ozx.flow.plans`, and a sink of `ozx.flow.sinks` writes it. The sizes of
+all entries are known before they are read, so that a sink can give each entry its place at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ozx.errors import FormatError
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.sources.listing import Listing
+from ozx.flow.workers import Workers
+from ozx.hierarchy.comment import make_comment
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_object, as_text
+from ozx.hierarchy.keys import METADATA
+
+__all__ = ["Plan"]
+
+
+@dataclass
+class Plan:
+    """What is written.
+
+    Attributes
+    ----------
+    metadata
+        The ``zarr.json`` by key: the root's first, then breadth-first (RFC-9).
+    data
+        Returns all other entries in hierarchy order.
+    count_bytes
+        Returns about how many bytes are written.
+    legacy_keys
+        Keys that are metadata of Zarr v2.
+    notes
+        What differs from the source, as sentences; complete when all entries were taken.
+    added
+        Entries that are written right behind the metadata, instead of `data` with the same keys.
+    files
+        The directory whose files are `data`, unchanged: they can be packed without an `Entry` for each.
+    """
+
+    metadata: Mapping[str, bytes]
+    data: Callable[[Workers], Iterable[Entry]]
+    count_bytes: Callable[[], int]
+    legacy_keys: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
+    added: list[Entry] = field(default_factory=list)
+    files: Listing | None = None
+
+    @property
+    def version(self) -> str:
+        """The OME-Zarr version of the root; empty where it has none."""
+        if METADATA not in self.metadata:
+            return ""
+        try:
+            root = parse_document(self.metadata[METADATA], METADATA)
+        except FormatError:
+            return ""
+        return as_text(as_object(as_object(root.get("attributes")).get("ome")).get("version")) or ""
+
+    @property
+    def comment(self) -> bytes:
+        """The archive comment; empty where this is no OME-Zarr."""
+        # RFC-9 (R2): jsonFirst is true as all metadata comes first, breadth-first.
+        return make_comment(self.version, json_first=True) if self.version else b""
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry right behind the metadata, instead of one with the same key."""
+        self.added.append(entry)
+        if self.files is not None:
+            self.files.drop(entry.key)
+
+    def iter_head(self) -> Iterator[Entry]:
+        """Yield the metadata, then what was added."""
+        for key, value in self.metadata.items():
+            yield Entry(key, (BytesPart(value),))
+        yield from self.added
+
+    def iter_data(self, workers: Workers) -> Iterator[Entry]:
+        """Yield everything else in hierarchy order."""
+        added = {entry.key for entry in self.added}
+        return (entry for entry in self.data(workers) if entry.key not in added)
+
+    def iter_entries(self, workers: Workers) -> Iterator[Entry]:
+        """Yield all entries in the order of an archive."""
+        yield from self.iter_head()
+        yield from self.iter_data(workers)

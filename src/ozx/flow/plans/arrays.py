@@ -1,0 +1,173 @@
+"""The entries of arrays whose chunks are moved or transcoded.
+
+No chunk is read before its entry is written. Encoded chunks are moved; only what must be is decoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import filterfalse
+from typing import Literal
+
+from ozx.errors import FormatError
+from ozx.flow.chunks.reshard import iter_resharded
+from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
+from ozx.flow.chunks.transcode import iter_transcoded
+from ozx.flow.chunks.zlib_to_gzip import GzipChunks
+from ozx.flow.entry import Entry
+from ozx.flow.sources.source import Source
+from ozx.flow.workers import Workers
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.keys import hierarchy_order, is_metadata_key
+from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["ArrayPlan", "ArrayPlans", "Treatment", "iter_grouped", "note_outside"]
+
+#: The treatment of an array's chunks: moved as they are encoded; moved with the frame of zlib swapped for that of gzip;
+#: decoded and encoded.
+Treatment = Literal["moved", "reframed", "transcoded"]
+
+
+@dataclass(slots=True)
+class ArrayPlan:
+    """An array whose chunks are not just copied.
+
+    Attributes
+    ----------
+    path
+        Its path.
+    treatment
+        The treatment of its chunks.
+    old, new
+        Their layout before and after; `old` has the chunk keys of the source.
+    documents
+        For what is transcoded, the metadata before (``.zarray`` in Zarr v2) and the new ``zarr.json``.
+    null_fill
+        Whether it had no fill value, so that missing chunks have undefined values.
+    """
+
+    path: str
+    treatment: Treatment
+    old: ArrayLayout
+    new: ArrayLayout
+    documents: tuple[Document, Document] | None = None
+    null_fill: bool = False
+
+
+def iter_grouped(
+    keys: Iterable[str],
+    layouts: Mapping[str, ArrayLayout],
+    copied: Callable[[str], Entry],
+    entries: Callable[[str, KeyGroup], Iterator[Entry]],
+) -> Iterator[Entry]:
+    """Yield the entries of `keys` in their order: those of arrays by `entries`, all others by `copied`.
+
+    Parameters
+    ----------
+    keys
+        Keys in hierarchy order.
+    layouts
+        The layouts of the arrays whose chunks are not copied, by path.
+    copied
+        Returns the entry of a key that is copied.
+    entries
+        Returns the entries of an array; it may take keys out of the group's `others`.
+    """
+    if not layouts:
+        yield from map(copied, filterfalse(is_metadata_key, keys))
+        return
+    for group in iter_key_groups(keys, layouts):
+        if group.path is None:
+            yield from map(copied, group.others)
+            continue
+        chunks = entries(group.path, group)
+        yield from merge(chunks, map(copied, group.others), key=_order) if group.others else chunks
+
+
+def note_outside(group: KeyGroup, path: str) -> list[str]:
+    """Return a note on chunks that lie outside of their array."""
+    if not group.outside:
+        return []
+    chunks = f"{len(group.outside):,} chunks outside of the array, such as {group.outside[0]}"
+    return [f"{path or 'the root'}: left out {chunks}: no reader sees them"]
+
+
+def _order(entry: Entry) -> tuple[object, ...]:
+    return hierarchy_order(entry.key)
+
+
+class ArrayPlans:
+    """The data of a hierarchy in another layout.
+
+    Parameters
+    ----------
+    source
+        The hierarchy.
+    arrays
+        The arrays that are not just copied, by path.
+    notes
+        Collects what differs from the source, as sentences.
+    is_upgrade
+        Whether the source is Zarr v2.
+    """
+
+    def __init__(self, source: Source, arrays: Mapping[str, ArrayPlan], notes: list[str], *, is_upgrade: bool) -> None:
+        self._source = source
+        self._arrays = arrays
+        self._notes = notes
+        self._is_upgrade = is_upgrade
+
+    def iter_entries(self, keys: Iterable[str], workers: Workers) -> Iterator[Entry]:
+        """Yield the entries that `keys` of the source become."""
+
+        def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
+            return self._iter_array(self._arrays[path], group, workers)
+
+        layouts = {path: array.old for path, array in self._arrays.items()}
+        return iter_grouped(keys, layouts, self._source.entry, entries)
+
+    def _iter_array(self, array: ArrayPlan, group: KeyGroup, workers: Workers) -> Iterator[Entry]:
+        if self._is_upgrade and not len(group.numbers):
+            self._take_slashes(array, group)
+        self._check_keys(array, group)
+        stored = SourceChunks(self._source, array.path, array.old, group.numbers)
+        if array.documents is not None:
+            jobs, executor = workers.jobs, workers.executor
+            return iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor)
+        chunks = GzipChunks(stored) if array.treatment == "reframed" else stored
+        return iter_resharded(chunks, array.old, array.new, array.path)
+
+    def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
+        """Take keys such as ``0/0`` for chunks where none is such as ``0.0``: early writers did not declare them."""
+        nested = replace(array.old, keys=ChunkKeys("v2", "/"))
+        for found in iter_key_groups(group.others, {array.path: nested}):
+            if len(found.numbers):
+                array.old = nested
+                group.numbers, group.outside, group.others = found.numbers, found.outside, found.others
+                self._notes.append(
+                    f"{array.path}: its chunk keys are such as 0/0, though .zarray says 0.0 (dimension_separator)"
+                )
+                return
+
+    def _check_keys(self, array: ArrayPlan, group: KeyGroup) -> None:
+        self._notes += note_outside(group, array.path)
+        missing = math.prod(array.old.stored_grid) - len(group.numbers)
+        if array.null_fill and missing:
+            self._notes.append(
+                f"{array.path or 'the root'}: it has no fill value, and {missing:,} of its chunks are missing; "
+                "they read as 0 from now on"
+            )
+        if array.new.keys != array.old.keys:
+            start = len(array.path) + 1 if array.path else 0
+            for key in group.others:
+                if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
+                    raise FormatError(
+                        f"expected no file of this name, which a chunk gets in Zarr v3; found {key}",
+                        path=self._source.name,
+                        rule="zarr/chunk-key",
+                        hint="Rename it, or move it out of the array's folder.",
+                    )

@@ -1,0 +1,86 @@
+"""What is saved of a damaged archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+
+from ozx.archive.byte_source import ByteSource
+from ozx.archive.recovery.entries import FoundEntry
+from ozx.archive.recovery.scan import iter_found_value
+from ozx.flow.entry import Entry, read_part
+from ozx.flow.plan import Plan
+from ozx.flow.repair.salvaged import RebuiltValue, Salvage
+from ozx.flow.repair.shards import iter_rebuilt
+from ozx.flow.sources.source import StoredValues
+from ozx.hierarchy.keys import archive_rank, breadth_first, is_metadata_key
+
+__all__ = ["plan_salvage"]
+
+
+def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
+    """Return the plan of the values that were found, of made metadata and of rebuilt values.
+
+    Parameters
+    ----------
+    source
+        The damaged archive.
+    found
+        What is saved of it.
+    """
+    entries = {found.key(index): index for index in found.indices}
+
+    def read(key: str) -> bytes:
+        if key in found.made:
+            return found.made[key]
+        return read_part(_FoundPart(source, found.entry(entries[key])))
+
+    def entry(index: int) -> Entry:
+        return Entry(found.key(index), (_FoundPart(source, found.entry(index)),))
+
+    def data(_: object) -> Iterator[Entry]:
+        stored = (entry(index) for index in found.indices if not is_metadata_key(found.key(index)))
+        rebuilt = [Entry(key, (_RebuiltPart(source, value),)) for key, value in found.rebuilt.items()]
+        rebuilt.sort(key=lambda entry: archive_rank(entry.key))
+        return merge(stored, rebuilt, key=lambda entry: archive_rank(entry.key)) if rebuilt else stored
+
+    metadata = sorted({*filter(is_metadata_key, entries), *found.made}, key=breadth_first)
+    return Plan(
+        StoredValues(metadata, read),
+        data,
+        lambda: (
+            sum(found.entry(index).size for index in found.indices)
+            + sum(value.size for value in found.rebuilt.values())
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundPart:
+    """A value of a damaged archive, whose CRC-32 is checked again when it is read."""
+
+    source: ByteSource
+    entry: FoundEntry
+
+    @property
+    def length(self) -> int:
+        return self.entry.size
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        return iter_found_value(self.source, self.entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _RebuiltPart:
+    """A damaged value without the chunks that are lost."""
+
+    source: ByteSource
+    value: RebuiltValue
+
+    @property
+    def length(self) -> int:
+        return self.value.size
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        return iter_rebuilt(self.source, self.value)

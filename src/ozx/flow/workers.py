@@ -1,0 +1,56 @@
+"""The threads that a run may use, and the executor that transcodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+__all__ = ["Workers", "default_jobs", "working"]
+
+_MOST_JOBS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The threads and the executor of one run.
+
+    Attributes
+    ----------
+    jobs
+        The number of threads that move bytes, and of shards that are transcoded at the same time.
+    executor
+        Decodes and encodes chunks.
+    """
+
+    jobs: int
+    executor: Executor
+
+
+def default_jobs() -> int:
+    """Return the default number of threads: the processors, but at most four, as more wait for each other."""
+    return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
+
+
+@contextmanager
+def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
+    """Yield workers; shut the executor down if it was created here.
+
+    Parameters
+    ----------
+    jobs
+        The number of threads; by default `default_jobs`.
+    executor
+        Decodes and encodes chunks; threads by default, which start when there is work.
+    """
+    count = default_jobs() if jobs is None else jobs
+    if executor is not None:
+        yield Workers(count, executor)
+        return
+    pool = ThreadPoolExecutor(count, "ozx-transcode")
+    try:
+        yield Workers(count, pool)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
