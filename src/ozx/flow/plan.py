@@ -41,6 +41,12 @@ class Plan:
         Entries that are written right behind the metadata, instead of `data` with the same keys.
     files
         The directory whose files are `data`, unchanged: they can be packed without an `Entry` for each.
+    rooms
+        The largest length of each document, in the order of `metadata`, where metadata is complete only when all data
+        was taken: data is written behind this room, and what a document leaves of it is filled by spaces, which JSON
+        allows (RFC 8259, section 2).
+    late
+        Returns entries that are made of the finished archive and added at its end.
     """
 
     metadata: Mapping[str, bytes]
@@ -50,6 +56,8 @@ class Plan:
     notes: list[str] = field(default_factory=list)
     added: list[Entry] = field(default_factory=list)
     files: Listing | None = None
+    rooms: Mapping[str, int] | None = None
+    late: Callable[[], Iterable[Entry]] | None = None
 
     @property
     def version(self) -> str:

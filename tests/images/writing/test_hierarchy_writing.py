@@ -14,6 +14,7 @@ from zarr.storage import LocalStore
 
 import ozx
 from ozx.errors import UnsupportedError
+from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -288,9 +289,9 @@ def test_files_that_are_made_of_the_finished_file(tmp_path):
 
     def late():
         seen.append(levels_of(path)[0].shape)
-        return {"Thumbnails/thumbnail.png": b"png"}
+        return [Entry("Thumbnails/thumbnail.png", (BytesPart(b"png"),))]
 
-    write(path, make_image(random_pixels((40, 50)), "yx"), late_files=late)
+    write(path, make_image(random_pixels((40, 50)), "yx"), late=late)
     assert seen == [(40, 50)]
     assert b"".join(ozx.read_value(path, "Thumbnails/thumbnail.png")) == b"png"
     assert not ozx.validate(path).findings

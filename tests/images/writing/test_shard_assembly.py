@@ -22,7 +22,7 @@ def assemble(places, shards=(30, 40)):
     for place in places:
         value = assembler.add(place, None if sum(place) % 3 == 0 else bytes([place[0], place[1]]))
         if value is not None:
-            found[value[0]] = b"".join(value[1])
+            found[value.key] = b"".join(value.iter_blocks())
     return found
 
 

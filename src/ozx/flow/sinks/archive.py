@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 
-from ozx.archive.writer import ArchiveWriter
-from ozx.flow.entry import Entry
+from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
+from ozx.flow.entry import Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
 from ozx.flow.workers import Workers
@@ -24,6 +25,8 @@ def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progr
     FormatError
         A value is damaged or changed while it was read; the file is not to be used then.
     """
+    if plan.rooms is not None:
+        return _write_before_metadata(plan, plan.rooms, descriptor, workers)
     writer = ArchiveWriter(descriptor)
     write_entries(writer, plan.iter_head(), progress)
     if plan.files is not None and fast_packing.is_available():
@@ -34,6 +37,41 @@ def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progr
         write_entries(writer, plan.iter_data(workers), progress)
     size = writer.finish(plan.comment)
     return writer.directory.entries, size
+
+
+def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int, workers: Workers) -> tuple[int, int]:
+    """Write data, then the metadata into the room before it: nothing is written twice."""
+    data = ArchiveWriter(descriptor)
+    data.skip_to(sum(LOCAL_OVERHEAD + len(key.encode()) + room for key, room in rooms.items()))
+    _add_values(data, plan.iter_data(workers))
+    written = _finish(plan, rooms, data)
+    if plan.late is not None:
+        _add_values(data, plan.late())  # where the directory was
+        written = _finish(plan, rooms, data)
+    return written
+
+
+def _add_values(writer: ArchiveWriter, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        parts = [read_part(part) for part in entry.parts]
+        writer.add(entry.key, parts[0] if len(parts) == 1 else b"".join(parts))
+
+
+def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[int, int]:
+    """Write metadata, directory and comment."""
+    end = data.flush()
+    writer = ArchiveWriter(data.descriptor)
+    for key, room in rooms.items():
+        document = plan.metadata[key].ljust(room)
+        if len(document) > room:
+            raise RuntimeError(f"{key}: longer than its room")
+        writer.add(key, document)
+    writer.flush()
+    writer.directory.extend(data.directory)
+    writer.skip_to(end)
+    entries, size = writer.directory.entries, writer.finish(plan.comment)
+    os.ftruncate(data.descriptor, size)
+    return entries, size
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UsageError
-from ozx.flow.entry import read_part
+from ozx.flow.entry import Entry
 from ozx.flow.sinks.target import check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.browsing import ArchiveView
@@ -178,13 +178,13 @@ def _write(
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with replacing_file(result.path, force=order.force, sync=order.sync) as new:
 
-        def picture() -> Mapping[str, bytes]:
+        def picture() -> Iterable[Entry]:
             from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
             from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
             pictures, notes = try_thumbnail(lambda: opened_hierarchy(new.path))
             said.extend(notes)
-            return {entry.key: b"".join(map(read_part, entry.parts)) for entry in pictures}
+            return pictures
 
         try:
             entries, size = write_hierarchy(
@@ -194,7 +194,7 @@ def _write(
                 executor=order.executor,
                 jobs=order.jobs,
                 progress=progress,
-                late_files=picture if order.thumbnail else None,
+                late=picture if order.thumbnail else None,
                 tell_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
             )
             found.files.check_unchanged()

@@ -10,6 +10,6 @@
     Chunks, shards, and the ``zarr.json`` of arrays and groups.
 ``chunk_encoding``, ``shard_assembly``
     Pixels to chunks in any thread, chunks to stored values.
-``new_archive``, ``hierarchy_writing``
-    An archive whose metadata is complete only when its data is; all of it together.
+``hierarchy_writing``
+    The plan of new images, written into an archive.
 """

@@ -3,7 +3,7 @@
 ::
 
     source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
-                       (make_block)                                 └─ Pyramid, ShardAssembler, NewArchive ─┘
+                       (make_block)                                 └─ Pyramid, ShardAssembler, write_archive ┘
 
 Blocks are made ahead of what is written, a fixed number of them; what they become is taken in their order. So the
 same pixels make the same bytes, whoever made the blocks and however many at a time.
@@ -13,26 +13,34 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.keys import missing_groups
+from ozx.errors import UnsupportedError
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.plan import Plan
+from ozx.flow.sinks.archive import write_archive
+from ozx.flow.sources.source import StoredValues
+from ozx.flow.workers import Workers
+from ozx.hierarchy.json.documents import Document, dump_document
+from ozx.hierarchy.keys import breadth_first, missing_groups, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.chunk_encoding import ChunkEncoder
-from ozx.images.writing.image_documents import VERSION, describe_image, group_document
+from ozx.images.writing.image_documents import describe_image, group_document
 from ozx.images.writing.levels import PyramidLevel, plan_pyramid
-from ozx.images.writing.new_archive import NewArchive
 from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelWork, Pyramid, make_block
 from ozx.images.writing.pyramid_plan import LevelGeometry
@@ -64,7 +72,7 @@ def write_hierarchy(
     executor: Executor | None = None,
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
-    late_files: Callable[[], Mapping[str, bytes]] | None = None,
+    late: Callable[[], Iterable[Entry]] | None = None,
     tell_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
@@ -83,8 +91,8 @@ def write_hierarchy(
         The number of threads, by default one per core; with an executor, of blocks that it is given ahead.
     progress
         Told the bytes of pixels that were read.
-    late_files
-        Asked for more values by key when all else is written: the file can be opened by then.
+    late
+        Returns entries that are added at the end; the file can be opened by then.
     tell_damage
         Told what of a block could not be read, in the order of blocks; what lies in several is told again.
 
@@ -96,27 +104,38 @@ def write_hierarchy(
         What reading the pixels, or writing, raises; the file is not to be used then.
     """
     nodes = _Nodes(hierarchy, layout or LayoutChoice())
-    archive = NewArchive(descriptor, nodes.documents(is_draft=True))
-    for key, data in hierarchy.files.items():
-        archive.add(key, [data])
-    with _working(executor, jobs) as (pool, ahead):
-        for made, result in _in_order(pool, nodes.made, ahead):
+
+    def data(workers: Workers) -> Iterator[Entry]:
+        for key, value in hierarchy.files.items():
+            yield Entry(key, (BytesPart(value),))
+        for made, result in _in_order(workers.executor, nodes.made, workers.jobs):
             if result is None:
                 made.finish()
                 continue
             for chunk in made.pyramid.accept(result):
-                value = made.assemblers[chunk.level].add(chunk.place, chunk.data)
-                if value is not None:
-                    archive.add(*value)
+                entry = made.assemblers[chunk.level].add(chunk.place, chunk.data)
+                if entry is not None:
+                    yield _checked(entry)
             if result.damage and tell_damage is not None:
                 tell_damage(result.damage)
             progress.advance(result.size)
-    written = archive.finish(nodes.documents(), VERSION)
-    if late_files is None:
-        return written
-    for key, data in late_files().items():
-        archive.add(key, [data])
-    return archive.finish(nodes.documents(), VERSION)
+
+    documents = cache(nodes.documents)  # which are complete when all data was taken
+    lengths = {document_key(path): len(dump_document(draft)) for path, draft in nodes.drafts().items()}
+    rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
+    metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
+    plan = Plan(metadata, data, lambda: count_bytes(hierarchy), rooms=rooms, late=late)
+    with _working(executor, jobs) as workers:
+        return write_archive(plan, descriptor, workers, progress)
+
+
+def _checked(entry: Entry) -> Entry:
+    if entry.size > LARGEST_SHARD:
+        raise UnsupportedError(
+            f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
+            hint="Readers drop larger entries: ask for shorter chunks or shards.",
+        )
+    return entry
 
 
 @dataclass
@@ -167,8 +186,15 @@ class _Nodes:
             self._groups.setdefault("", None)
         self.made = [made for path, planned in self._images.items() for made in self._iter_made(path, planned)]
 
-    def documents(self, *, is_draft: bool = False) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the longest windows there can be where `is_draft`."""
+    def drafts(self) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes with the longest windows possible."""
+        return self._documents(is_draft=True)
+
+    def documents(self) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes; windows are known when all pixels were read."""
+        return self._documents(is_draft=False)
+
+    def _documents(self, *, is_draft: bool) -> dict[str, Document]:
         documents = {path: group_document(ome) for path, ome in self._groups.items()}
         for path, planned in self._images.items():
             count = planned.image.channel_count
@@ -234,15 +260,15 @@ def _lacks_windows(image: NewImage) -> bool:
 
 
 @contextmanager
-def _working(executor: Executor | None, jobs: int | None) -> Iterator[tuple[Executor, int]]:
-    """Give who makes the blocks, and how many are made ahead; sent home in the end where nobody brought them."""
+def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
+    """Yield the executor that makes blocks and the number made ahead; shut the executor down if it was created here."""
     if executor is not None:
-        yield executor, _AHEAD_ELSEWHERE if jobs is None else jobs
+        yield Workers(_AHEAD_ELSEWHERE if jobs is None else jobs, executor)
         return
     threads = (os.cpu_count() or 1) if jobs is None else jobs
     pool = ThreadPoolExecutor(threads, "ozx-image")
     try:
-        yield pool, threads * _AHEAD
+        yield Workers(threads * _AHEAD, pool)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import build_index
 
@@ -44,8 +45,8 @@ class ShardAssembler:
     >>> assembler = ShardAssembler(parse_layout(relayout_document(document, (32,)), "0"), "0")
     >>> assembler.add((1,), b"1") is None, assembler.add((2,), None) is None
     (True, True)
-    >>> key, parts = assembler.add((0,), b"0")
-    >>> key, parts[:-1]
+    >>> entry = assembler.add((0,), b"0")
+    >>> entry.key, [part.data for part in entry.parts[:-1]]
     ('0/c/0', [b'0', b'1'])
     """
 
@@ -54,10 +55,10 @@ class ShardAssembler:
         self._prefix = f"{path}/" if path else ""
         self._waiting: dict[Lengths, _Shard] = {}
 
-    def add(self, place: Lengths, data: bytes | None) -> tuple[str, list[bytes]] | None:
-        """Take a chunk, None for one that is not stored; return the key and the parts of a value it completes."""
+    def add(self, place: Lengths, data: bytes | None) -> Entry | None:
+        """Take a chunk, None for one that is not stored; return the entry that it completes."""
         if not self._layout.levels:
-            return None if data is None else (self._key(place), [data])
+            return None if data is None else Entry(self._key(place), (BytesPart(data),))
         per_shard = self._layout.chunks_per_stored
         home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
         shard = self._waiting.get(home)
@@ -69,7 +70,7 @@ class ShardAssembler:
         if shard.missing:
             return None
         del self._waiting[home]
-        return (self._key(home), _join(shard.chunks, per_shard)) if shard.chunks else None
+        return Entry(self._key(home), _join(shard.chunks, per_shard)) if shard.chunks else None
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
@@ -80,10 +81,11 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def _join(chunks: dict[Lengths, bytes], per_shard: Lengths) -> list[bytes]:
+def _join(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
     order = sorted(chunks)
     lengths = np.zeros(per_shard, np.int64)
     for place in order:
         lengths[place] = len(chunks[place])
     flat = lengths.ravel()
-    return [*(chunks[place] for place in order), build_index(np.cumsum(flat) - flat, flat)]
+    index = build_index(np.cumsum(flat) - flat, flat)
+    return (*(BytesPart(chunks[place]) for place in order), BytesPart(index))
