@@ -63,7 +63,7 @@ class MemoryRegistry:
         self.keys.pop(key, None)
         return True
 
-    def tell_shell(self):
+    def notify_shell(self):
         self.told += 1
 
 

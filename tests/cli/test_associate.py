@@ -86,7 +86,7 @@ def test_the_status(home, programs, capsys):
     )
     assert call(capsys, "--status") == (0, known, "")
     (programs / "ozx").unlink()
-    note = "note: the program of ozx-toolkit.desktop is not there any more: run ozx associate again\n"
+    note = "note: the program of ozx-toolkit.desktop no longer exists: run ozx associate again\n"
     assert call(capsys, "--status") == (0, known, note)
 
 
@@ -110,7 +110,7 @@ def test_json_is_what_the_library_returns(home, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--viewer", "no-such-viewer"], "there is no 'no-such-viewer'\nhint: Give its full path"),
+        (["--viewer", "no-such-viewer"], "to open .ozx files with\nhint: Give its full path"),
         (["--viewer", ""], "got an empty one"),
         (["--viewer", "sh 'open"], "hint: Close the quotes."),
         (["--viewer", "sh", "--remove"], "expected --viewer or --remove; got both"),

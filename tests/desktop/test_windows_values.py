@@ -92,7 +92,7 @@ def test_nothing_is_left_after_an_error(path, registry):
     def fail():
         raise OSError("the shell does not answer")
 
-    registry.tell_shell = fail
+    registry.notify_shell = fail
     with pytest.raises(OSError, match="does not answer"):
         carried_out(path, registry)
     assert registry.keys == before
@@ -112,7 +112,7 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
     assert status.opens_with.command == f'"{programs / "ozx-open"}" "%1"'
     assert not associate().written
     registry.set(CHOICE, "ProgId", "Other.1")
-    assert association_status().notes[0].startswith("Other.1 has been chosen instead")
+    assert association_status().notes[0].startswith("Other.1 is the default now")
     registry.delete(CHOICE, "ProgId")
     dissociate()
     assert {
@@ -132,5 +132,5 @@ def test_a_dry_run_shows_values(path, registry):
 
 
 def test_without_a_registry_there_is_an_error(path):
-    with pytest.raises(ResourceError, match="expected a registry"), Transaction(None) as transaction:
+    with pytest.raises(ResourceError, match="this system has no registry"), Transaction(None) as transaction:
         apply(steps(), VIEWER, Record(), path, transaction)

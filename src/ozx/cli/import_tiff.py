@@ -147,7 +147,7 @@ def command(  # noqa: PLR0913 (one for each option)
         else:
             result = import_tiffs(sources, out_dir=out_dir, jobs=jobs, **options, executor=executor, progress=progress)
     for imported in result.results:
-        _tell(imported, quiet=quiet, as_json=as_json)
+        _print_result(imported, quiet=quiet, as_json=as_json)
     if as_json:
         print_json(result.to_dict())
     statuses = [one.status for one in result.results]
@@ -190,7 +190,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
     return list(arguments), None
 
 
-def _tell(imported: ImportResult, *, quiet: bool, as_json: bool) -> None:
+def _print_result(imported: ImportResult, *, quiet: bool, as_json: bool) -> None:
     if imported.error is not None:
         say_error(imported.error["message"] or "", imported.error["rule"], imported.error["hint"])
         return

@@ -98,7 +98,7 @@ def command(
         else:
             result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)  # type: ignore[arg-type]
     for packed in result.results:
-        _tell(packed, quiet=quiet, as_json=as_json, is_removing=remove_source)
+        _print_result(packed, quiet=quiet, as_json=as_json, is_removing=remove_source)
     if as_json:
         print_json(result.to_dict())
     failed = sum(packed.status == "failed" for packed in result.results)
@@ -124,7 +124,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
     return list(arguments), None
 
 
-def _tell(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
+def _print_result(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
     """Tell what became of a source; where it is to go, what is not in the file is named under --quiet, too."""
     if packed.error is not None:
         say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])

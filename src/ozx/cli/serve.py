@@ -29,6 +29,6 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(paths, port=port, cors=cors, tell=click.echo)
+        serve_files(paths, port=port, cors=cors, announce=click.echo)
     except KeyboardInterrupt:
         say("closed")

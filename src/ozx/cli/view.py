@@ -48,21 +48,21 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
             raise UsageError("--with napari opens a window of its own: neither --port nor --no-browser belongs to it")
         show_in_napari(path)
         return
+    from ozx.desktop.viewer.browser import open_window  # noqa: PLC0415
     from ozx.desktop.viewer.viewing import show_page  # noqa: PLC0415
-    from ozx.desktop.viewer.windows import open_window  # noqa: PLC0415
 
     try:
-        tell = _tell if no_browser else _tell_unopened
-        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, tell=tell)
+        announce = _announce if no_browser else _announce_unopened
+        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, announce=announce)
     except KeyboardInterrupt:
         say("closed")
 
 
-def _tell(url: str) -> None:
+def _announce(url: str) -> None:
     click.echo(url)  # click flushes: whoever waits for the line gets it
     say("Open this address in a browser on this computer; Ctrl-C ends.")
 
 
-def _tell_unopened(url: str) -> None:
+def _announce_unopened(url: str) -> None:
     say("There is no screen here, or no browser that could be started.")
-    _tell(url)
+    _announce(url)

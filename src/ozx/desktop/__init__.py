@@ -1,9 +1,9 @@
 """OZX files on a desktop: double-click, icon, thumbnail, viewer.
 
 ``association/``
-    Make ``.ozx`` known to the desktop of one user, show what opens it, and revert both.
+    Register ``.ozx`` with the desktop of one user, show what opens it, and revert that.
 ``icons/``
-    The icon of a file.
+    The file icon.
 ``viewer/``
-    A page and its server, windows of other programs, files for programs that read by URL.
+    A viewer page and its server, windows of other programs, files for programs that read by URL.
 """

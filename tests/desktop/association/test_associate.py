@@ -215,7 +215,7 @@ def test_a_default_that_somebody_chose_since_is_told_and_stays(home):
     put(home / ".local/share/applications/napari.desktop", "[Desktop Entry]\nExec=sh -c true\n")
     status = association_status()
     assert (status.opens_with.identifier, status.opens_with.exists) == ("napari.desktop", True)
-    assert status.notes[0].startswith("napari.desktop has been chosen instead")
+    assert status.notes[0].startswith("napari.desktop is the default now")
     dissociate()
     assert path.read_text().endswith("zip=napari.desktop;\n")
 
@@ -238,7 +238,7 @@ def test_a_list_of_another_desktop_comes_first(home, monkeypatch):
     put(home / ".config" / "xfce-mimeapps.list", "[Default Applications]\napplication/vnd.ome.zarr+zip=feh.desktop\n")
     put(home / ".local/share/applications/feh.desktop", "[Desktop Entry]\nExec=feh\n")
     notes = associate().notes
-    assert "the program of feh.desktop is not there any more: run ozx associate again" in notes
+    assert "the program of feh.desktop no longer exists: run ozx associate again" in notes
 
 
 @pytest.mark.parametrize("change", [associate, dissociate])
@@ -302,7 +302,7 @@ def test_what_is_missing_is_named_with_its_package(home, programs, monkeypatch):
     monkeypatch.setenv("PATH", str(programs))
     for name in ("touch", "sh"):
         (programs / name).symlink_to(shutil.which(name, path="/usr/bin:/bin"))
-    with pytest.raises(ozx.ResourceError, match="expected the program update-mime-database") as caught:
+    with pytest.raises(ozx.ResourceError, match="the program update-mime-database is not installed") as caught:
         associate()
     assert "apt install shared-mime-info" in caught.value.hint
     assert tree(home) == {}
@@ -382,11 +382,11 @@ def test_files_of_an_older_version_that_are_not_made_any_more_go(home):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("", ozx.FormatError, "expected the record of what ozx associate did"),
-        ("[]", ozx.FormatError, "expected the record"),
+        ("", ozx.FormatError, "the record of ozx associate cannot be read"),
+        ("[]", ozx.FormatError, "the record of ozx associate"),
         ('{"version": 1}', ozx.FormatError, "KeyError"),
         ('{"version": 1, "command": [3], "files": [], "folders": []}', ozx.FormatError, "expected a string; found 3"),
-        ('{"version": 99}', ozx.UnsupportedError, "version 99, which a later ozx has written"),
+        ('{"version": 99}', ozx.UnsupportedError, "version 99, written by a later ozx"),
     ],
 )
 def test_a_record_that_cannot_be_read(home, text, error, message):
@@ -405,7 +405,7 @@ def test_a_program_that_has_moved_is_told_and_put_right(home, programs, program,
     (programs / "ozx").rename(programs / "moved")
     status = association_status()
     assert not status.opens_with.exists
-    assert status.notes == ("the program of ozx-toolkit.desktop is not there any more: run ozx associate again",)
+    assert status.notes == ("the program of ozx-toolkit.desktop no longer exists: run ozx associate again",)
     new = program(programs / "new" / "ozx")
     monkeypatch.setattr("ozx.desktop.association.launching.find_program", lambda name: (str(new),))
     assert associate().notes == ()
@@ -417,7 +417,7 @@ def test_sudo_is_refused_in_the_home_of_somebody_else(home, monkeypatch):
         os.chown(home, 12345, 12345)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for function in (associate, dissociate):
-        with pytest.raises(ozx.UsageError, match="belongs to somebody else"):
+        with pytest.raises(ozx.UsageError, match="belongs to another user"):
             function()
     assert tree(home) == {}
 

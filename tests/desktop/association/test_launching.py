@@ -48,8 +48,8 @@ def test_a_viewer_is_split_as_a_shell_does(tmp_path, monkeypatch, program):
         ("", "got an empty one"),
         ("  ", "got an empty one"),
         ("napari 'open", "No closing quotation"),
-        ("no-such-program-anywhere %f", "there is no 'no-such-program-anywhere'"),
-        ("/etc", "there is no '/etc'"),
+        ("no-such-program-anywhere %f", "no program 'no-such-program-anywhere'"),
+        ("/etc", "no program '/etc'"),
         ("sh -c 'a\nb'", "expected a command on one line"),
     ],
 )

@@ -26,14 +26,14 @@ def test_it_returns_when_the_page_is_gone(path):
         return True
 
     told = []
-    show_page(path, browser=browse, tell=told.append)
+    show_page(path, browser=browse, announce=told.append)
     assert told == []
 
 
 def test_a_window_that_never_comes_is_an_error(path, monkeypatch):
     monkeypatch.setattr(viewing, "_PATIENCE", 0)
-    with pytest.raises(ResourceError, match="it did not") as raised:
-        show_page(path, browser=lambda _: True, tell=print)
+    with pytest.raises(ResourceError, match="did not show the page") as raised:
+        show_page(path, browser=lambda _: True, announce=print)
     assert "--no-browser" in raised.value.hint
 
 
@@ -45,5 +45,5 @@ def test_without_a_browser_the_address_is_told(path, monkeypatch, browser):
     monkeypatch.setattr(viewing.Presence, "wait_for_ever", interrupt)
     told = []
     with pytest.raises(KeyboardInterrupt):
-        show_page(path, browser=browser, tell=told.append)
+        show_page(path, browser=browser, announce=told.append)
     assert told[0].startswith("http://127.0.0.1:")

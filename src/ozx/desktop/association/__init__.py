@@ -1,11 +1,11 @@
 """Double-click: .ozx files open in a viewer.
 
 ``associate``, ``status``
-    The verb, and what would open an ``.ozx`` file now.
+    The verb, and the program that opens an ``.ozx`` file now.
 ``systems``, ``linux``, ``macos``, ``windows``
     The plan for each desktop.
 ``steps``, ``transaction``, ``apply``, ``revert``, ``record``
     A plan as data; all of its steps or none; the record by which they are reverted.
-``key_file``, ``registry``, ``media_type``, ``launching``, ``open_with``
-    Desktop entries, the Windows registry, the media type, the command that a double-click runs.
+``key_file``, ``registry``, ``launching``, ``open_with``
+    Desktop entries, the Windows registry, the command that a double-click runs.
 """

@@ -1,4 +1,4 @@
-"""Carries out the steps of an association: all of them, or none."""
+"""Applies the steps of an association: all of them, or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.parsers.expat import ExpatError
 from ozx.desktop.association import key_file
 from ozx.desktop.association.record import ChangedFile, ChangedValue, ListedItem, MadeFiles, Record, digest
 from ozx.desktop.association.revert import restored, revert_files, revert_values, run_for_others
-from ozx.desktop.association.steps import MergePlist, PutFirst, RunProgram, SetValue, Step, TellShell, WriteFile
+from ozx.desktop.association.steps import MergePlist, NotifyShell, PutFirst, RunProgram, SetValue, Step, WriteFile
 from ozx.desktop.association.transaction import Transaction, read_or_none
 from ozx.errors import FormatError, raise_error
 
@@ -18,23 +18,10 @@ __all__ = ["apply", "is_in_place", "merged"]
 
 
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
-    """Do what the steps say, and write the record of it to `path`.
+    """Apply `steps` in order and write their record to `path`.
 
-    What an `old` association has done and this one does not do is taken back. What both do keeps in the record what
-    stood there before the old one.
-
-    Parameters
-    ----------
-    steps
-        What is to be done, in this order.
-    command
-        The program that is associated.
-    old
-        What an association before has done.
-    path
-        Where the record is kept.
-    transaction
-        Changes the system, or only says how.
+    Changes of the `old` association that this one lacks are reverted. A change that both make keeps in the record the
+    content before the old one. `command` is the program to associate.
     """
     files: list[ChangedFile] = []
     values: list[ChangedValue] = []
@@ -52,20 +39,20 @@ def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: 
                     transaction.make_folder(os.path.dirname(step.folder))
                 _clear(step, old, transaction)
                 made = _Made(step.folder)
-                transaction.on_error(made.remove)
+                transaction.before_rollback(made.remove)
                 transaction.run(step.arguments, step.hint)
-                transaction.on_undone(run_for_others, step.arguments, step.folder, step.keep)
+                transaction.after_rollback(run_for_others, step.arguments, step.folder, step.keep)
                 programs.append((step, made))
             case SetValue():
                 values.append(_set_value(step, old, transaction))
-            case TellShell():
-                transaction.tell_shell()
+            case NotifyShell():
+                transaction.notify_shell()
     own = {file.path for file in files}
     revert_files([file for file in old.files if file.path not in own], transaction)
     set_now = {(value.key, value.name) for value in values}
     revert_values([value for value in old.values if (value.key, value.name) not in set_now], transaction)
     if transaction.is_dry:
-        transaction.tell("write", path)
+        transaction.add_action("write", path)
         return
     transaction.make_folder(os.path.dirname(os.path.abspath(path)))
     record = Record(
@@ -80,7 +67,7 @@ def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: 
 
 
 def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, transaction: Transaction) -> bool:
-    """Tell whether all is as `apply` would leave it."""
+    """Tell whether the desktop is as `apply` would leave it."""
     known = {file.path for file in old.files} | {path for program in old.programs for path in program.files}
     if old.command != command or not all(map(os.path.lexists, known)):
         return False
@@ -97,7 +84,7 @@ def merged(now: bytes | None, step: MergePlist) -> bytes:
     Raises
     ------
     FormatError
-        It is none.
+        `now` is not a property list.
     """
     try:
         entries = {} if now is None else plistlib.loads(now)
@@ -109,7 +96,7 @@ def merged(now: bytes | None, step: MergePlist) -> bytes:
 
 @dataclass(slots=True)
 class _Made:
-    """What a program makes in a folder: what is there after it and was not there before."""
+    """The files that a program adds to a folder."""
 
     folder: str | None
     _before: set[str] = field(init=False)
@@ -133,7 +120,7 @@ def _tree(folder: str | None) -> set[str]:
 
 
 def _clear(step: RunProgram, old: Record, transaction: Transaction) -> None:
-    """Remove what a program has made the last time, unless it makes it for others, too."""
+    """Remove the files a program made last time, unless they serve others, too."""
     for program in old.programs:
         if step.folder is not None and step.keep is None and program.folder == step.folder:
             own = [file.path for file in old.files if file.path.startswith(step.folder + os.sep)]
@@ -148,7 +135,7 @@ def _write(step: WriteFile, old: Record, transaction: Transaction) -> ChangedFil
         transaction.write(
             step.path, step.content, "write" if now is None else "change", is_executable=step.is_executable
         )
-    # What is there and nothing is known of was left by an interrupted run, if it is what we write.
+    # The same content without a record is left from an interrupted run.
     before = known.before if known else None if now == step.content else now
     return ChangedFile(step.path, digest(step.content), before)
 

@@ -1,4 +1,4 @@
-"""associate: makes .ozx known to the desktop of this user, so that a double-click opens a viewer; takes it back."""
+"""Register .ozx with the desktop of this user, so that a double-click opens a viewer; and revert that."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["Association", "associate", "association_status", "dissociate"]
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """What was done to the desktop, or would be.
+    """The changes to the desktop, made or planned.
 
     Attributes
     ----------
     system
         ``linux``, ``macos`` or ``windows``.
     command
-        What a double-click runs, before the name of the file; empty after the association was taken back.
+        The command of a double-click, before the name of the file; empty after `dissociate`.
     record
-        The file that knows what was done.
+        The file that records the changes.
     written
-        Whether anything was changed: not in a dry run, and not where all is as it should be.
+        Whether anything was changed: False in a dry run, and if everything was in place.
     actions
         Every change, in order.
     notes
-        Things worth knowing, one sentence each.
+        Remarks, one sentence each.
     """
 
     system: str
@@ -61,33 +61,31 @@ class Association:
 
 @resource_errors()
 def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
-    """Have a double-click on an ``.ozx`` file open it, for this user alone: type, icon, default program, thumbnails.
+    """Open ``.ozx`` files by double-click, for this user alone: type, icon, default program, thumbnails.
 
-    All of it is done or, after an error, none. Done twice, it changes nothing; with another viewer, it replaces the
-    first. What is changed is written down, so that `dissociate` can take it back.
+    After an error, no change stays. A second call changes nothing; with another viewer, it replaces the first. A record
+    of the changes lets `dissociate` revert them.
 
     Parameters
     ----------
     viewer
-        A command line; it gets the file as its last argument. By default ``ozx view``.
+        A command line; the file is appended. By default ``ozx view``.
     dry_run
-        Only tell what would be done.
+        Only list the changes.
 
     Returns
     -------
     Association
-        What was done, or with `dry_run` would be, file by file.
+        The changes, or with `dry_run` the planned ones, file by file.
 
     Raises
     ------
     UsageError
-        The viewer's program is not there, or it is root's work in the home directory of somebody else.
+        The viewer's program is missing, or root runs this in another user's home directory.
     ResourceError
-        A program that is needed is missing, or fails.
+        A required program is missing or fails, or a file cannot be written.
     FormatError, UnsupportedError
         The record of an earlier association cannot be read.
-    ResourceError
-        A file cannot be written.
 
     Examples
     --------
@@ -116,30 +114,28 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
 
 @resource_errors()
 def dissociate(*, dry_run: bool = False) -> Association:
-    """Take back what `associate` did: the home directory is as it was before, file by file.
+    """Revert `associate`, file by file.
 
-    Files that somebody else changed since are kept, and listed as kept.
+    Files that others have changed since are kept, and listed as kept.
 
     Parameters
     ----------
     dry_run
-        Only tell what would be done.
+        Only list the changes.
 
     Returns
     -------
     Association
-        What was taken back, or with `dry_run` would be, file by file.
+        The reverted changes, or with `dry_run` the planned ones, file by file.
 
     Raises
     ------
     UsageError
-        It would be root's work in the home directory of somebody else.
+        Root runs this in another user's home directory.
     ResourceError
-        A program that is needed fails.
+        A required program fails, or a file cannot be written or removed.
     FormatError, UnsupportedError
-        The record of what was done cannot be read.
-    ResourceError
-        A file cannot be written or removed.
+        The record cannot be read.
 
     Examples
     --------
@@ -159,12 +155,12 @@ def dissociate(*, dry_run: bool = False) -> Association:
 
 @resource_errors()
 def association_status() -> Status:
-    """Return what would open an ``.ozx`` file now.
+    """Return the program that opens ``.ozx`` files now.
 
     Raises
     ------
     UnsupportedError
-        In the Windows registry stands something else than text.
+        A value in the Windows registry is not text.
     ResourceError
         A file of the desktop cannot be read.
 
@@ -177,12 +173,12 @@ def association_status() -> Status:
 
 
 def _check_home() -> None:
-    """Refuse what ``sudo`` makes of it: files that the user cannot change any more."""
+    """Refuse to run under ``sudo``: it would create files that the user cannot change."""
     home = os.path.expanduser("~")
     if hasattr(os, "geteuid") and os.geteuid() == 0 and os.stat(home).st_uid != 0:
         raise UsageError(
-            f"expected a home directory of root; {home} belongs to somebody else",
-            hint="Run it without sudo: it needs no administrator's rights.",
+            f"running as root, but {home} belongs to another user",
+            hint="Run it without sudo; it needs no administrator rights.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Key files (``[section]``, ``key=one;two;``): an item is put into lists, and every other byte stays."""
+"""Key files (``[section]``, ``key=one;two;``): add an item to lists and leave every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["find_fault", "find_value", "with_item", "without_item"]
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
-# What GLib takes: in a section's name neither brackets nor control characters, in a key no brackets but a locale's.
+# GLib allows no brackets or control characters in a section's name, and in a key only a locale's brackets.
 _VALID_HEADER = re.compile(r"\s*\[[^\[\]\x00-\x1f\x7f]+\]\s*")
 _VALID_ENTRY = re.compile(r"\s*[^=\[\]#\s][^=\[\]]*(\[[^=\[\]]*\])?\s*=.*", re.DOTALL)
 _ENTRY = re.compile(r"\s*(?P<key>[^=#\s][^=\r\n]*?)\s*=[ \t]*(?P<value>[^\r\n]*?)\s*")
 
 
 def find_fault(text: str) -> int | None:
-    r"""Return the number of the first line for which GLib ignores the whole file; None where it reads it.
+    r"""Return the number of the first line that makes GLib ignore the whole file, or None.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def find_fault(text: str) -> int | None:
 
 
 def find_value(text: str, section: str, key: str) -> str | None:
-    r"""Return the value of `key`, the last one where there are several, or None.
+    r"""Return the value of `key`, the last one of several, or None.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def find_value(text: str, section: str, key: str) -> str | None:
 
 
 def with_item(text: str, section: str, key: str, item: str) -> str:
-    r"""Return `text` with `item` first in the list of `key`; the section is made at the end where it is missing.
+    r"""Return `text` with `item` first in the list of `key`; a missing section is added at the end.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     others = "".join(f"{other};" for other in items if other != item)
     entry = f"{key}={item};{others}{end}"
-    # Readers differ in which of several entries they take: the last one is changed, the others go.
+    # Readers differ in which of several entries they use: change the last one, remove the others.
     new = [
         entry if number in numbers[-1:] else line
         for number, (_, line) in enumerate(lines)
@@ -83,20 +83,20 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
-    r"""Return `text` without `item` in any list of `key`, and without those of `sections` that are empty then.
+    r"""Return `text` without `item` in any list of `key`, and without `sections` that this empties.
 
-    For files that others have changed since, who may have copied the item into other sections.
+    For files that others have changed since and may have copied the item into other sections.
 
     Parameters
     ----------
     text
-        The file as it is now.
+        The file now.
     sections
-        Those into which `item` was put: they stay where they were there `before`.
+        Those that got `item`; they stay if `before` has them.
     key, item
-        What was put there.
+        The entry.
     before
-        The file as it was before.
+        The file before the change.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def without_item(text: str, sections: Iterable[str], key: str, item: str, before
 
 
 def _iter_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with the section it is in; a header is in its own."""
+    """Yield each line with its section; a header belongs to its own."""
     section: str | None = None
     for line in _LINE.findall(text):
         section = _section(line) or section

@@ -1,4 +1,4 @@
-"""The command that a double-click runs: found, split, and written as a desktop entry wants it."""
+"""The command of a double-click: found, split, and quoted for a desktop entry."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ozx.errors import UsageError
 
 __all__ = ["find_background_viewer", "find_ozx", "find_program", "needs_no_quotes", "parse_viewer", "quoted"]
 
-# Desktop Entry Specification 1.5, "The Exec key": everything else is reserved, or is to some program that reads it.
+# Desktop Entry Specification 1.5, "The Exec key": other characters are reserved, or some readers treat them so.
 _PLAIN = frozenset("_@+=:,./-")
 
 
 def find_ozx() -> tuple[str, ...]:
-    """Return the command that runs this ozx: its script, or Python with ``-m ozx`` where there is none."""
+    """Return the command of this ozx: its script, else Python with ``-m ozx``."""
     return find_program("ozx") or (_python(), "-m", "ozx")
 
 
 def find_background_viewer() -> tuple[str, ...]:
-    """Return the command that shows a file, and errors, without a console: ``ozx-open``, or the module behind it."""
+    """Return the command that shows files and errors without a console: ``ozx-open``, or its module."""
     program = find_program("ozx-open")
     if program is not None:
         return program
@@ -31,7 +31,7 @@ def find_background_viewer() -> tuple[str, ...]:
 
 
 def find_program(name: str) -> tuple[str, ...] | None:
-    """Return a script that was installed with this ozx as a command, by its absolute path; None if there is none."""
+    """Return the absolute path of a script installed with this ozx as a command, or None."""
     folders = [os.path.dirname(_python()), sysconfig.get_path("scripts")]
     user = sysconfig.get_preferred_scheme("user")
     if user in sysconfig.get_scheme_names():
@@ -49,14 +49,14 @@ def parse_viewer(command: str) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        It is empty, has an open quote, or names a program that is not there.
+        It is empty, has an open quote, or names a missing program.
 
     Examples
     --------
     >>> parse_viewer("no-such-viewer --fast")
     Traceback (most recent call last):
     ...
-    ozx.errors.UsageError: expected a program to open .ozx files with; there is no 'no-such-viewer'
+    ozx.errors.UsageError: no program 'no-such-viewer' to open .ozx files with
     """
     try:
         words = shlex.split(command, posix=os.name != "nt")
@@ -70,14 +70,14 @@ def parse_viewer(command: str) -> tuple[str, ...]:
     program = shutil.which(os.path.expanduser(words[0]))
     if program is None:
         raise UsageError(
-            f"expected a program to open .ozx files with; there is no {words[0]!r}",
+            f"no program {words[0]!r} to open .ozx files with",
             hint="Give its full path, or install it first.",
         )
     return (os.path.abspath(program), *words[1:])
 
 
 def needs_no_quotes(command: tuple[str, ...]) -> bool:
-    """Tell whether a command can stand in a desktop entry as it is: xdg-open 1.1.3 takes quotes for letters.
+    """Tell whether a desktop entry can hold a command without quotes, which xdg-open 1.1.3 does not understand.
 
     Examples
     --------

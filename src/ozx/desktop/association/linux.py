@@ -1,4 +1,4 @@
-"""Desktops of Linux, by freedesktop.org: which steps make .ozx known, what opens it now."""
+"""Linux desktops, by freedesktop.org: the steps that register .ozx, and the program that opens it now."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from ozx.desktop import icons
 from ozx.desktop.association import key_file
 from ozx.desktop.association.launching import needs_no_quotes, quoted
-from ozx.desktop.association.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
 from ozx.desktop.association.status import Opener, Status, opener_notes
-from ozx.desktop.association.steps import PutFirst, RunProgram, Step, WriteFile
+from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, PutFirst, RunProgram, Step, WriteFile
 
 __all__ = [
     "DESKTOP_ENTRY",
@@ -30,12 +29,12 @@ __all__ = [
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _DEFAULTS = "Default Applications"
-# Keeps us in "Open with" when another default is chosen; the entry's MimeType needs a cache of all entries for that.
+# Keeps the entry in "Open with" under another default; its MimeType alone needs a cache of all entries.
 _ADDED = "Added Associations"
 
 _MISSING = "Install shared-mime-info (apt install shared-mime-info; dnf install shared-mime-info), then run it again."
 
-# The local file header of the first entry, as RFC-9 recommends it: the length of its name at 26, the name at 30. The
+# The local file header of RFC-9's recommended first entry: length of the name at 26, name at 30. The
 # priority is above that of ZIP files (40).
 _MIME_PACKAGE = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -56,10 +55,9 @@ _MIME_PACKAGE = f"""\
 </mime-info>
 """
 
-# $0 is the output: a file that exists, under a name without a suffix (GNOME, MATE), and may be open already (tumbler
-# reads what it has opened). So it is filled, and not replaced by a new file of its name.
-# The file may be a stranger's: 4 GiB of addresses and 30 seconds of a processor are enough for any picture, and what
-# takes more has none.
+# $0 is the output: an existing file without a suffix (GNOME, MATE), which may be open already (tumbler reads the file
+# it has opened). So fill it instead of replacing it.
+# The image may be hostile: limit it to 4 GiB of addresses and 30 seconds of CPU time, enough for any thumbnail.
 _DRAW = (
     "ulimit -v 4194304; ulimit -t 30; "
     'd=$(mktemp -d) && "$@" "$d/a.png" && cat "$d/a.png" > "$0"; e=$?; rm -rf "$d"; exit $e'
@@ -68,7 +66,7 @@ _DRAW = (
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The folders of the XDG Base Directory Specification, in the order in which they are searched."""
+    """The folders of the XDG Base Directory Specification, in search order."""
 
     data_home: str
     config_home: str
@@ -78,7 +76,7 @@ class Places:
 
 
 def find_places(environment: Mapping[str, str], home: str) -> Places:
-    """Return where this user's desktop looks.
+    """Return the folders of this user's desktop.
 
     Examples
     --------
@@ -105,21 +103,21 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
 
 
 def record_path(places: Places) -> str:
-    """Return the file that says what was done."""
+    """Return the path of the record."""
     return posixpath.join(places.data_home, NAME, "association.json")
 
 
 def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
-    """Return the steps after which a double-click runs `viewer` with the file, and `ozx` draws the thumbnails.
+    """Return the steps that make a double-click run `viewer` with the file, and `ozx` draw the thumbnails.
 
     Parameters
     ----------
     places
         The folders of the desktop.
     viewer, ozx
-        Programs with their arguments; the file is added.
+        Programs with their arguments; the file is appended.
     name
-        What the viewer is called in menus.
+        The viewer's name in menus.
     """
     mime = posixpath.join(places.data_home, "mime")
     theme = posixpath.join(places.data_home, "icons/hicolor")
@@ -131,7 +129,7 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
             WriteFile(f"{theme}/{size}/mimetypes/{MEDIA_TYPE.replace('/', '-')}.{suffix}", picture)
             for size, (picture, suffix) in pictures.items()
         ),
-        # Programs that run already look for new icons when the folder of the theme is newer than what they know.
+        # Running programs look for new icons when the theme's folder becomes newer.
         RunProgram(touch, "Install coreutils.", undo=touch),
         *_entry(places, viewer, name),
         WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
@@ -141,7 +139,7 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
 
 
 def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_sandbox: bool) -> list[str]:
-    """Return what the user has to know about paths that some desktops cannot use."""
+    """Return remarks about paths that some desktops cannot use."""
     found = []
     if not needs_no_quotes(viewer) and not needs_no_quotes((_launcher(places),)):
         found.append(
@@ -149,14 +147,14 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
         )
     if has_sandbox and not ozx[0].startswith("/usr/"):
         found.append(
-            f"GNOME runs thumbnailers where only /usr is to be seen, and {ozx[0]} is not: other file managers show "
+            f"GNOME's thumbnailers only see /usr, and {ozx[0]} is elsewhere: other file managers show "
             "thumbnails, GNOME's those made with ozx thumbnail FILE --cache"
         )
     return found
 
 
 def read_status(places: Places) -> Status:
-    """Return what would open an .ozx file now."""
+    """Return the program that opens .ozx files now."""
     record = record_path(places)
     is_associated = os.path.exists(record)
     media_type, opener = find_type(places), find_opener(places)
@@ -171,7 +169,7 @@ def read_status(places: Places) -> Status:
 
 
 def find_type(places: Places) -> str | None:
-    """Return the media type that the MIME database has for ``*.ozx``; None where it has none."""
+    """Return the media type of ``*.ozx`` in the MIME database, or None."""
     for folder in (places.data_home, *places.data_dirs):
         for line in _read(posixpath.join(folder, "mime/globs2")).splitlines():
             # weight:type:glob[:flags]
@@ -182,7 +180,7 @@ def find_type(places: Places) -> str | None:
 
 
 def find_opener(places: Places) -> Opener | None:
-    """Return the first of the defaults for .ozx files that is installed, or the first program that offers itself."""
+    """Return the first installed default for .ozx files, else the first program that offers to open them."""
     for identifier in _iter_candidates(places):
         path = _find_entry(identifier, places)
         if path is None:
@@ -204,10 +202,10 @@ def _launcher(places: Places) -> str:
 
 
 def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
-    """Return the desktop entry and, where the viewer's command needs quotes, a script that needs none."""
+    """Return the desktop entry; if the viewer's command needs quotes, also a script that needs none."""
     files = []
     launcher = _launcher(places)
-    # Names that are not UTF-8 have no place in a desktop entry.
+    # Desktop entries cannot hold names that are not UTF-8.
     program = viewer[0] if viewer[0].isprintable() else launcher
     if not needs_no_quotes(viewer) and needs_no_quotes((launcher,)):
         script = f'#!/bin/sh\n# Opens .ozx files; written by ozx associate.\nexec {shlex.join(viewer)} "$@"\n'
@@ -233,7 +231,7 @@ def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFil
 
 
 def _thumbnailer(ozx: tuple[str, ...]) -> bytes:
-    # Read by a shell's rules, not by those of desktop entries.
+    # Quoted for a shell, not for a desktop entry.
     command = shlex.join(ozx).replace("%", "%%")
     return _encode(
         "[Thumbnailer Entry]\n"
@@ -288,5 +286,5 @@ def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
             return file.read()
-    except OSError:  # what nobody can read, the desktop cannot either
+    except OSError:  # the desktop cannot read it either
         return ""

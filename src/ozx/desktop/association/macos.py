@@ -1,4 +1,4 @@
-"""macOS: which steps make .ozx known (an applet that declares the type, and is told what to open), what opens it now.
+"""macOS: the steps that register .ozx (an applet that declares the type and gets the files), the program that opens it.
 
 Written from Apple's documentation and not tried on a Mac.
 """
@@ -13,9 +13,8 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 from ozx.desktop import icons
-from ozx.desktop.association.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
 from ozx.desktop.association.status import Opener, Status, opener_notes
-from ozx.desktop.association.steps import MergePlist, RunProgram, Step, WriteFile
+from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, MergePlist, RunProgram, Step, WriteFile
 
 __all__ = [
     "APPLICATION",
@@ -30,43 +29,43 @@ __all__ = [
     "record_path",
 ]
 
-#: A name of our own, as the format has no uniform type identifier.
+#: Our own name, as the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
 #: The identifier of the applet's bundle.
 APPLICATION = f"{NAME}.viewer"
 
 _LSREGISTER = "/System/Library/Frameworks/CoreServices.framework/Frameworks/LaunchServices.framework/Support/lsregister"
-# What the user has chosen in "Open with", below the home directory.
+# The user's choices in "Open with", below the home directory.
 _CHOICES = "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist"
-_DEVELOPER_TOOLS = "It belongs to macOS; xcode-select --install brings what is missing."
+_DEVELOPER_TOOLS = "It belongs to macOS; run xcode-select --install."
 
 
 def record_path(home: str) -> str:
-    """Return the file that says what was done."""
+    """Return the path of the record."""
     return posixpath.join(home, "Library/Application Support", NAME, "association.json")
 
 
 def applet_path(home: str) -> str:
-    """Return where the applet stands."""
+    """Return the path of the applet."""
     return posixpath.join(home, "Applications/OZX Viewer.app")
 
 
 def plan(home: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps after which a double-click runs `viewer` with the file."""
+    """Return the steps that make a double-click run `viewer` with the file."""
     applet = applet_path(home)
     lines = [word for line in applet_source(viewer).splitlines() for word in ("-e", line)]
     return (
         RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, folder=applet),
         WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
         MergePlist(posixpath.join(applet, "Contents/Info.plist"), info_entries()),
-        # Its contents have changed, so that osacompile's signature does not hold any more.
+        # The changed contents have made osacompile's signature invalid.
         RunProgram(("codesign", "--force", "--sign", "-", applet), _DEVELOPER_TOOLS),
         RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS, undo=(_LSREGISTER, "-u", applet)),
     )
 
 
 def applet_source(viewer: tuple[str, ...]) -> str:
-    r"""Return the AppleScript that runs `viewer` in the background for each file it is told to open.
+    """Return the AppleScript that runs `viewer` in the background for each opened file.
 
     Examples
     --------
@@ -87,14 +86,14 @@ def applet_source(viewer: tuple[str, ...]) -> str:
 
 
 def info_entries() -> dict[str, Any]:
-    """Return what the applet's Info.plist has to say: who it is, which type it opens, what that type is."""
+    """Return the entries of the applet's Info.plist: identity, and the type it declares and opens."""
     return {
         "CFBundleIdentifier": APPLICATION,
         "CFBundleName": "OZX Viewer",
         "CFBundleIconFile": "ozx",
         # It would win over CFBundleIconFile.
         "CFBundleIconName": None,
-        # No place in the Dock: the applet is gone once the viewer runs.
+        # No icon in the Dock: the applet ends once the viewer runs.
         "LSUIElement": True,
         "CFBundleDocumentTypes": [
             {
@@ -105,8 +104,8 @@ def info_entries() -> dict[str, Any]:
                 "LSItemContentTypes": [TYPE],
             }
         ],
-        # Imported, not exported: others may come to own the type. A zip would be unpacked by Archive Utility, an
-        # image be opened by Preview: it conforms to neither.
+        # Imported, not exported: another program may own the type later. It conforms neither to zip, which Archive
+        # Utility would unpack, nor to image, which Preview would open.
         "UTImportedTypeDeclarations": [
             {
                 "UTTypeIdentifier": TYPE,
@@ -123,7 +122,7 @@ def info_entries() -> dict[str, Any]:
 
 
 def read_status(home: str) -> Status:
-    """Return what would open an .ozx file now, as far as a file of the user's says it."""
+    """Return the program that opens .ozx files now, as far as the user's files say."""
     record = record_path(home)
     is_associated = os.path.exists(record)
     opener = find_opener(home)
@@ -132,7 +131,7 @@ def read_status(home: str) -> Status:
 
 
 def find_opener(home: str) -> Opener | None:
-    """Return the application the user has chosen, else our applet; None where there is neither."""
+    """Return the application that the user has chosen, else our applet, or None."""
     try:
         with open(posixpath.join(home, _CHOICES), "rb") as file:
             chosen = chosen_application(file.read())
@@ -148,7 +147,7 @@ def find_opener(home: str) -> Opener | None:
 
 
 def chosen_application(choices: bytes) -> str | None:
-    """Return the bundle that the user's choices (Launch Services' property list) name for .ozx files.
+    """Return the bundle that the user's choices (Launch Services' property list) assign to .ozx files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a double-click starts on Windows and macOS: ``ozx view``, whose errors are shown in a window.
+"""The program behind a double-click on Windows and macOS: ``ozx view``, with errors shown in a window.
 
 ``ozx-open FILE…``, installed as a program without a console, or ``python -m ozx.desktop.association.open_with FILE…``.
 """
@@ -11,17 +11,17 @@ from typing import NoReturn
 
 __all__ = ["main", "message_command", "open_file"]
 
-# Where there is no console, none is to flash up for the viewer.
+# Without a console of its own, the viewer must not flash one up.
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 def main() -> NoReturn:
-    """Open the files that this process was given, and exit with the code of the first that could not be."""
+    """Open the files given as arguments; exit with the code of the first failure."""
     sys.exit(next(filter(None, [open_file(path) for path in sys.argv[1:]]), 0))
 
 
 def open_file(path: str) -> int:
-    """Run ``ozx view`` until it ends; show what it says when it fails. Return its exit code."""
+    """Run ``ozx view`` until it ends and return its exit code; show its message if it fails."""
     done = subprocess.run(  # noqa: S603 (ourselves)
         [sys.executable, "-m", "ozx", "view", "--", path],
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""What an association wrote, and what stood there before: the file that makes it possible to take it back."""
+"""The record of an association: the changes and the contents before them, so that it can be reverted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """What was put into the lists of a file of several programs; see `ozx.desktop.association.steps.PutFirst`."""
+    """An item put into lists of a shared file; see `ozx.desktop.association.steps.PutFirst`."""
 
     sections: tuple[str, ...]
     key: str
@@ -26,7 +26,7 @@ class ListedItem:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that was written: the digest of what was written, and the bytes that stood there before, if any."""
+    """A written file: digest of the new content, and the old content, if any."""
 
     path: str
     sha256: str
@@ -36,7 +36,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class MadeFiles:
-    """What a program made in `folder`; see `ozx.desktop.association.steps.RunProgram`."""
+    """The files that a program made in `folder`; see `ozx.desktop.association.steps.RunProgram`."""
 
     arguments: tuple[str, ...]
     folder: str | None = None
@@ -48,7 +48,7 @@ class MadeFiles:
 
 @dataclass(frozen=True, slots=True)
 class ChangedValue:
-    """A value that was set in the registry, and the one that stood there before, if any."""
+    """A registry value that was set, and the old one, if any."""
 
     key: str
     name: str
@@ -58,16 +58,16 @@ class ChangedValue:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that an association did.
+    """All changes of an association.
 
     Attributes
     ----------
     command
-        What a double-click runs.
+        The command of a double-click.
     files, programs, values
-        What was done, in its order.
+        The changes, in order.
     folders, keys
-        Folders, and keys of the registry, that were not there before.
+        New folders and registry keys.
     """
 
     command: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Record:
     keys: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """Return the file."""
+        """Return the file's content."""
         document = {"version": VERSION, **asdict(self)}
         for file in document["files"]:
             if file["before"] is not None:
@@ -87,14 +87,14 @@ class Record:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> Record:
-        """Return what `to_bytes` wrote; members that are not known are ignored.
+        """Parse the bytes of `to_bytes`; unknown members are ignored.
 
         Raises
         ------
         FormatError
-            It is something else.
+            It is not a record.
         UnsupportedError
-            A later ozx wrote it, in a form that is not known here.
+            A later ozx wrote it, in an unknown version.
 
         Examples
         --------
@@ -107,9 +107,9 @@ class Record:
             version = document["version"]
             if isinstance(version, int) and version > VERSION:
                 raise UnsupportedError(
-                    f"expected a record of version {VERSION}; found version {version}, which a later ozx has written",
+                    f"expected a record of version {VERSION}; found version {version}, written by a later ozx",
                     path=path,
-                    hint="Take the association back with that ozx, or install it here.",
+                    hint="Run ozx associate --remove with that ozx, or install it here.",
                 )
             return cls(
                 command=_strings(document["command"]),
@@ -121,9 +121,9 @@ class Record:
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError(
-                f"expected the record of what ozx associate did; it cannot be read: {type(error).__name__}: {error}",
+                f"the record of ozx associate cannot be read: {type(error).__name__}: {error}",
                 path=path,
-                hint="Delete it and run ozx associate again: what is there then counts as its own.",
+                hint="Delete it and run ozx associate again, which then takes existing files for its own.",
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""The user's part of the Windows registry, as far as associations need it: strings below HKEY_CURRENT_USER."""
+"""The user's part of the Windows registry: strings below HKEY_CURRENT_USER."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class Registry(Protocol):
     """Strings by key and name, below HKEY_CURRENT_USER; the empty name is the default value of a key."""
 
     def get(self, key: str, name: str) -> str | None:
-        """Return a value; None where there is none."""
+        """Return a value, or None."""
 
     def set(self, key: str, name: str, value: str) -> None:
-        """Set a value, making its key where that is missing."""
+        """Set a value; create its key if needed."""
 
     def delete(self, key: str, name: str) -> None:
-        """Remove a value, if it is there."""
+        """Remove a value if it exists."""
 
     def has_key(self, key: str) -> bool:
         """Tell whether a key exists."""
 
     def delete_if_empty(self, key: str) -> bool:
-        """Remove a key that has neither values nor keys below it; tell whether it is gone."""
+        """Remove a key without values and subkeys; tell whether it is removed."""
 
-    def tell_shell(self) -> None:
-        """Have the shell look at its associations again."""
+    def notify_shell(self) -> None:
+        """Ask the shell to read its associations again."""
 
 
 def user_registry() -> Registry | None:
@@ -90,6 +90,6 @@ else:
                 return True
             return not keys and not values
 
-        def tell_shell(self) -> None:
+        def notify_shell(self) -> None:
             # SHCNE_ASSOCCHANGED, SHCNF_IDLIST
             ctypes.windll.shell32.SHChangeNotify(0x08000000, 0, None, None)

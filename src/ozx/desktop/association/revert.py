@@ -1,4 +1,4 @@
-"""Takes an association back: what stood there before stands there again, what others changed since is left to them."""
+"""Reverts an association: restores old contents, and keeps what others have changed since."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["restored", "revert", "revert_files", "revert_values", "run_for_other
 
 
 def revert(record: Record, path: str, transaction: Transaction) -> None:
-    """Undo all that `record` tells of, and remove the record itself at `path`."""
+    """Revert all changes of `record`, and remove the record itself at `path`."""
     revert_files(record.files, transaction)
     revert_values(record.values, transaction)
     own = {file.path for file in record.files}
     for program in reversed(record.programs):
         _revert_program(program, own, transaction)
     if record.values:
-        transaction.tell_shell()
+        transaction.notify_shell()
     transaction.delete(path)
     folders = {*record.folders, *(folder for program in record.programs for folder in program.folders)}
     for folder in sorted(folders, key=len, reverse=True):
@@ -33,7 +33,7 @@ def revert(record: Record, path: str, transaction: Transaction) -> None:
 
 
 def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None:
-    """Undo what was written, the last first; files that others changed since are kept and listed."""
+    """Revert written files, last first; keep and list files that others have changed since."""
     for file in reversed(files):
         now = read_or_none(file.path)
         if now is None:
@@ -44,11 +44,11 @@ def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None
         elif then != now:
             transaction.write(file.path, then, "restore")
         elif file.listed is None and then != file.before:
-            transaction.keep(file.path, "changed since by somebody else")
+            transaction.keep(file.path, "another program has changed it")
 
 
 def restored(file: ChangedFile, now: bytes) -> bytes | None:
-    """Return what a file holds without our change; None where it is gone then, `now` where it is no longer ours."""
+    """Return the file's content without our change; None to delete it, `now` if it is no longer ours."""
     if digest(now) == file.sha256:
         return file.before
     listed = file.listed
@@ -59,13 +59,13 @@ def restored(file: ChangedFile, now: bytes) -> bytes | None:
 
 
 def revert_values(values: Sequence[ChangedValue], transaction: Transaction) -> None:
-    """Undo what was set in the registry, the last first; values that others changed since are kept and listed."""
+    """Revert registry values, last first; keep and list values that others have changed since."""
     for value in reversed(values):
         now = transaction.registry.get(value.key, value.name) if transaction.registry else None
         if now is None:
             continue
         if now != value.value:
-            transaction.keep(f"{value.key}\\{value.name}", "changed since by somebody else")
+            transaction.keep(f"{value.key}\\{value.name}", "another program has changed it")
         elif value.before is None:
             transaction.unset(value.key, value.name)
         else:
@@ -81,10 +81,10 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
             arguments = program.arguments
     if arguments is not None:
         if shutil.which(arguments[0]) is None:
-            transaction.keep(program.folder or arguments[-1], f"{arguments[0]} is not installed any more")
+            transaction.keep(program.folder or arguments[-1], f"{arguments[0]} is no longer installed")
         else:
             transaction.run(arguments, "")
-            transaction.on_undone(run_for_others, program.arguments, program.folder, program.keep)
+            transaction.after_rollback(run_for_others, program.arguments, program.folder, program.keep)
     if arguments is None or program.undo is not None:
         for path in program.files:
             if os.path.lexists(path):
@@ -92,9 +92,9 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Have a program bring its files up to date, after an undoing, where they serve others.
+    """Let a program update its files after a rollback, if they serve others.
 
-    The error that made it necessary is the one to be told: another one here is not.
+    Errors are ignored, so that the first one is reported.
     """
     if folder is not None and keep is not None:
         with contextlib.suppress(OSError):

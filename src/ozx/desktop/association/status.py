@@ -1,4 +1,4 @@
-"""What would open an .ozx file now: the answer of every system's lookup."""
+"""The program that opens an .ozx file now, as every system's lookup returns it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Opener:
     Attributes
     ----------
     identifier
-        What the desktop calls it: a desktop entry, a ProgID, an application.
+        Its name on the desktop: a desktop entry, a ProgID, an application.
     command
-        What is run, as far as that can be told.
+        The command, if known.
     exists
-        Whether the program is there.
+        Whether the program exists.
     is_ours
         Whether ``ozx associate`` has set it.
     """
@@ -32,23 +32,22 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What would open an ``.ozx`` file now.
+    """The current handling of ``.ozx`` files.
 
     Attributes
     ----------
     system
         ``linux``, ``macos`` or ``windows``.
     type
-        What the desktop takes an ``.ozx`` file for: a media type, a uniform type identifier or a ProgID; None where
-        it knows none.
+        The type of an ``.ozx`` file on this desktop: a media type, a uniform type identifier or a ProgID, or None.
     opens_with
-        The program; None where there is none, or where that cannot be told.
+        The program; None if there is none or it cannot be determined.
     associated
-        Whether ``ozx associate`` has done its work here.
+        Whether ``ozx associate`` has run.
     record
-        The file that knows what it did.
+        The file that records its changes.
     notes
-        What is not as it should be, one sentence each.
+        Faults, one sentence each.
     """
 
     system: str
@@ -72,17 +71,17 @@ class Status:
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
-    """Return what is not as ``ozx associate`` leaves it.
+    """Return the differences to what ``ozx associate`` sets.
 
     Examples
     --------
     >>> opener_notes(Opener("napari.desktop", "napari %f", exists=True, is_ours=False), associated=True)
-    ['napari.desktop has been chosen instead: choose in "Open with", or run ozx associate again']
+    ['napari.desktop is the default now: choose another in "Open with", or run ozx associate again']
     """
     if opener is None:
-        return ["nothing is found that opens .ozx files: run ozx associate again"] if associated else []
+        return ["no program opens .ozx files: run ozx associate again"] if associated else []
     if not opener.exists:
-        return [f"the program of {opener.identifier} is not there any more: run ozx associate again"]
+        return [f"the program of {opener.identifier} no longer exists: run ozx associate again"]
     if associated and not opener.is_ours:
-        return [f'{opener.identifier} has been chosen instead: choose in "Open with", or run ozx associate again']
+        return [f'{opener.identifier} is the default now: choose another in "Open with", or run ozx associate again']
     return []

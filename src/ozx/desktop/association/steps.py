@@ -1,16 +1,35 @@
-"""What can be done to make a file type known: plain data, so that a plan can be shown, compared and tested anywhere."""
+"""The steps that register a file type, as plain data: a plan can be shown, compared and tested anywhere."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MergePlist", "PutFirst", "RunProgram", "SetValue", "Step", "TellShell", "WriteFile"]
+__all__ = [
+    "COMMENT",
+    "EXTENSION",
+    "MEDIA_TYPE",
+    "NAME",
+    "MergePlist",
+    "NotifyShell",
+    "PutFirst",
+    "RunProgram",
+    "SetValue",
+    "Step",
+    "WriteFile",
+]
+
+#: RFC-9 names no media type and none is registered: hence the vendor tree, with the suffix of RFC 6839.
+MEDIA_TYPE = "application/vnd.ome.zarr+zip"
+EXTENSION = ".ozx"
+COMMENT = "OME-Zarr image"
+#: The name of our files among those of other programs.
+NAME = "ozx-toolkit"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A file of our own; what stood at its path is kept in the record."""
+    """A file of our own; the record keeps the content it replaces."""
 
     path: str
     content: bytes
@@ -19,7 +38,7 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True)
 class PutFirst:
-    """An item that becomes the first in a list, in several sections of a key file that other programs write, too."""
+    """An item to put first in a list, in several sections of a key file that other programs write, too."""
 
     path: str
     sections: tuple[str, ...]
@@ -29,7 +48,7 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class MergePlist:
-    """Entries of a property list that a program of an earlier step has made; None takes one out."""
+    """Entries for a property list made by a program of an earlier step; None removes an entry."""
 
     path: str
     entries: dict[str, Any]
@@ -37,21 +56,20 @@ class MergePlist:
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
-    """A program that is run when the steps before it are done.
+    """A program to run after the steps before it.
 
     Attributes
     ----------
     arguments
         The program and its arguments.
     hint
-        How to come by the program where it is missing.
+        How to install the program.
     folder
-        Where it makes files. Those that were not there before go when the association goes.
+        Where it makes files. `revert` removes those that were new.
     keep
-        Unless files match this pattern (below `folder`): then they serve others, and `arguments` brings them up to
-        date.
+        If other files match this pattern (below `folder`), `revert` keeps the folder and runs `arguments` to update it.
     undo
-        What is run when the association is taken back, instead of `arguments`.
+        Arguments for `revert`, instead of `arguments`.
     """
 
     arguments: tuple[str, ...]
@@ -71,8 +89,8 @@ class SetValue:
 
 
 @dataclass(frozen=True, slots=True)
-class TellShell:
-    """Have the Windows shell look at its associations again."""
+class NotifyShell:
+    """Ask the Windows shell to read its associations again."""
 
 
-Step = WriteFile | PutFirst | MergePlist | RunProgram | SetValue | TellShell
+Step = WriteFile | PutFirst | MergePlist | RunProgram | SetValue | NotifyShell

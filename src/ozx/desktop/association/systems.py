@@ -1,4 +1,4 @@
-"""The desktop of this user: which plan, which lookup and which places belong to the system that runs here."""
+"""The desktop of this user: the plan, lookup and places of the running system."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["Desktop", "this_desktop"]
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """What is different on each system.
+    """The parts that differ between systems.
 
     Attributes
     ----------
     system
         ``linux``, ``macos`` or ``windows``.
     record
-        Where the record of an association stands.
+        Path of the record.
     default_viewer
         Returns the command that runs ``ozx view``.
     plan
         Returns the steps for a viewer's command, the command of ozx, and the viewer's name.
     notes
-        Returns what the user has to know about these two commands.
+        Returns remarks about these two commands.
     status
-        Returns what would open an ``.ozx`` file now.
+        Returns the program that opens ``.ozx`` files now.
     """
 
     system: str

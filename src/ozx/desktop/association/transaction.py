@@ -1,4 +1,4 @@
-"""What is done to a desktop, one change at a time: shown, done unless it is a dry run, and undone after an error."""
+"""Changes to a desktop, one at a time: listed, made unless it is a dry run, and rolled back after an error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Action:
     target
         The file, the folder, the program with its arguments, or the value's key and name.
     detail
-        Lines that come (``+ ``) and go (``- ``); of what is kept, why.
+        Added (``+ ``) and removed (``- ``) lines; for ``keep``, the reason.
     """
 
     what: What
@@ -44,16 +44,16 @@ class Action:
 
 @dataclass(slots=True)
 class Transaction:
-    """Makes changes and lists them; the block of a ``with`` statement that an error ends is undone.
+    """Makes changes and lists them; rolls them back if an error ends the ``with`` block.
 
     Attributes
     ----------
     is_dry
         Whether changes are only listed.
     actions
-        What was done, or would be.
+        The changes, made or planned.
     folders, keys
-        Folders and keys of the registry that were made on the way.
+        Folders and registry keys created for them.
     """
 
     registry: Registry | None
@@ -62,7 +62,7 @@ class Transaction:
     folders: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     _undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-    _undone: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _after: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Self:
         return self
@@ -70,19 +70,19 @@ class Transaction:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is None:
             self._undo.pop_all()
-            self._undone.pop_all()
+            self._after.pop_all()
         else:
-            with self._undone:
+            with self._after:
                 self._undo.close()
 
-    def tell(self, what: What, target: str, *detail: str) -> None:
+    def add_action(self, what: What, target: str, *detail: str) -> None:
         """List a change."""
         self.actions.append(Action(what, target, detail))
 
     def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
-        """Give a file this content, in one step, making the folders it needs; a link's target is written."""
+        """Write a file in one step, creating missing folders; of a link, the target."""
         before = read_or_none(path)
-        self.tell(what, path, *_difference(before, content))
+        self.add_action(what, path, *_difference(before, content))
         if self.is_dry:
             return
         target = os.path.realpath(path)
@@ -92,44 +92,44 @@ class Transaction:
 
     def delete(self, path: str) -> None:
         """Remove a file."""
-        self.tell("delete", path)
+        self.add_action("delete", path)
         if not self.is_dry:
             self._undo.callback(_put, path, read_or_none(path), is_executable=os.access(path, os.X_OK))
             os.unlink(path)
 
     def keep(self, path: str, why: str) -> None:
-        """List what is not touched though it might be expected."""
-        self.tell("keep", path, why)
+        """List a file or value that stays unchanged, and the reason."""
+        self.add_action("keep", path, why)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder and those above it, and remember which were made.
+        """Create a folder and its parents, and remember the new ones.
 
         Raises
         ------
         NotADirectoryError
-            There is something of that name, but no folder.
+            The path is something other than a folder.
         OSError
-            It cannot be made.
+            It cannot be created.
         """
         if os.path.isdir(path):
             return
         if os.path.lexists(path):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         self.make_folder(os.path.dirname(path))
-        # XDG Base Directory Specification: missing folders are made for the user alone.
+        # XDG Base Directory Specification: missing folders are created for the user alone.
         os.mkdir(path, 0o700)
         self._undo.callback(_remove_if_empty, path)
         self.folders.append(path)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder if nothing is in it, or in a dry run would be."""
+        """Remove a folder if it is empty, or would be after a dry run's deletions."""
         if self.is_dry:
             gone = {action.target for action in self.actions if action.what == "delete"}
             if os.path.isdir(path) and gone.issuperset(os.path.join(path, name) for name in os.listdir(path)):
-                self.tell("delete", path)
+                self.add_action("delete", path)
         elif _remove_if_empty(path):
             self._undo.callback(os.mkdir, path, 0o700)
-            self.tell("delete", path)
+            self.add_action("delete", path)
 
     def run(self, arguments: tuple[str, ...], hint: str) -> None:
         """Run a program.
@@ -137,23 +137,23 @@ class Transaction:
         Raises
         ------
         ResourceError
-            It is missing, or fails.
+            It is missing or fails.
         """
-        self.tell("run", " ".join(arguments))
+        self.add_action("run", " ".join(arguments))
         if self.is_dry:
             return
         if shutil.which(arguments[0]) is None:
-            raise ResourceError(f"expected the program {arguments[0]}; it is not installed", hint=hint)
+            raise ResourceError(f"the program {arguments[0]} is not installed", hint=hint)
         done = run_program(arguments)
         if done.returncode != 0:
             told = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
             raise ResourceError(f"{' '.join(arguments)} failed: {told}")
 
     def set(self, key: str, name: str, value: str) -> None:
-        """Set a value of the registry, and remember which keys are made for it."""
+        """Set a registry value, and remember the keys created for it."""
         registry = self._registry()
         before = registry.get(key, name)
-        self.tell("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
+        self.add_action("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
         if self.is_dry:
             return
         self._make_key(key)
@@ -161,33 +161,33 @@ class Transaction:
         registry.set(key, name, value)
 
     def unset(self, key: str, name: str) -> None:
-        """Remove a value of the registry."""
+        """Remove a registry value."""
         registry = self._registry()
         before = registry.get(key, name)
-        self.tell("unset", f"{key}\\{name}", *_lines(before, "-"))
+        self.add_action("unset", f"{key}\\{name}", *_lines(before, "-"))
         if not self.is_dry:
             self._undo.callback(_put_value, registry, key, name, before)
             registry.delete(key, name)
 
     def remove_key(self, key: str) -> None:
-        """Remove a key of the registry if nothing is in it."""
+        """Remove a registry key if it is empty."""
         if not self.is_dry:
             self._registry().delete_if_empty(key)
 
-    def tell_shell(self) -> None:
-        """Have the Windows shell look at its associations again, now and after an undoing."""
-        self.tell("run", "SHChangeNotify")
+    def notify_shell(self) -> None:
+        """Ask the Windows shell to read its associations again."""
+        self.add_action("run", "SHChangeNotify")
         if not self.is_dry:
-            self._registry().tell_shell()
+            self._registry().notify_shell()
 
-    def on_error(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have a function called if an error comes, before what was done until now is undone."""
+    def before_rollback(self, function: Callable[..., object], *arguments: object) -> None:
+        """Register a callback to run if an error comes, before earlier changes are rolled back."""
         self._undo.callback(function, *arguments)
 
-    def on_undone(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have a function called if an error comes, after all that was done is undone; nothing is done in a dry run."""
+    def after_rollback(self, function: Callable[..., object], *arguments: object) -> None:
+        """Register a callback to run after a rollback; not in a dry run."""
         if not self.is_dry:
-            self._undone.callback(function, *arguments)
+            self._after.callback(function, *arguments)
 
     def _make_key(self, key: str) -> None:
         registry = self._registry()
@@ -201,22 +201,22 @@ class Transaction:
 
     def _registry(self) -> Registry:
         if self.registry is None:
-            raise ResourceError("expected a registry; there is none on this system")
+            raise ResourceError("this system has no registry")
         return self.registry
 
 
 def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    """Run a program, and return how it ended and what it said."""
+    """Run a program; return its exit code and output."""
     return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
 
 
 def read_or_none(path: str) -> bytes | None:
-    """Return the bytes of a file; None where there is none.
+    """Return the bytes of a file, or None if it does not exist.
 
     Raises
     ------
     UsageError
-        It is a directory or a device, or a named pipe, which would be waited for.
+        It is a directory, a device, or a named pipe, which would block.
     """
     check_regular(path)
     try:
@@ -227,7 +227,7 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def _put(path: str, content: bytes | None, *, is_executable: bool) -> None:
-    """Write a file with the mode it has, or remove it."""
+    """Write a file, keeping its mode; remove it if `content` is None."""
     if content is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -249,13 +249,13 @@ def _put_value(registry: Registry, key: str, name: str, value: str | None) -> No
 def _remove_if_empty(path: str) -> bool:
     try:
         os.rmdir(path)
-    except OSError:  # something is in it, or it is gone
+    except OSError:  # not empty, or already removed
         return False
     return True
 
 
 def _difference(before: bytes | None, content: bytes) -> tuple[str, ...]:
-    """Return the lines that come and go; of what is no text, its size."""
+    """Return added and removed lines; of binary data, the size."""
     if b"\0" in content:
         return (f"+ {len(content):,} bytes",)
     old, new = (data.decode(errors="replace").splitlines() for data in (before or b"", content))

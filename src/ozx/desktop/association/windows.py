@@ -1,4 +1,4 @@
-"""Windows, for one user: which steps make .ozx known (a ProgID, and the extension that leads to it), what opens it now.
+"""Windows, for one user: the steps that register .ozx (a ProgID, and the extension), and the program that opens it now.
 
 Written from Microsoft's documentation and not tried on Windows.
 """
@@ -10,26 +10,25 @@ import os
 import subprocess
 
 from ozx.desktop import icons
-from ozx.desktop.association.media_type import COMMENT, EXTENSION, MEDIA_TYPE, NAME
 from ozx.desktop.association.registry import Registry
 from ozx.desktop.association.status import Opener, Status, opener_notes
-from ozx.desktop.association.steps import SetValue, Step, TellShell, WriteFile
+from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, NotifyShell, SetValue, Step, WriteFile
 
 __all__ = ["PROG_ID", "find_opener", "find_type", "plan", "read_status", "record_path"]
 
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
-# What the user has chosen in "Open with"; Windows lets nobody else write it.
+# The user's choice in "Open with"; Windows lets no program write it.
 _CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENSION}\UserChoice"
 
 
 def record_path(local_data: str) -> str:
-    """Return the file that says what was done, in the folder that ``%LOCALAPPDATA%`` names."""
+    """Return the path of the record, below ``%LOCALAPPDATA%``."""
     return ntpath.join(local_data, NAME, "association.json")
 
 
 def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps after which a double-click runs `viewer` with the file."""
+    """Return the steps that make a double-click run `viewer` with the file."""
     icon = ntpath.join(local_data, NAME, "ozx.ico")
     extension, prog_id = rf"{_CLASSES}\{EXTENSION}", rf"{_CLASSES}\{PROG_ID}"
     return (
@@ -41,12 +40,12 @@ def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
         SetValue(extension, "", PROG_ID),
         SetValue(extension, "Content Type", MEDIA_TYPE),
         SetValue(rf"{extension}\OpenWithProgids", PROG_ID, ""),
-        TellShell(),
+        NotifyShell(),
     )
 
 
 def read_status(registry: Registry | None, local_data: str) -> Status:
-    """Return what would open an .ozx file now."""
+    """Return the program that opens .ozx files now."""
     record = record_path(local_data)
     is_associated = os.path.exists(record)
     opener = find_opener(registry) if registry else None
@@ -61,7 +60,7 @@ def find_type(registry: Registry) -> str | None:
 
 
 def find_opener(registry: Registry) -> Opener | None:
-    """Return what the ProgID of .ozx files runs; None where there is none."""
+    """Return the program of the ProgID of .ozx files, or None."""
     prog_id = find_type(registry)
     if not prog_id:
         return None
@@ -72,5 +71,5 @@ def find_opener(registry: Registry) -> Opener | None:
 
 
 def _command_line(viewer: tuple[str, ...]) -> str:
-    # Always with quotes: a path with spaces that has none may run another program.
+    # Always quoted: an unquoted path with spaces may run another program.
     return " ".join(filter(None, [f'"{viewer[0]}"', subprocess.list2cmdline(viewer[1:])])).replace("%", "%%")

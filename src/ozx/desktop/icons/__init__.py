@@ -1,4 +1,4 @@
-"""How an .ozx file looks: ``ozx.svg``, and pictures of it made by ``rsvg-convert -w N -h N ozx.svg -o ozx-N.png``."""
+"""The icon of .ozx files: ``ozx.svg``, and pictures made by ``rsvg-convert -w N -h N ozx.svg -o ozx-N.png``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def png(size: int) -> bytes:
 
 
 def ico() -> bytes:
-    """Return the pictures as Windows wants them: an ICO file of PNGs."""
+    """Return the pictures as an ICO file of PNGs, for Windows."""
     pictures = [(size, png(size)) for size in _SIZES_OF_ICO]
     offset = 6 + 16 * len(pictures)
     head, body = struct.pack("<HHH", 0, 1, len(pictures)), b""
@@ -35,7 +35,7 @@ def ico() -> bytes:
 
 
 def icns() -> bytes:
-    """Return the pictures as macOS wants them: an ICNS file of PNGs."""
+    """Return the pictures as an ICNS file of PNGs, for macOS."""
     body = b""
     for kind, size in _SIZES_OF_ICNS.items():
         picture = png(size)

@@ -1,23 +1,22 @@
-"""An image in a window: a page of our own, served on this computer only, and the ways into other viewers.
+"""An image in a window: our own page, served on this computer only, and other viewers.
 
 ``viewing``
     `ozx view`: all of this together.
-``windows``
-    Finding a browser, and having it open a window.
+``browser``
+    Finding a browser, and opening a window of it.
 ``loopback``, ``gate``
-    An HTTP server that only this computer reaches, and the path that nobody can guess.
+    An HTTP server that only this computer reaches, and its secret path.
 ``page_server``, ``presence``
-    The page, the descriptions and the tiles; whether anybody looks at them.
+    The page, the descriptions and the tiles; counting the open pages.
 ``pictures``, ``chunk_cache``, ``samples``
-    What can be shown, cut into tiles; decoded chunks that are kept; pixels as the page's graphics card takes them.
+    The pictures of a file, cut into tiles; a cache of decoded chunks; pixels for the page's graphics card.
 ``descriptions``
-    What the page is told of a file and of a picture, as JSON.
+    The description of a file and of a picture, as JSON for the page.
 ``ranges``, ``file_server``
-    Values by HTTP, whole or in part; `ozx serve`: files, and what is packed in them as directories.
+    Values by HTTP, whole or in part; `ozx serve`: files, and their contents as directories.
 ``neuroglancer_page``, ``neuroglancer_state``
-    `ozx view --with neuroglancer`: its page, and what it is told.
+    `ozx view --with neuroglancer`: its page and its state.
 ``napari_window``
     `ozx view --with napari`.
-
 The folder ``page`` is the page itself: plain JavaScript modules, no build chain.
 """

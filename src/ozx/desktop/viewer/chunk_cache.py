@@ -1,4 +1,4 @@
-"""Decoded chunks, kept while memory allows: neighbouring tiles are mostly cut from the same ones."""
+"""A cache of decoded chunks: neighbouring tiles mostly share them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ozx.store.reading_price import Price, check_price, price_of
 
 __all__ = ["ChunkCache"]
 
-# What somebody waits for who looks at a picture.
+# The most that a person looking at a picture waits for.
 _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
@@ -26,7 +26,7 @@ class ChunkCache:
     Parameters
     ----------
     capacity
-        How many bytes of chunks are kept; the last one is, however large it is.
+        Bytes of chunks to keep; the last chunk is kept whatever its size.
 
     Examples
     --------
@@ -43,22 +43,22 @@ class ChunkCache:
         self._size = 0
         self._lock = threading.Lock()
         self._being_decoded: dict[tuple[str, tuple[int, ...]], threading.Lock] = {}
-        #: How many chunks were decoded so far.
+        #: Number of chunks decoded so far.
         self.decoded = 0
 
     def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
-        """Return what `source` has at `index`, one range per dimension, ascending.
+        """Return the part of `source` at `index`, one ascending range per dimension.
 
         Raises
         ------
         FormatError
-            A chunk does not decode.
+            A chunk cannot be decoded.
         UnsupportedError
-            It would take very long, or very much memory.
+            It takes too long or too much memory.
         """
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
-        check_price(price, _MOST, f"{source.path}: this part", "Lower resolutions of it are cheaper, if it has any.")
+        check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if there is one.")
         if price.chunk > self._capacity:
             return source[wanted]
         out = np.empty([len(part) for part in index], source.dtype)
@@ -75,7 +75,7 @@ class ChunkCache:
                 self._chunks.move_to_end(key)
                 return self._chunks[key]
             turn = self._being_decoded.setdefault(key, threading.Lock())
-        with turn:  # whoever wants the same chunk meanwhile waits for it
+        with turn:  # other requests for this chunk wait for it
             with self._lock:
                 if key in self._chunks:
                     return self._chunks[key]

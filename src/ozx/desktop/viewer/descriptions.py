@@ -1,4 +1,4 @@
-"""What the page is told, as JSON: what is in the file, and how each picture is to be shown."""
+"""Descriptions for the page, as JSON: the contents of the file, and how to show each picture."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ozx.store.image_view import GroupNodes
 
 __all__ = ["describe_file", "describe_picture"]
 
-# A list for people to choose from; `ozx info` counts the rest.
+# The longest list to choose from; `ozx info` counts the rest.
 _MOST_IMAGES = 10_000
 _MOST_COLORS = 100_000
 
 
 def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
-    """Return what is in the file: its images, or the wells of its plate with the fields of each.
+    """Return the contents of the file: its images, or the wells of its plate with their fields.
 
     Raises
     ------
     FormatError
-        There is no image in it.
+        It has no image.
     """
     nodes = GroupNodes(pictures.group)
     ome = nodes[""].ome
@@ -62,13 +62,13 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 
 
 def describe_picture(picture: Picture) -> dict[str, Any]:
-    """Return what a picture is made of and how its metadata wants it shown.
+    """Return the parts of a picture and how its metadata wants it shown.
 
     Examples
     --------
     >>> import ozx
-    >>> told = describe_picture(Pictures(ozx.open("cells.ozx")).image(""))
-    >>> told["samples"], told["channels"][0]["color"], told["pixel"]
+    >>> description = describe_picture(Pictures(ozx.open("cells.ozx")).image(""))
+    >>> description["samples"], description["channels"][0]["color"], description["pixel"]
     ('uint16', '3A7BFF', {'x': 0.325, 'y': 0.325, 'unit': 'micrometer', 'origin': [0.0, 0.0]})
     """
     view, full = picture.view, picture.sources[0]
@@ -124,7 +124,7 @@ def _channel(known: ShownChannel, number: int, dtype: np.dtype[Any]) -> dict[str
 
 
 def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
-    """Return the least and the largest value that pixels can have; None where that says nothing."""
+    """Return the smallest and largest value of a pixel type, or None if they say nothing."""
     if dtype.kind == "b":
         return 0, 1
     if dtype.kind not in "iu":

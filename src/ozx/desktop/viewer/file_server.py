@@ -1,4 +1,4 @@
-"""Files for programs that read by URL: each as it is, by ranges, and as the directory that is packed in it."""
+"""Files for programs that read by URL: each as a whole, by ranges, and as the directory packed in it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
 class ServedArchive:
-    """One archive, of which ranges and values are asked for.
-
-    Parameters
-    ----------
-    path
-        A local file.
+    """One archive, served by ranges and by values.
 
     Examples
     --------
@@ -46,18 +41,18 @@ class ServedArchive:
         self._etag = f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
 
     def answer_file(self, request: Request) -> Answer:
-        """Return the file, or the range of it that is asked for."""
+        """Return the file, or the requested range of it."""
         return answer_range(request, self._etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
     def answer_value(self, key: str, request: Request) -> Answer:
-        """Return the value of `key`, or the range of it that is asked for; 404 where there is none."""
+        """Return the value of `key`, or the requested range of it; 404 if there is none."""
         index = self._session.find(key)
         if index is None:
             return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
         reader, size = self._session.reader, int(self._session.reader.columns.uncompressed_sizes[index])
 
         def iter_value(offset: int, length: int) -> Iterator[bytes]:
-            is_whole = (offset, length) == (0, size)  # then the CRC-32 is compared at its end
+            is_whole = (offset, length) == (0, size)  # then the CRC-32 is checked at the end
             for block in reader.iter_blocks(index) if is_whole else [reader.read(index, offset, length)]:
                 self.source.check_unchanged()
                 yield block
@@ -78,21 +73,21 @@ class _Shelf:
 
 
 class FileServer:
-    """Answers for several files: ``/cells.ozx`` is the file, ``/cells.ozx/zarr.json`` a value in it.
+    """Serves several files: ``/cells.ozx`` is the file, ``/cells.ozx/zarr.json`` a value in it.
 
     Parameters
     ----------
     paths
         Files, or node URIs.
     cors
-        The origin whose pages may read them, such as ``https://example.org``, or ``*``; None: no other page.
+        The origin whose pages may read them, such as ``https://example.org``, or ``*``; None for no other page.
 
     Raises
     ------
     UsageError
         There is no such node, or it is a directory or a URL.
     FormatError, UnsupportedError
-        It is no archive that can be read.
+        It is not a readable archive.
 
     Examples
     --------
@@ -109,14 +104,14 @@ class FileServer:
                 raise UsageError(
                     "expected an .ozx file; found a directory",
                     path=location.path,
-                    hint="Pack it, or serve it as it is: python -m http.server",
+                    hint="Pack it, or serve the directory: python -m http.server",
                 )
             name = _unused(os.path.basename(location.path), self._shelves)
             self._shelves[name] = _Shelf(ServedArchive(location.path), location.node)
 
     @property
     def locations(self) -> list[str]:
-        """Path of each file's URL, without the slash at its beginning."""
+        """Path of each file's URL, without the leading slash."""
         return [quote(f"{name}/{shelf.node}" if shelf.node else name) for name, shelf in self._shelves.items()]
 
     def respond(self, request: Request) -> Answer:
@@ -134,7 +129,7 @@ class FileServer:
         return replace(answer, headers={**answer.headers, **allowed})
 
     def _allowed(self, request: Request) -> dict[str, str]:
-        """Return the headers by which the page that asks may read the answer."""
+        """Return the headers that let the requesting page read the answer."""
         origin = request.headers.get("origin")
         if self._cors is None or origin is None or self._cors not in ("*", origin):
             return {}
@@ -144,7 +139,7 @@ class FileServer:
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD",
     "Access-Control-Allow-Headers": "Range, If-None-Match, If-Range, Cache-Control",
-    "Access-Control-Allow-Private-Network": "true",  # Chromium asks before a public page reaches this computer
+    "Access-Control-Allow-Private-Network": "true",  # Chromium requires it of public pages
     "Access-Control-Max-Age": "600",
 }
 
@@ -154,28 +149,21 @@ def serve_files(
     *,
     port: int = 0,
     cors: str | None = None,
-    tell: Callable[[str], None],
+    announce: Callable[[str], None],
 ) -> None:
     """Serve files on this computer until an interrupt.
 
-    Parameters
-    ----------
-    paths, cors
-        As in `FileServer`.
-    port
-        0: one that is free.
-    tell
-        Is told the URL of each file, in their order.
+    `port` 0 takes a free one. `announce` gets the URL of each file, in order.
     """
     files = FileServer(paths, cors=cors)
     with serving(LoopbackServer(files.respond, port)) as server:
         for location in files.locations:
-            tell(f"{server.origin}/{location}")
+            announce(f"{server.origin}/{location}")
         Presence().wait_for_ever()
 
 
 def _unused(name: str, taken: dict[str, _Shelf]) -> str:
-    """Return `name`, with a number where another file has it already."""
+    """Return `name`, numbered if another file has it already."""
     stem, dot, ending = name.rpartition(".")
     candidates = (f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}" for number in range(2, 1 << 20))
     return name if name not in taken else next(candidate for candidate in candidates if candidate not in taken)

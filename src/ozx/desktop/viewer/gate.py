@@ -1,4 +1,4 @@
-"""A path that nobody can guess, before everything that a window is served."""
+"""A secret path in front of everything that a page gets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """Lets in who knows the token.
+    """Admits requests with the token.
 
-    A browser is started with an address that every user of this computer can see in the list of processes. It leads to
-    the page once, and is worth nothing afterwards.
+    The browser starts with an address that every user of this computer can see in the list of processes. It leads to
+    the page once and is worthless afterwards.
 
     Examples
     --------
@@ -35,15 +35,15 @@ class Gate:
         self.start_path = f"/{self._once[0]}/"
 
     def enter(self, request: Request) -> str | Answer:
-        """Return the path behind the token, or the answer for who has none (404)."""
+        """Return the path behind the token, or an answer (404) to a request without it."""
         given, slash, rest = request.path.removeprefix("/").partition("/")
         if _is_same(given, self._token):
             if request.method == "OPTIONS":
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
-            return rest if slash else self._lead_on()  # what the page asks is relative to the slash
+            return rest if slash else self._lead_on()  # the page's requests are relative to the slash
         try:
             is_first = any(_is_same(given, token) for token in self._once) and bool(self._once.pop())
-        except IndexError:  # two at once: one was faster
+        except IndexError:  # another request was faster
             is_first = False
         if not is_first:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")

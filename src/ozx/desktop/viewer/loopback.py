@@ -1,6 +1,6 @@
-"""An HTTP server that only this computer reaches, and that answers nobody who came by another name.
+"""An HTTP server that only this computer reaches, under no other name.
 
-What it serves is a function from `Request` to `Answer`, which knows no sockets.
+A function from `Request` to `Answer`, which knows no sockets, does the serving.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ozx.faults import FaultError, as_error
 
 __all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusal", "serving"]
 
-#: A number, not a name: nobody's resolver is asked, and nothing but this computer reaches it.
+#: A number, which needs no resolver; only this computer reaches it.
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
-# A request that only reads has no use for a body: a short one is read and forgotten, a longer one ends the connection.
+# Reading needs no request body: skip a short one, end the connection on a longer one.
 _LONGEST_BODY = 1 << 16
 
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for.
+    """An HTTP request.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Request:
     headers
         By their names in lower case.
     is_gone
-        Waits up to so many seconds, and tells whether whoever asked has gone away.
+        Waits up to this many seconds; tells whether the client has gone away.
     """
 
     method: str
@@ -60,7 +60,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back: `length` is that of `body` where the body comes in blocks, None for a stream without end."""
+    """A response: `length` is that of `body` if the body comes in blocks, None for an endless stream."""
 
     status: HTTPStatus
     body: bytes | Iterator[bytes] = b""
@@ -70,7 +70,7 @@ class Answer:
 
 
 def refusal(status: HTTPStatus, message: str) -> Answer:
-    """Return an answer that says why there is none."""
+    """Return an error response with a message."""
     return Answer(status, (message + "\n").encode())
 
 
@@ -87,18 +87,18 @@ def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Answers requests to 127.0.0.1 by `respond`, each connection in a thread of its own.
+    """Serves requests to 127.0.0.1 with `respond`, each connection in its own thread.
 
-    Refused are other hosts in the ``Host`` header (403), as of a foreign site whose name was made to point here, and
-    methods that would change something (405).
+    Refused are other hosts in the ``Host`` header (403), as from a foreign site whose name points here, and methods
+    that change something (405).
 
     Parameters
     ----------
     respond
-        Makes an answer of a request. An error that it raises becomes an answer that names it; one that ozx does not
-        raise on purpose is told on stderr, too, and ends the connection.
+        Turns a request into a response. Its errors become responses that name them; unexpected ones also go to
+        stderr and end the connection.
     port
-        0: one that is free.
+        0 takes a free one.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class LoopbackServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # On Windows it would let two servers have one port.
+    # On Windows it would let two servers share a port.
     allow_reuse_address = os.name != "nt"
 
     def __init__(self, respond: Callable[[Request], Answer], port: int = 0) -> None:
@@ -117,11 +117,11 @@ class LoopbackServer(ThreadingHTTPServer):
         except OSError as error:
             raise ResourceError(
                 f"cannot listen on port {port} of {HOST}: {error.strerror or error}",
-                hint="Give another --port, or none: a free one is taken then.",
+                hint="Give another --port, or none to take a free one.",
             ) from error
 
     def server_bind(self) -> None:
-        """Bind without asking a resolver what this computer is called, as the standard library does."""
+        """Bind without the name lookup of the standard library."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, int(self.server_address[1])
 
@@ -132,25 +132,25 @@ class LoopbackServer(ThreadingHTTPServer):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a ``Host`` header may say."""
+        """The accepted values of a ``Host`` header."""
         return frozenset(f"{name}:{self.server_port}" for name in _NAMES)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of a fault in a few lines; say nothing of clients that went away before they had their answer."""
+        """Report a fault in a few lines; ignore clients that went away early."""
         del request, client_address
         error = sys.exception()
         if isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError):
-            _tell(as_error(error))
+            _report(as_error(error))
 
 
-def _tell(error: OzxError) -> None:
+def _report(error: OzxError) -> None:
     if sys.stderr is not None:
         sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
 
 
 @contextmanager
 def serving(server: LoopbackServer) -> Iterator[LoopbackServer]:
-    """Have `server` answer in a thread of its own until the end of the ``with`` block."""
+    """Let `server` answer in its own thread until the end of the ``with`` block."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -165,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: LoopbackServer
     server_version, sys_version = "ozx", ""
-    # A connection on which nothing has been asked for so long is closed.
+    # Idle connections are closed after this time.
     timeout = 300
 
     def do_GET(self) -> None:
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._respond()
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        # The standard library looks for a method of this name, and has an answer of its own where there is none.
+        # The standard library looks for a method of this name, and else sends its own answer.
         if not name.startswith("do_"):
             raise AttributeError(name)
         return self._refuse
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server only reads\n", headers={"Allow": "GET, HEAD"}))
 
     def log_message(self, *_: Any) -> None:
-        """Keep standard error for the story."""
+        """Log nothing: standard error is for our messages."""
 
     def _respond(self) -> None:
         if self.headers.get("Host", "") not in self.server.hosts:
@@ -196,12 +196,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not self._skip_body():
             self.close_connection = True  # what was sent is not read
-            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server only reads: send no body"))
+            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server is read-only: send no body"))
             return
         try:
             parts = urlsplit(self.path)
         except ValueError as error:  # http://[
-            self._send(refusal(HTTPStatus.BAD_REQUEST, f"this is no URL: {error}"))
+            self._send(refusal(HTTPStatus.BAD_REQUEST, f"this is not a URL: {error}"))
             return
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -215,11 +215,11 @@ class _Handler(BaseHTTPRequestHandler):
             answer = json_answer({"error": {"message": str(told), "hint": told.hint}}, _status_of(told))
             if isinstance(told, FaultError):
                 self.close_connection = True
-                _tell(told)
+                _report(told)
         self._send(answer)
 
     def _skip_body(self) -> bool:
-        """Read the body of a request, so that it is not taken for the next request; False where it is too long."""
+        """Read the body of a request, so that it is not taken for the next request; False if it is too long."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             return False
@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(block)
                     self.wfile.flush()
         except OzxError:
-            self.close_connection = True  # the length was promised: only a broken connection can take it back
+            self.close_connection = True  # the length is sent already: only a broken connection reports the error
         finally:
             with suppress(AttributeError):
                 blocks.close()  # type: ignore[attr-defined]
@@ -257,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not select.select([self.connection], [], [], seconds)[0]:
             return False
         with suppress(OSError):
-            if self.connection.recv(1, socket.MSG_PEEK):  # the next request, sent before this one has its answer
+            if self.connection.recv(1, socket.MSG_PEEK):  # the next request, sent before this answer
                 time.sleep(seconds)
                 return False
         return True

@@ -1,4 +1,4 @@
-"""neuroglancer's own page, as its Python package ships it, with a file's values beside it."""
+"""neuroglancer's own page, from its Python package, with a file's values beside it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".wasm": "application/wasm",
 }
-# What the client needs: workers, decoders in WebAssembly, styles that it sets itself. Still nothing from elsewhere.
+# The client needs workers, WebAssembly decoders and its own styles. Nothing else may be loaded.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' blob:; worker-src 'self' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; connect-src 'self' blob: data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Its workers, to which the policy of their own script applies, make functions of text.
+# Its workers, which follow the policy of their own script, compile functions from text.
 _WORKER_POLICY = _POLICY.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' 'unsafe-eval'")
 _SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# The client looks for its server beside a folder "v", and holds a connection to it, by which we know that it is there.
+# The client keeps a connection to its server, beside a folder "v"; it shows that the page is open.
 _PAGE = "v/1/"
 _EVENTS = "events/1"
 _START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
@@ -52,7 +52,7 @@ def find_client() -> str:
     ResourceError
         neuroglancer is not installed.
     """
-    # Found without being loaded: it would bring a server of its own.
+    # Loading it would start its own server.
     spec = importlib.util.find_spec("neuroglancer")
     folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
     for folder in folders:
@@ -60,12 +60,12 @@ def find_client() -> str:
         if os.path.isfile(os.path.join(client, "index.html")):
             return client
     raise ResourceError(
-        "expected neuroglancer; it is not installed", hint="Install it with: pip install 'ozx-toolkit[neuroglancer]'"
+        "neuroglancer is not installed", hint="Install it with: pip install 'ozx-toolkit[neuroglancer]'"
     )
 
 
 class NeuroglancerServer:
-    """Answers what neuroglancer's page asks, below a path that nobody can guess.
+    """Serves neuroglancer's page and data below a secret path.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class NeuroglancerServer:
     client
         The folder of the page.
     identity
-        What changes when the file does.
+        A text that changes with the file.
     """
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
@@ -86,7 +86,7 @@ class NeuroglancerServer:
         self.presence = Presence()
 
     def check(self) -> None:
-        """Raise `FormatError` or `UnsupportedError` where there is nothing to show."""
+        """Raise `FormatError` or `UnsupportedError` if nothing can be shown."""
         make_state(self._pictures, "")
 
     def respond(self, request: Request) -> Answer:
@@ -122,7 +122,7 @@ class NeuroglancerServer:
         return Answer(HTTPStatus.OK, body, kind, {"Cache-Control": "no-cache"})
 
     def _start(self, request: Request) -> bytes:
-        """Return the script that hands the state over before neuroglancer looks for it."""
+        """Return the script that sets the state before neuroglancer reads it."""
         base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
         state = json.dumps(make_state(self._pictures, base))
         return f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));".encode()

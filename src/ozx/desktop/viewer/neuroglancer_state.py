@@ -1,7 +1,7 @@
-"""What neuroglancer is told: layers, colours, contrast, the wells of a plate in their places, and all dimensions.
+"""neuroglancer's state: layers, colours, contrast, the wells of a plate in their places, and all dimensions.
 
-Its dimensions are in SI units; a channel axis ``c`` is the local dimension ``c'`` there, one layer per channel. Whole
-numbers are the middle of pixels there, for OME-Zarr.
+Its dimensions are in SI units; a channel axis ``c`` becomes the local dimension ``c'``, one layer per channel. In
+neuroglancer's OME-Zarr source, whole numbers are the centres of pixels.
 """
 
 from __future__ import annotations
@@ -39,29 +39,24 @@ _OTHERS = {
     "hour": (3600.0, "s"),
     "day": (86400.0, "s"),
 }
-# One screen in pixels, which the first look is to fill.
+# One screen in pixels, which the first view fills.
 _SCREEN = 800
-# Of a series, as many images as a list of layers is of use for.
+# The most images of a series that a list of layers is useful for.
 _MOST_IMAGES = 8
 
-#: Where an image lies in a plate: how many pixels down and to the right.
+#: The place of an image in a plate: pixels down and to the right.
 Offset = tuple[int, int]
 
 
 def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     """Return the state in which neuroglancer shows a file.
 
-    Parameters
-    ----------
-    pictures
-        What is in the file.
-    base
-        URL of the hierarchy's root, without a slash at its end.
+    `base` is the URL of the hierarchy's root, without a slash at its end.
 
     Raises
     ------
     FormatError
-        There is no image in the file.
+        The file has no image.
 
     Examples
     --------
@@ -93,7 +88,7 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
 
 
 def si_unit(unit: str | None) -> tuple[float, str]:
-    """Return what one of `unit` is in metres or seconds; 1 of no unit where nobody knows it.
+    """Return one `unit` in metres or seconds; 1 without a unit if it is unknown.
 
     Examples
     --------
@@ -135,7 +130,7 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
 def _layers(
     pictures: Pictures, picture: Picture, images: Sequence[tuple[ImageView, Offset | None]], base: str
 ) -> list[dict[str, Any]]:
-    """Return the layers of an image, or of all `images` that are like it, each in its place."""
+    """Return the layers of an image, or of all `images` like it, each in its place."""
     told = describe_picture(picture)
     source = [_source(view, view.path, offset, base) for view, offset in images]
     layers = []
@@ -167,7 +162,7 @@ def _source(view: ImageView, path: str, offset: Offset | None, base: str) -> dic
         moved = view.levels[0].translation or (0.0,) * len(dimensions)
         rank = len(dimensions)
         matrix = np.eye(rank, rank + 1)
-        # A field lies where it was under the microscope; here it lies where its well is.
+        # Replace a field's position under the microscope by its well's place.
         for dimension, pixels in zip((rank - 2, rank - 1), offset, strict=True):
             matrix[dimension, rank] = pixels - moved[dimension] / (1.0 if scale is None else scale[dimension])
         source["transform"] = {"matrix": matrix.tolist(), "outputDimensions": dimensions}
@@ -183,13 +178,13 @@ def _segmentation(view: ImageView, name: str, source: list[dict[str, Any]]) -> d
 
 
 def _local(view: ImageView, channel: int) -> dict[str, Any]:
-    """Return which channel a layer shows, of an image that has several."""
+    """Return the channel that a layer of a multichannel image shows."""
     names = [f"{axis.name}'" for axis in view.axes if axis.type == "channel"]
     return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel]} if names else {}
 
 
 def _dimensions(view: ImageView) -> dict[str, list[float | str]]:
-    """Return the scale and unit of each dimension, by the names that neuroglancer gives them."""
+    """Return the scale and unit of each dimension, by neuroglancer's names."""
     found: dict[str, list[float | str]] = {}
     for number, axis in enumerate(view.axes):
         name = axis.name or f"d{number}"

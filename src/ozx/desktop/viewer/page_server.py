@@ -1,4 +1,4 @@
-"""The page, what it is told, and its tiles, to whoever knows the token."""
+"""The page, its descriptions and its tiles, for requests with the token."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Nothing but what this server sends is loaded, no text in a file can become code, nobody frames the page.
+# Load only from this server, run no text of a file as code, allow no frames.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _SAFE = {
     "Content-Security-Policy": _POLICY,
-    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "Referrer-Policy": "no-referrer",  # the address contains the token
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-# Tiles decoded at once: more only make each of them later.
+# Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
-# Longest side of the picture that is sent to browsers that cannot draw.
+# Longest side of the picture for browsers without WebGL 2.
 _STILL = 1024
-_TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "nobody waits for this any more")
+_TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """Answers what the page asks, below a path that nobody can guess.
+    """Serves the page and its requests below a secret path.
 
     Parameters
     ----------
     group
         The hierarchy to show.
     name
-        What the file is called.
+        The name of the file.
     identity
-        What changes when the file does; answers are told apart by it.
+        A text that changes with the file; it tells answers apart.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class PageServer:
         self._opening = threading.Lock()
 
     def check(self) -> None:
-        """Raise `FormatError` where there is nothing to show."""
+        """Raise `FormatError` if nothing can be shown."""
         describe_file(self.pictures, self.name)
 
     def respond(self, request: Request) -> Answer:
@@ -116,7 +116,7 @@ class PageServer:
         picture = self._picture(query)
         level, row, column, channel = (_number(query, key) for key in ("level", "row", "column", "channel"))
         with self._turns:
-            if request.is_gone(0):  # out of view before its turn came
+            if request.is_gone(0):  # out of view before its turn
                 return _TOO_LATE
             tile = picture.tile(level, row, column, channel, _numbers(query, "planes"))
         return Answer(HTTPStatus.OK, tile.tobytes(), "application/octet-stream")
@@ -151,7 +151,7 @@ class PageServer:
         return json_answer(told)
 
     def _still(self, _: Request) -> Answer:
-        """Return what a browser shows that cannot draw."""
+        """Return a still picture for browsers without WebGL 2."""
         with self._turns:
             return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
 
@@ -172,7 +172,7 @@ def _page_file(name: str) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as JSON has it: large integers and what is no finite number as text."""
+    """Return a number for JSON: large integers and non-finite numbers as text."""
     if isinstance(value, int) and abs(value) < 1 << 53:
         return value
     return value if isinstance(value, float) and abs(value) < float("inf") else str(value)

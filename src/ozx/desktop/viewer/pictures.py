@@ -1,4 +1,4 @@
-"""What can be shown: an image, a label image, or the fields of a plate as one picture; cut into tiles."""
+"""The pictures of a file, cut into tiles: an image, a label image, or the fields of a plate as one picture."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = ["TILE", "Part", "Picture", "PictureLevel", "Pictures"]
 
 #: Width and height of a tile in pixels.
 TILE = 512
-# Of a picture whose lowest resolution is larger than this, still lower ones are made by leaving pixels out.
+# If the lowest resolution is larger than this, lower ones are made by skipping pixels.
 _LARGEST_OVERVIEW = 2048
 _KEPT_CHUNKS = 256 << 20
 _FIELD = Axis("field", None, None)
-# So many pixels along the longest side tell what nearly all pixels lie in.
+# Pixels along the longest side that suffice to estimate the contrast.
 _TELLING = 256
 _MOST_TELLING = 1 << 24
 
-#: A part of a picture, in pixels of its full resolution: top, left, bottom and right, the last two not included.
+#: A part of a picture in full-resolution pixels: top, left, bottom and right, the last two not included.
 Part = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLevel:
-    """One resolution: every `step`-th pixel of an image's level. `factor` is how many pixels of the first, y and x."""
+    """One resolution: every `step`-th pixel of an image's level. A pixel covers `factor` (y, x) of the first level."""
 
     number: int
     step: int
@@ -55,15 +55,15 @@ class Picture:
     Attributes
     ----------
     path
-        That of the image; of a plate, the part below each field: empty, or that of a label image.
+        Of an image its path; of a plate the part below each field: empty, or the path of a label image.
     view
         The image; of a plate, its first one.
     axes
-        One per dimension of what is sliced, a plate's ``field`` first.
+        One per dimension, a plate's ``field`` first.
     sources
         The levels, each sliced like an array.
     notes
-        What is missing, one sentence each.
+        Missing parts, one sentence each.
     """
 
     path: str
@@ -75,14 +75,14 @@ class Picture:
 
     @cached_property
     def dimensions(self) -> tuple[int, int]:
-        """Which dimensions go down and to the right."""
+        """The numbers of the vertical and the horizontal dimension."""
         lead = len(self.axes) - len(self.view.axes)
         y, x = plane_axes(self.view)
         return y + lead, x + lead
 
     @cached_property
     def channel_dimension(self) -> int | None:
-        """Which dimension counts the channels, if one does."""
+        """The number of the channel dimension, or None."""
         found = self.view.channel_axis
         return None if found is None else found + len(self.axes) - len(self.view.axes)
 
@@ -111,25 +111,25 @@ class Picture:
         return tuple(found)
 
     def tile(self, level: int, row: int, column: int, channel: int, planes: Sequence[int]) -> NDArray[Any]:
-        """Return the samples of one tile, rows from the top; smaller than others at the right and lower edges.
+        """Return the samples of one tile, rows from the top; tiles at the right and lower edges may be smaller.
 
         Parameters
         ----------
         level
             Index into `levels`.
         row, column
-            Which tile of that level.
+            The tile's place in that level.
         channel
-            Which channel; 0 where no dimension counts them.
+            Number of the channel; 0 without a channel dimension.
         planes
-            Which plane of each of `slider_dimensions`, as the full resolution counts them.
+            Index in each of `slider_dimensions`, in planes of the full resolution.
 
         Raises
         ------
         UsageError
             There is no such tile.
         FormatError, UnsupportedError
-            Chunks do not decode, or are no numbers.
+            A chunk cannot be decoded, or its values are not numbers.
         """
         if not 0 <= level < len(self.levels):
             raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
@@ -139,7 +139,7 @@ class Picture:
         return label_samples(pixels) if self.view.is_label else image_samples(pixels)
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
-        """Return what one pixel of the full resolution is in each of `channels`, as Python's numbers.
+        """Return one full-resolution pixel in each of `channels`, as Python numbers.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a window that nearly all pixels of a channel lie in: all of the picture, or those in a part of it.
+        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Picture:
 
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         source, full = self.sources[number], self.sources[0].shape
-        sample_type(source.dtype, is_label=False)  # texts and the like are not read
+        sample_type(source.dtype, is_label=False)  # raises for text and other types
         down, right = self.dimensions
         index = [range(1)] * len(self.axes)
         index[down], index[right] = (
@@ -190,7 +190,7 @@ class Picture:
             raise UsageError(f"expected {len(self.slider_dimensions)} planes; got {len(planes)}")
         for dimension, plane in zip(self.slider_dimensions, planes, strict=True):
             _check_within("a plane", plane, full[dimension])
-            # Levels may have fewer planes than the full resolution.
+            # Lower levels may have fewer planes.
             index[dimension] = _single(scale_index(plane, full[dimension], source.shape[dimension]))
         if self.channel_dimension is not None:
             _check_within("a channel", channel, source.shape[self.channel_dimension])
@@ -206,7 +206,7 @@ class Picture:
 
 
 class Pictures:
-    """The pictures of one file, each opened when it is first asked for.
+    """The pictures of one file, each opened on request.
 
     Examples
     --------
@@ -223,12 +223,12 @@ class Pictures:
 
     @cached_property
     def fields(self) -> PlateFields | None:
-        """The fields of the plate, where the file is one."""
+        """The fields of the plate, or None."""
         ome = GroupNodes(self.group)[""].ome
         return None if ome is None or ome.plate is None else find_plate(self.group, ome.plate)
 
     def image(self, path: str) -> Picture:
-        """Return the image or label image at `path`; `FormatError` where there is none that can be shown."""
+        """Return the image or label image at `path`; `FormatError` if it cannot be shown."""
         return self._kept(path, is_plate=False)
 
     def plate(self, part: str = "") -> Picture:
@@ -249,7 +249,7 @@ class Pictures:
     def _open_plate(self, part: str) -> Picture:
         fields = self.fields
         if fields is None:
-            raise UsageError("expected a plate; this file is none", hint="ozx info says what it is.")
+            raise UsageError("this file is not a plate", hint="See ozx info.")
         if part:
             fields = next((labels for labels in fields.labels() if labels.part == part), None)
             if fields is None:
@@ -268,7 +268,7 @@ class Pictures:
 
 
 def _factor(full: int, length: int) -> float:
-    """Return how many pixels became one: a whole number where one explains both lengths.
+    """Return the downsampling factor: a whole number if one explains both lengths.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def _factor(full: int, length: int) -> float:
 
 
 def _span(number: int, length: int, step: int) -> range:
-    """Return which pixels of a source the tile `number` takes, of a level that is `length` pixels long."""
+    """Return the source pixels of the tile `number`, of a level that is `length` pixels long."""
     first = number * TILE
     if not 0 <= first < length:
         raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
@@ -288,7 +288,7 @@ def _span(number: int, length: int, step: int) -> range:
 
 
 def _share(first: int, stop: int, factor: float, length: int) -> range:
-    """Return which pixels of a level that is `length` pixels long show those of the full resolution; at least one.
+    """Return the pixels of a level (`length` long) that show full-resolution pixels; at least one.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def _share(first: int, stop: int, factor: float, length: int) -> range:
 
 
 def _stretch(pixels: range, step: int) -> range:
-    """Return which pixels of a source those are, where only every `step`-th is taken."""
+    """Return the source pixels of `pixels` if only every `step`-th is used."""
     return range(pixels.start * step, pixels.stop * step, step)
 
 

@@ -1,4 +1,4 @@
-"""Whether anybody looks at the page: each open page holds a connection, which ends with it."""
+"""Counting the open pages: each holds a connection, which ends with it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ozx.desktop.viewer.loopback import Answer, Request
 
 __all__ = ["Presence"]
 
-# Windows hands an interrupt over only between two waits.
+# Windows delivers an interrupt only between two waits.
 _SLICE = 0.5
-# A connection on which nothing is ever said may be taken for a dead one.
+# A silent connection may be taken for a dead one.
 _PING = 15.0
 
 
@@ -34,7 +34,7 @@ class Presence:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._came = False
-        #: How many pages are open.
+        #: Number of open pages.
         self.count = 0
 
     @contextmanager
@@ -47,13 +47,13 @@ class Presence:
             self._count(-1)
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer that a page holds: server-sent events without any event."""
+        """Return the response that a page holds: server-sent events without any event."""
         return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float) -> bool:
-        """Wait until there was a page and none is left; False when nobody came within `patience` seconds.
+        """Wait until there was a page and all are closed; False if none came within `patience` seconds.
 
-        A page that is loaded anew is away for a moment: `grace` seconds are left for it to come back.
+        A page that reloads disappears for a moment: it has `grace` seconds to come back.
         """
         if not self._wait_for(lambda: self._came, patience):
             return False

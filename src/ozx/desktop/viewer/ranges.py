@@ -1,6 +1,6 @@
-"""Values by HTTP, whole or by ranges: those of anything that is read by offset, and those of a zarr store.
+"""Values by HTTP, whole or by ranges.
 
-RFC 9110, 14.2: a range that makes no sense is ignored, one that lies beyond the end is answered with 416.
+RFC 9110, 14.2: an invalid range is ignored; a range beyond the end is answered with 416.
 """
 
 from __future__ import annotations
@@ -23,14 +23,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 class StoreValues:
-    """The values below a zarr group, by keys that are relative to it.
-
-    Parameters
-    ----------
-    group
-        Where the keys begin.
-    etag
-        What changes when the values do.
+    """The values below a zarr group, by keys relative to it; `etag` changes with the values.
 
     Examples
     --------
@@ -46,9 +39,9 @@ class StoreValues:
         self._etag = etag
 
     def answer(self, key: str, request: Request) -> Answer:
-        """Return the value of `key`, or the range of it that is asked for; 404 where there is none."""
+        """Return the value of `key`, or the requested range of it; 404 if there is none."""
         where = f"{self._prefix}{key}"
-        # What no entry may be called leads out of a directory.
+        # Invalid names of entries may lead out of a directory.
         if name_fault(key) or not sync(self._store.exists(where)):
             return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
         size = sync(self._store.getsize(where))
@@ -64,20 +57,20 @@ class StoreValues:
 def answer_range(
     request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
 ) -> Answer:
-    """Return `size` bytes, or the range of them that is asked for.
+    """Return `size` bytes, or the requested range of them.
 
     Parameters
     ----------
     request
-        Whose headers say which range is wanted, and what the client has already.
+        Its headers have the range, and the client's version.
     etag
-        What changes when the bytes do.
+        A text that changes with the bytes.
     size
-        How many bytes there are.
+        Number of bytes.
     iterate
-        Given an offset and a length, yields these bytes in blocks.
+        Yields bytes in blocks, given an offset and a length.
     content_type
-        That of all of them.
+        The media type of the whole.
     """
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == etag:

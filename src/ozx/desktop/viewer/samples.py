@@ -1,7 +1,7 @@
-"""Pixels as the page's graphics card takes them: at most 32 bits, little-endian.
+"""Pixels for the page's graphics card: at most 32 bits, little-endian.
 
-WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are told for the
-pixel under the cursor, where they are asked for one by one.
+WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are sent for single
+pixels, on request.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LAST = (1 << 32) - 1
 
 
 def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
-    """Return the type that pixels of type `dtype` are sent in.
+    """Return the type in which pixels of type `dtype` are sent.
 
     Raises
     ------
     UnsupportedError
-        They are no numbers, or label values that are no integers (OME-Zarr 0.5, "labels": they MUST be).
+        They are not numbers, or label values that are not integers (OME-Zarr 0.5, "labels": they MUST be).
 
     Examples
     --------
@@ -38,7 +38,7 @@ def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
         return f"uint{8 * min(dtype.itemsize, 4)}"
     if is_label or dtype.kind not in "biufc":
         wanted = "label values that are integers" if is_label else "pixels that are numbers"
-        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="ozx info says what is in the file.")
+        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="See ozx info.")
     if dtype.kind == "b":
         return "uint8"
     name = dtype.newbyteorder("=").name
@@ -60,7 +60,7 @@ def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_samples(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return label values as unsigned integers: 0 stays 0 and nothing else becomes it; negative ones wrap around.
+    """Return label values as unsigned integers; only 0 becomes 0, and negative ones wrap around.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Showing a file in a window until that is closed."""
+"""Showing a file in a window until it is closed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from ozx.desktop.viewer.browser import open_window
 from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
 from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
-from ozx.desktop.viewer.windows import open_window
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.sources.location import Location, parse_location, printable_location
 from ozx.store.opening import opened_hierarchy
@@ -22,20 +22,20 @@ __all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
 
 #: The pages that can show a file.
 VIEWERS = ("page", "neuroglancer")
-# Chromium takes some seconds where it has to be started, on a machine that is busy a minute.
+# Chromium takes some seconds to start, on a busy machine a minute.
 _PATIENCE = 120.0
-# A page that is loaded anew is away for a moment.
+# A page that reloads disappears for a moment.
 _GRACE = 3.0
 
 
 class ServedPage(Protocol):
-    """What answers for a window."""
+    """The server behind a window."""
 
     gate: Gate
     presence: Presence
 
     def check(self) -> None:
-        """Raise what there is to say of a file that cannot be shown."""
+        """Raise if the file cannot be shown."""
 
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request."""
@@ -45,16 +45,16 @@ class ServedPage(Protocol):
 def page_serving(
     path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
-    """Have a page that shows `path` served until the end of the ``with`` block.
+    """Serve a page that shows `path` until the end of the ``with`` block.
 
     Parameters
     ----------
     path
         An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
     viewer
-        Which page: one of `VIEWERS`.
+        The page, one of `VIEWERS`.
     port
-        0: one that is free.
+        0 takes a free one.
 
     Raises
     ------
@@ -92,39 +92,39 @@ def show_page(
     viewer: str = "page",
     port: int = 0,
     browser: Callable[[str], bool] | None = open_window,
-    tell: Callable[[str], None],
+    announce: Callable[[str], None],
 ) -> None:
-    """Show `path` in a window, and return when that is closed.
+    """Show `path` in a window, and return when it is closed.
 
     Parameters
     ----------
     path, viewer, port
         As in `page_serving`.
     browser
-        Opens a window at a URL, and says whether it could. Where it is None, or could not, the page is served until
-        an interrupt.
-    tell
-        Is told the page's URL where somebody else has to open it.
+        Opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served until an
+        interrupt.
+    announce
+        Gets the page's URL if the user has to open it.
 
     Raises
     ------
     ResourceError
-        A window was asked for, and none came.
+        No window appeared.
     """
     with page_serving(path, viewer=viewer, port=port) as (server, page):
         if browser is None or not browser(server.origin + page.gate.start_path):
-            tell(server.origin + page.gate.page_path)
+            announce(server.origin + page.gate.page_path)
             page.presence.wait_for_ever()
         elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE):
             raise ResourceError(
-                f"expected the browser to show the page within {_PATIENCE:.0f} seconds; it did not",
+                f"the browser did not show the page within {_PATIENCE:.0f} seconds",
                 path=printable_location(path),
-                hint="ozx view --no-browser prints its address, to be opened by hand.",
+                hint="Use ozx view --no-browser and open the printed address by hand.",
             )
 
 
 def _identity(location: Location) -> str:
-    """Return what changes with the file; of a remote one or a directory, with every run."""
+    """Return a text that changes with the file; for a URL or a directory, with every run."""
     if location.is_remote or os.path.isdir(location.path):
         return secrets.token_hex(8)
     status = os.stat(location.path)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ozx.desktop.viewer import windows
-from ozx.desktop.viewer.windows import app_command, open_window
+from ozx.desktop.viewer import browser
+from ozx.desktop.viewer.browser import app_command, open_window
 
 URL = "http://127.0.0.1:1/x/"
 NOTHING = {"which": lambda _: None, "is_file": lambda _: False, "environment": {}}
@@ -36,8 +36,8 @@ def test_who_names_a_browser_gets_that_one():
 def started(monkeypatch):
     """What was started, and what the default browser was asked to open."""
     found = []
-    monkeypatch.setattr(windows.subprocess, "Popen", lambda command, **_: found.append(command))
-    monkeypatch.setattr(windows.webbrowser, "open", lambda url: found.append(url) or True)
+    monkeypatch.setattr(browser.subprocess, "Popen", lambda command, **_: found.append(command))
+    monkeypatch.setattr(browser.webbrowser, "open", lambda url: found.append(url) or True)
     return found
 
 
@@ -48,23 +48,23 @@ def test_without_a_screen_nothing_is_started(started):
 
 @pytest.mark.parametrize("screen", ["DISPLAY", "WAYLAND_DISPLAY"])
 def test_a_window_of_its_own(started, monkeypatch, screen):
-    monkeypatch.setattr(windows, "app_command", lambda url, **_: ["chromium", url])
+    monkeypatch.setattr(browser, "app_command", lambda url, **_: ["chromium", url])
     assert open_window(URL, platform="linux", environment={screen: ":0"})
     assert started == [["chromium", URL]]
 
 
 def test_else_the_default_browser(started, monkeypatch):
-    monkeypatch.setattr(windows, "app_command", lambda *_, **__: None)
+    monkeypatch.setattr(browser, "app_command", lambda *_, **__: None)
     assert open_window(URL, platform="darwin", environment={})
     assert started == [URL]
 
 
 def test_a_browser_that_does_not_start_is_left_for_the_default_one(started, monkeypatch):
-    monkeypatch.setattr(windows, "app_command", lambda url, **_: ["chromium", url])
+    monkeypatch.setattr(browser, "app_command", lambda url, **_: ["chromium", url])
 
     def fail(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr(windows.subprocess, "Popen", fail)
+    monkeypatch.setattr(browser.subprocess, "Popen", fail)
     assert open_window(URL, platform="linux", environment={"DISPLAY": ":0"})
     assert started == [URL]

@@ -1,4 +1,4 @@
-"""Finding a browser, and having it open a window: one without bars and tabs where that can be had."""
+"""Finding a browser, and opening a window of it, if possible without bars and tabs."""
 
 from __future__ import annotations
 
@@ -36,16 +36,9 @@ def app_command(
     which: Callable[[str], str | None] = shutil.which,
     is_file: Callable[[str], bool] = os.path.isfile,
 ) -> list[str] | None:
-    """Return the command that opens `url` as a window of its own; None without a browser of Chromium's family.
+    """Return the command that opens `url` in its own window; None without Chromium or a relative of it.
 
-    Who names a browser in ``BROWSER`` gets that one: None here, too.
-
-    Parameters
-    ----------
-    url
-        The page.
-    platform, environment, which, is_file
-        What the answer depends on, for tests of other systems.
+    If ``BROWSER`` is set, that browser is used: None, too. The other parameters let tests try other systems.
 
     Examples
     --------
@@ -66,14 +59,14 @@ def app_command(
 
 
 def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
-    """Have a browser show `url`; False where there is none, or no screen to show it on."""
+    """Open `url` in a browser; False without a browser, or without a screen."""
     has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     if platform not in ("win32", "darwin") and not has_screen:
         return False
     command = app_command(url, platform=platform, environment=environment)
     if command is not None:
         try:
-            # Not ours to end: where the browser runs already, it takes the window over and this process ends at once.
+            # Left running; if the browser runs already, it takes over the window and this process ends at once.
             subprocess.Popen(  # noqa: S603 (a browser's path, and a URL of our own)
                 command,
                 stdin=subprocess.DEVNULL,
@@ -82,7 +75,7 @@ def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[
                 start_new_session=True,
             )
         except OSError:
-            pass  # the default browser, then
+            pass  # use the default browser
         else:
             return True
     return webbrowser.open(url)
