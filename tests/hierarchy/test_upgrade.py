@@ -86,7 +86,7 @@ def test_the_fixture(tmp_path):
     assert ome_at(upgraded, "labels/cells")["image-label"]["version"] == "0.5"
     assert {array.treatment for array in upgraded.arrays.values()} == {"verbatim", "zlib_to_gzip"}
     assert upgraded.notes == (
-        "labels/cells/0 and 1 more: zlib becomes gzip: the compressed data stay, header and checksum are exchanged",
+        "labels/cells/0 and 1 more: zlib becomes gzip: the compressed data stay, only header and checksum change",
     )
     assert moved["0/c/0/0/0"] == values["0/0/0/0"]
     check_as_ozx(moved, tmp_path)
@@ -279,7 +279,7 @@ def test_axes_win_over_names_of_xarray():
     upgraded, _ = upgrade(values)
     assert upgraded.documents["a"]["dimension_names"] == ["y", "x"]
     assert upgraded.documents["b"]["dimension_names"] == ["v", "u"]
-    assert upgraded.notes == ("a: _ARRAY_DIMENSIONS (v, u) gives way to the axes (y, x)",)
+    assert upgraded.notes == ("a: _ARRAY_DIMENSIONS (v, u) is replaced by the axes (y, x)",)
 
 
 def test_an_array_of_two_images():

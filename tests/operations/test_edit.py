@@ -244,17 +244,17 @@ def test_an_image_without_the_axis_is_left_with_a_note(tmp_path):
     assert [(difference.node, difference.old, difference.new) for difference in result.differences] == [("1", 1.5, 3.0)]
     assert deep["attributes"]["ome"]["multiscales"][0]["axes"][2]["name"] == "z"
     assert result.notes == (
-        "0: left as it is along z: the image has no such axis",
-        "2: an image is listed here, but there is none",
+        "0: not changed along z: the image has no such axis",
+        "2: an image is listed here, but does not exist",
     )
-    with pytest.raises(UsageError, match="one of y, x, t, c, z; got 'w'"):
+    with pytest.raises(UsageError, match="unknown axis 'w'; the axes are y, x, t, c, z"):
         edit(path, pixel_size={"w": 1})
 
 
 def test_a_label_image_that_is_missing_is_told(packed):
     path = packed(**{"labels/zarr.json": group(labels=["cells", "nuclei"])})
     result = edit(path, pixel_size=DOUBLED)
-    assert result.notes == ("labels/nuclei: a label image is listed here, but there is none",)
+    assert result.notes == ("labels/nuclei: a label image is listed here, but does not exist",)
     assert scales(path, "labels/cells")[0] == [0.65, 0.65]
 
 
@@ -330,7 +330,7 @@ def test_urls_are_refused():
 
 
 def test_arguments_are_looked_at_before_the_file():
-    with pytest.raises(UsageError, match="nothing is asked for"):
+    with pytest.raises(UsageError, match="nothing is requested"):
         edit("missing.ozx")
     with pytest.raises(FileNotFoundError):
         edit("missing.ozx", name="N")

@@ -269,7 +269,7 @@ def test_a_file_may_take_its_own_place(tmp_path, image):
 
 WRONG = {
     "shards": ({"shards": "big"}, UsageError, "expected auto, keep, none"),
-    "axis": ({"shards": "q=64"}, UsageError, "no array has an axis 'q'"),
+    "axis": ({"shards": "q=64"}, UsageError, "unknown axis 'q'"),
     "multiple": ({"shards": "y=63"}, UsageError, "multiple of the chunk"),
     "codec": ({"codec": "zip"}, UsageError, "zip"),
     "chunk axis": ({"chunks": "q=64"}, UsageError, "q"),

@@ -1,4 +1,4 @@
-"""The regular chunk grid of an array: which keys are its chunks, and which pixels each holds (Zarr core 3.1)."""
+"""The regular chunk grid of an array: the keys of its chunks and the pixels of each (Zarr core 3.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9
 
 @dataclass(frozen=True, slots=True)
 class ChunkGrid:
-    """Where the stored objects of an array lie, chunks or shards, and what they are called below the array.
+    """The grid of an array's stored objects, chunks or shards, and their keys below the array.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ChunkGrid:
     chunks
         Shape of one stored object.
     keys
-        How a place in the grid becomes a key.
+        Encoding of grid coordinates as keys.
     """
 
     shape: tuple[int, ...]
@@ -47,7 +47,7 @@ class ChunkGrid:
         return math.prod(self.counts)
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
-        """Return the place in the grid of the chunk with `key`, relative to the array; None for any other key.
+        """Return the grid coordinates of the chunk with `key`, relative to the array; None for any other key.
 
         Examples
         --------
@@ -62,7 +62,7 @@ class ChunkGrid:
 
 
 class ChunkTally:
-    """Counts the chunks of an array that are there, and tells in which region others are missing.
+    """Counts the stored chunks of an array and finds the region of the missing ones.
 
     Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
 
@@ -81,7 +81,7 @@ class ChunkTally:
         self._per_slab: list[dict[int, int]] = [{} for _ in grid.shape]
 
     def add(self, place: tuple[int, ...]) -> None:
-        """Count the chunk at `place`; each is counted once only if it is added once."""
+        """Count the chunk at `place`; add each chunk only once."""
         self.found += 1
         for slabs, index in zip(self._per_slab, place, strict=True):
             slabs[index] = slabs.get(index, 0) + 1
@@ -94,7 +94,7 @@ class ChunkTally:
         return tuple((min(slabs) * chunk, min(length, (max(slabs) + 1) * chunk)) for slabs, length, chunk in spans)
 
     def missing_region(self) -> tuple[tuple[int, int], ...] | None:
-        """Return start and stop, in pixels, along each dimension of the box around all missing chunks, or None."""
+        """Return the box around all missing chunks, in the form of `region`, or None."""
         grid = self.grid
         if self.found >= grid.total:
             return None
@@ -108,7 +108,7 @@ class ChunkTally:
 
 
 def parse_chunk_grid(document: dict[str, Any]) -> ChunkGrid | None:
-    """Return the grid of an array's ``zarr.json`` or, from Zarr v2, ``.zarray``; None where it is not understood.
+    """Return the grid of an array's ``zarr.json`` or ``.zarray`` (Zarr v2); None for a grid that ozx does not know.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
 
 
 def looks_like_chunk(key: str) -> str | None:
-    """Return the path of the array that `key` is a chunk of by its looks, whose metadata is lost; None for others.
+    """Return the path of the array whose chunk `key` seems to be, judged by its form alone; None for other keys.
 
     Examples
     --------

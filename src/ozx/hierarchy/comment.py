@@ -15,7 +15,7 @@ __all__ = ["Comment", "make_comment", "parse_comment"]
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What an archive comment says.
+    """A parsed archive comment.
 
     Attributes
     ----------
@@ -24,11 +24,11 @@ class Comment:
     json_first
         Whether it promises that a reader may stop at the first entry that is no ``zarr.json``.
     document
-        The whole JSON object, or None where the comment is none.
+        The whole JSON object, or None.
     has_trailing_nul
         Whether NUL bytes follow the JSON, as tools of 2025 wrote.
     problem
-        Why the comment does not conform, or None.
+        The reason why the comment does not conform, or None.
     """
 
     version: str | None
@@ -39,7 +39,7 @@ class Comment:
 
 
 def make_comment(version: str, *, json_first: bool) -> bytes:
-    """Return the comment ozx writes.
+    """Return the comment that ozx writes.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def make_comment(version: str, *, json_first: bool) -> bytes:
 
 
 def parse_comment(data: bytes) -> Comment:
-    """Return what a comment says; never raises, faults stand in `problem`.
+    """Parse a comment; never raises, `problem` describes faults.
 
     Examples
     --------

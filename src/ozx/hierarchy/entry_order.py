@@ -1,4 +1,4 @@
-"""Many keys at once: whether they are in the order of an archive, and the way into it."""
+"""Check and sort keys into archive order, vectorised."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ozx.hierarchy.keys import METADATA, ROOT_METADATA, component_order, hierarc
 __all__ = ["are_in_hierarchy_order", "order_fault", "sorted_by_hierarchy"]
 
 _SLASH = 0x2F
-# Names so long are compared one by one: as rows of a matrix they would take more memory than they are worth.
+# Longer names are compared one by one: a matrix of them takes too much memory.
 _WIDEST = 256
 
 
 def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
-    """Tell whether keys, in UTF-8, are in the order of `ozx.hierarchy.keys.hierarchy_order`; thousands at once.
+    """Tell whether UTF-8 keys are in the order of `ozx.hierarchy.keys.hierarchy_order`.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
     if max(map(len, names)) > _WIDEST:
         orders = (hierarchy_order(name.decode("utf-8", "surrogateescape")) for name in names)
         return all(first <= second for first, second in pairwise(orders))
-    # Names padded with NUL, which no key has: one name a row.
+    # One name a row, padded with NUL, which no key contains.
     rows = np.array(names, np.bytes_)
     width = rows.itemsize
     matrix: NDArray[np.uint8] = rows.view(np.uint8).reshape(len(names), width)
@@ -38,7 +38,7 @@ def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
     columns = np.arange(width)
     is_same = first == second
     place = np.where(is_same.all(1), width - 1, np.argmin(is_same, axis=1))[:, None]
-    # What differs are the components that hold the first different byte; all before it is the same in both.
+    # Compare the components that hold the first different byte; everything before is equal.
     before = (first == _SLASH) & (columns < place)
     start = np.where(before.any(1), width - np.argmax(before[:, ::-1], axis=1), 0)
     ends, is_last, is_number = zip(*(_component(names, start, place) for names in (first, second)), strict=True)
@@ -55,7 +55,7 @@ def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
 def _component(
     names: NDArray[np.uint8], start: NDArray[np.int64], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return where the component at `place` ends, whether it is the last one, and whether it is a number."""
+    """Return the end of the component at `place`, whether it is the last one, and whether it is a number."""
     width = names.shape[1]
     columns = np.arange(width)
     is_end = ((names == _SLASH) | (names == 0)) & (columns >= place)
@@ -66,7 +66,7 @@ def _component(
 
 
 def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
-    """Return the positions of keys in the order of `ozx.hierarchy.keys.hierarchy_order`, by far faster than a sort.
+    """Return the positions of keys in the order of `ozx.hierarchy.keys.hierarchy_order`, far faster than a sort.
 
     Examples
     --------
@@ -90,17 +90,17 @@ def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
 
 
 def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str, str] | None:
-    """Return the first ``zarr.json`` that does not come where it should, and what is wrong with its place.
+    """Return the first misplaced ``zarr.json`` and a phrase that says why, or None.
 
-    The root's is left out: RFC-9 speaks of it by itself. The order among siblings is free: RFC-9 (R2, 2026-04-20) says
-    breadth-first, and no more.
+    The root's is checked elsewhere: RFC-9 has a sentence of its own for it. Siblings may have any order: RFC-9 (R2,
+    2026-04-20) asks for breadth-first only.
 
     Parameters
     ----------
     keys
         All metadata keys of an archive.
     positions
-        Where they stand among all entries.
+        Their positions among all entries.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str,
             continue
         path = node_of(key)
         seen[path] = rank
-        # Breadth-first: depth by depth, and within one depth the children of earlier parents first.
+        # Breadth-first: depth by depth; within one depth, children of earlier parents first.
         place = path.count("/"), seen.get(path.rpartition("/")[0], -1)
         if place < previous:
             return key, f"comes after {previous_key!r}, which is not breadth-first"

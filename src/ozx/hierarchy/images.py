@@ -24,13 +24,13 @@ __all__ = [
 
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
-# Each level halves the image, so that a dozen is many; a list a million long is an attack.
+# Each level halves the image, so that a dozen is many; a list of a million is an attack.
 _MOST_LEVELS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One resolution level: an array as `ArrayMetadata` describes it, and where its pixels lie.
+    """One resolution level: its array, and the placement of its pixels.
 
     All but the path are None where the array is missing or does not say.
 
@@ -41,13 +41,13 @@ class Level:
     shape
         Lengths of the dimensions, in pixels.
     dtype
-        Name of the data type, as Zarr v3 calls it.
+        Zarr v3 name of the data type.
     chunks, shards
-        Lengths in pixels of what is decoded at once, and of what is stored; `shards` is None where there are none.
+        Lengths in pixels of decoded and of stored units; `shards` is None without sharding.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     scale, translation
-        Distance of pixels, and place of the first, along each axis, in its unit.
+        Pixel spacing and position of the first pixel along each axis, in its unit.
     """
 
     path: str
@@ -69,11 +69,11 @@ class Image:
     path
         Path of its group; the root's is empty.
     name
-        Its name; None where it has none.
+        Its name, or None.
     axes
-        Those of its dimensions, in their order.
+        One per dimension, in order.
     channels
-        How each is called and shown; empty where the metadata says nothing.
+        Name and display of each; empty where the metadata lists none.
     levels
         The resolution levels, the finest first.
     """
@@ -94,7 +94,7 @@ class Well:
     path
         Path of its group below the plate.
     fields
-        How many fields it lists itself; None where it is missing.
+        Number of fields that the well lists; None if it is missing.
     """
 
     path: str
@@ -104,8 +104,8 @@ class Well:
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
     """Yield the paths of the images that the root leads to, in its order, whether they exist or not.
 
-    From a plate they are the fields of all wells, from a series those it lists, from a labels group its labels; from
-    a root that is none of these, all groups with multiscales, label images only where there is nothing else.
+    A plate leads to the fields of all wells, a series to its list, a labels group to its labels. Any other root leads
+    to all groups with multiscales, and to label images only if there are no other images.
     """
     root = nodes.get("")
     ome = None if root is None else root.ome
@@ -126,7 +126,7 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
 
 
 def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
-    """Return the paths of the label images that belong to the image at path `image`."""
+    """Return the paths of the label images of the image at path `image`."""
     group = join_path(image, _LABELS)
     node = nodes.get(group)
     names = node.ome.labels if node is not None and node.ome is not None else None
@@ -134,7 +134,7 @@ def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
 
 
 def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
-    """Return the wells of the plate at the root; none where the root is no plate."""
+    """Return the wells of the plate at the root, if it is one."""
     root = nodes.get("")
     plate = None if root is None or root.ome is None else root.ome.plate
     wells = []
@@ -146,13 +146,13 @@ def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
 
 
 def count_multiscales(nodes: Mapping[str, Node], path: str) -> int:
-    """Return how many images the group at `path` holds."""
+    """Count the images of the group at `path`."""
     node = nodes.get(path)
     return 0 if node is None or node.ome is None else len(node.ome.multiscales)
 
 
 def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
-    """Return the images of the group at `path`, nearly always one; what is missing is told in `notes`."""
+    """Return the images of the group at `path`, nearly always one; add a note for everything that is missing."""
     node = nodes.get(path)
     if node is None or node.ome is None or not node.ome.multiscales:
         what = "there is no node" if node is None else "the node has no multiscales"
@@ -162,7 +162,7 @@ def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> l
 
 
 def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
-    """Return what is known of one array, seen as a level."""
+    """Describe one array as a level."""
     scale, translation = (None, None) if dataset is None else (dataset.scale, dataset.translation)
     if array is None:
         return Level(path, None, None, None, None, None, scale, translation)
@@ -199,7 +199,7 @@ def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
 
 
 def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the images in the order of the list in ``OME`` or, where there is none, the groups ``0``, ``1``, ….
+    """Yield the images in the order of the list in ``OME`` or, without one, the groups ``0``, ``1``, ….
 
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.

@@ -1,4 +1,4 @@
-"""Store keys: which are metadata, which node they belong to, and the order an archive is written in."""
+"""Store keys: metadata keys, their nodes, and the order of an archive's entries."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = [
     "component_order",
     "hierarchy_order",
     "is_legacy_metadata_key",
-    "is_metadata_key",
     "missing_groups",
     "node_of",
+    "path_order",
     "top_nodes",
 ]
 
-#: What entries of an archive are sorted by.
+#: A sort key of archive entries.
 ArchiveRank = tuple[Any, ...]
 
 #: The last component of the key of every Zarr v3 node's metadata.
 METADATA = "zarr.json"
 #: The key of the root node's metadata.
 ROOT_METADATA = METADATA
-#: The last components that Zarr v2 uses instead.
+#: The last components of Zarr v2 metadata keys.
 LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
 
@@ -66,10 +66,10 @@ def node_of(key: str) -> str:
 
 
 def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
-    """Return the sort key of metadata entries: depth first of all, then component by component.
+    """Return the sort key of metadata entries: by depth, then component by component.
 
-    RFC-9 (R2): the other ``zarr.json`` follow the root's "in breadth-first order". Within one depth, components are
-    compared one by one: as whole strings ``a-b/x`` would sort before ``a/x`` though ``a`` sorts before ``a-b``.
+    RFC-9 (R2): the other ``zarr.json`` follow the root's "in breadth-first order". As whole strings, ``a-b/x`` would
+    sort before ``a/x`` though ``a`` sorts before ``a-b``.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def archive_rank(name: str) -> ArchiveRank:
 
 
 def top_nodes(paths: Iterable[str]) -> list[str]:
-    """Return the nodes that no other stands above, breadth-first; of one hierarchy that is its root.
+    """Return the nodes that lie below no other node, breadth-first: the root, if there is one.
 
     Examples
     --------
@@ -124,13 +124,13 @@ def top_nodes(paths: Iterable[str]) -> list[str]:
     (['a', 'b/0'], [''])
     """
     nodes = set(paths)
-    return sorted((path for path in nodes if nodes.isdisjoint(_above(path))), key=_order)
+    return sorted((path for path in nodes if nodes.isdisjoint(_above(path))), key=path_order)
 
 
 def missing_groups(paths: Iterable[str]) -> list[str]:
     """Return the folders above nodes that are no nodes themselves, breadth-first.
 
-    Zarr core 3.1 has no implicit groups: what stands below such a folder is not reached from the root.
+    Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def missing_groups(paths: Iterable[str]) -> list[str]:
     ['A', 'labels', 'A/1']
     """
     nodes = set(paths)
-    return sorted({folder for path in nodes for folder in _above(path)} - nodes, key=_order)
+    return sorted({folder for path in nodes for folder in _above(path)} - nodes, key=path_order)
 
 
 def _above(path: str) -> Iterator[str]:
@@ -147,5 +147,6 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def _order(path: str) -> tuple[int, tuple[str, ...]]:
+def path_order(path: str) -> tuple[int, tuple[str, ...]]:
+    """Return the sort key of node paths, breadth-first; the root comes first."""
     return breadth_first(path) if path else (0, ())

@@ -1,4 +1,4 @@
-"""The nodes of a hierarchy, put together from their metadata documents."""
+"""The nodes of a hierarchy, parsed from their metadata documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ozx.errors import FormatError
 from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.keys import METADATA, breadth_first, node_of
+from ozx.hierarchy.keys import METADATA, node_of, path_order
 from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
 from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
 from ozx.hierarchy.zarr.conventions import convention_names
@@ -25,9 +25,9 @@ class Node:
     Attributes
     ----------
     path
-        Where it stands; the root's path is empty.
+        Path of the node; the root's is empty.
     node_type
-        ``group``, ``array``, or None where the metadata does not tell.
+        ``group``, ``array``, or None where the metadata names neither.
     zarr_format
         2 or 3.
     array
@@ -35,9 +35,9 @@ class Node:
     ome
         The OME-Zarr metadata of a group that has some.
     problems
-        What is wrong with the metadata, one phrase each.
+        Faults of the metadata, one phrase each.
     extensions, conventions
-        What it declares, by name.
+        Names that the node declares.
     """
 
     path: str
@@ -51,7 +51,7 @@ class Node:
 
 
 class NodeCollector:
-    """Takes metadata documents in any order and gives out nodes.
+    """Takes metadata documents in any order and returns nodes.
 
     Examples
     --------
@@ -64,12 +64,12 @@ class NodeCollector:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        # Node path to the documents of Zarr v2 found for it, by the key's last component.
+        # Node path to its Zarr v2 documents, by the key's last component.
         self._legacy: dict[str, dict[str, dict[str, Any]]] = {}
         self._problems: dict[str, list[str]] = {}
 
     def add(self, key: str, value: bytes) -> None:
-        """Take the value of a metadata key; a later one of the same key replaces it."""
+        """Take the value of a metadata key; a later value of the same key replaces it."""
         try:
             document = parse_document(value, key)
         except FormatError as error:
@@ -78,15 +78,15 @@ class NodeCollector:
         path, name = node_of(key), key.rpartition("/")[2]
         if name == METADATA:
             self._nodes[path] = _with_declarations(_parse_node(path, document), document, document.get("attributes"))
-        elif name != ".zmetadata":  # copies of documents that stand beside it
+        elif name != ".zmetadata":  # copies of the other documents
             self._legacy.setdefault(path, {})[name] = document
 
     def add_problem(self, key: str, problem: str) -> None:
-        """Remember that the value of a metadata key cannot be had; its node has no type then."""
+        """Record that the value of a metadata key is unreadable; its node then has no type."""
         self._problems.setdefault(node_of(key), []).append(f"{key.rpartition('/')[2]}: {problem}")
 
     def nodes(self) -> dict[str, Node]:
-        """Return the nodes by path, breadth-first; where a node has metadata of both versions, v3 counts."""
+        """Return the nodes by path, breadth-first; v3 metadata wins over v2."""
         found = {path: _parse_legacy_node(path, documents) for path, documents in self._legacy.items()}
         for path, node in self._nodes.items():
             both = [f"it has Zarr v2 metadata beside zarr.json: {name}" for name in sorted(self._legacy.get(path, ()))]
@@ -94,11 +94,11 @@ class NodeCollector:
         for path, problems in self._problems.items():
             node = found.get(path, Node(path, None, 3))
             found[path] = _with_problems(node, problems)
-        return {path: found[path] for path in sorted(found, key=_order)}
+        return {path: found[path] for path in sorted(found, key=path_order)}
 
 
 def join_path(parent: str, path: str) -> str:
-    """Return the path of a node that metadata names relative to its parent.
+    """Join a parent's path and the relative path of a node.
 
     Examples
     --------
@@ -107,10 +107,6 @@ def join_path(parent: str, path: str) -> str:
     """
     parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
     return "/".join(parts)
-
-
-def _order(path: str) -> tuple[int, tuple[str, ...]]:
-    return breadth_first(path) if path else (0, ())
 
 
 def _with_problems(node: Node, problems: list[str]) -> Node:

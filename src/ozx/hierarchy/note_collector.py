@@ -1,4 +1,4 @@
-"""What is good to know about many nodes, told once."""
+"""Notes about many nodes, one sentence for each kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["NoteCollector", "tell"]
 
 
 class NoteCollector:
-    """Collects notes on nodes; the same one on many nodes makes one sentence.
+    """Collects notes on nodes; equal notes on many nodes become one sentence.
 
     Examples
     --------
@@ -18,19 +18,19 @@ class NoteCollector:
     """
 
     def __init__(self) -> None:
-        # Note to the first node's path, and how many nodes there are.
+        # Note to the first node's path and the number of nodes.
         self._found: dict[str, tuple[str, int]] = {}
 
     def add(self, path: str, note: str) -> None:
-        """Take a note on the node at `path`; the root's is empty."""
+        """Add a note on the node at `path`; the root's is empty."""
         first, count = self._found.get(note, (path, 0))
         self._found[note] = first, count + 1
 
     def sentences(self) -> tuple[str, ...]:
-        """Return one sentence for each note, in the order in which they came."""
+        """Return one sentence for each note, in the order of arrival."""
         return tuple(tell(first, count, note) for note, (first, count) in self._found.items())
 
 
 def tell(first: str, count: int, note: str) -> str:
-    """Return the sentence for a note on `count` nodes, of which the first is named."""
+    """Return the sentence for a note on `count` nodes, the first of which is named."""
     return f"{first or 'the root'}{f' and {count - 1:,} more' if count > 1 else ''}: {note}"

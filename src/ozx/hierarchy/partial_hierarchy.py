@@ -1,6 +1,6 @@
-"""The nodes of a hierarchy of which parts may be missing: which keys fit it, and what it lacks.
+"""A hierarchy with missing nodes: the keys that fit it, and the nodes that it lacks.
 
-Takes one document at a time and keeps of it only what tells whether a key makes sense.
+Takes one document at a time and keeps only what decides whether a key fits.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a key is in the hierarchy: a node's metadata, a chunk, another file, or a misfit inside an array.
+    """The role of a key in the hierarchy: a node's metadata, a chunk, another file, or a misfit inside an array.
 
-    `array` and `place` say which chunk it is; `array` is also given for a misfit.
+    `array` and `place` identify the chunk; a misfit has `array`, too.
     """
 
     kind: Literal["metadata", "chunk", "file", "misfit"]
@@ -36,7 +36,7 @@ class Role:
 
 
 class PartialHierarchy:
-    """Nodes by path, from the documents that are there.
+    """Nodes by path, from the documents that exist.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class PartialHierarchy:
     nodes
         Path to ``group`` or ``array``.
     grids
-        Path of each array to its chunk grid; None where that is not understood.
+        Path of each array to its chunk grid; None for a grid that ozx does not know.
     mentioned
-        Paths of nodes that the OME-Zarr metadata of a group leads to.
+        Paths of nodes that the OME-Zarr metadata of groups lists.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class PartialHierarchy:
         self._last_folder: tuple[str, str | None] | None = None
 
     def add(self, key: str, document: dict[str, Any]) -> None:
-        """Take the document of a metadata key."""
+        """Add the document of a metadata key."""
         path = node_of(key)
         is_array = document.get("node_type") == "array" or key.endswith(".zarray")
         self._last_folder = None
@@ -91,7 +91,7 @@ class PartialHierarchy:
                 self._copies[join_path(path, name)] = copy
 
     def role(self, key: str) -> Role:
-        """Return what `key` is."""
+        """Return the role of `key`."""
         if is_metadata_key(key) or is_legacy_metadata_key(key):
             return Role("metadata")
         array = self._array_above(key)
@@ -104,7 +104,7 @@ class PartialHierarchy:
         return Role("misfit", array) if place is None else Role("chunk", array, place)
 
     def missing_groups(self) -> Iterator[str]:
-        """Yield the paths of nodes that have none, though there are nodes below them; those nearest the root first."""
+        """Yield the paths of missing groups above nodes; those nearest the root first."""
         missing = set()
         for path in self.nodes:
             above = path
@@ -117,7 +117,7 @@ class PartialHierarchy:
         yield from sorted(missing, key=lambda path: (path.count("/") if path else -1, path))
 
     def replacement(self, path: str) -> bytes | None:
-        """Return the copy of a node's ``zarr.json`` that the consolidated metadata of a group above it holds."""
+        """Return the copy of a node's ``zarr.json`` in the consolidated metadata of a group above it."""
         copy = self._copies.get(path)
         return None if copy is None else _to_bytes(copy)
 
@@ -155,12 +155,12 @@ def document_key(path: str) -> str:
 
 
 def parent_of(path: str) -> str:
-    """Return the path one level above; the root's is empty."""
+    """Return the parent's path; the root's is empty."""
     return path.rpartition("/")[0]
 
 
 def parents_of(path: str) -> Iterator[str]:
-    """Yield the paths above one, nearest first, without the root's.
+    """Yield the paths above `path`, nearest first, without the root's.
 
     Examples
     --------
@@ -174,13 +174,13 @@ def parents_of(path: str) -> Iterator[str]:
 
 
 def is_node_document(value: Any) -> bool:
-    """Tell whether `value` is what a ``zarr.json`` holds."""
+    """Tell whether `value` is the content of a ``zarr.json``."""
     document = as_object(value)
     return document.get("zarr_format") == 3 and document.get("node_type") in ("array", "group")
 
 
 def parse_metadata(key: str, data: bytes) -> dict[str, Any] | None:
-    """Return the document of a metadata key, or None where `data` is none for that key."""
+    """Return the document of a metadata key, or None if `data` is not a valid one."""
     try:
         document = parse_document(data, key)
     except FormatError:

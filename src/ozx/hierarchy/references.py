@@ -1,4 +1,4 @@
-"""What the metadata of a node say about other nodes, by relative paths, and whether those are still there.
+"""Relative paths by which the metadata of nodes refer to other nodes.
 
 ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
 group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image
@@ -19,7 +19,7 @@ __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_refere
 
 
 class Surroundings:
-    """Which nodes there are before and after a subtree is taken out.
+    """The nodes before and after a subtree is extracted.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Surroundings:
     before
         Paths of all nodes of the hierarchy.
     after
-        Paths of the nodes that are kept, below the new root.
+        Paths of the kept nodes, below the new root.
     """
 
     def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
@@ -42,13 +42,13 @@ class Surroundings:
         return target is not None and target in self._before
 
     def has(self, path: str, reference: str) -> bool:
-        """Tell whether it names a node of the new one, the same."""
+        """Tell whether `reference` names a node of the new hierarchy."""
         target = None if self._node and reference.startswith("/") else resolve_reference(path, reference)
         return target is not None and target in self._after
 
 
 def resolve_reference(node: str, reference: str) -> str | None:
-    """Return the path that `reference` means in the metadata of the node at `node`; None where it leads out.
+    """Return the path that `reference` means in the metadata of the node at `node`; None if it leaves the hierarchy.
 
     Examples
     --------
@@ -84,19 +84,19 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Refuse to cut a reference; return notes about those that led nowhere before.
+    """Refuse to break a reference; return notes about those that were broken before.
 
     Parameters
     ----------
     documents
-        The nodes that are kept: path below the new root, and ``zarr.json``.
+        The kept nodes: path below the new root, and ``zarr.json``.
     surroundings
-        What there is before and after.
+        The nodes before and after.
 
     Raises
     ------
     UnsupportedError
-        A reference names a node that would not be there any more.
+        A reference names a node that is not extracted.
     """
     notes = []
     for path, document in documents:
@@ -115,7 +115,7 @@ def check_references(documents: Iterable[tuple[str, Document]], surroundings: Su
 
 
 def drop_source_image(document: Document, path: str, surroundings: Surroundings) -> tuple[Document, str] | None:
-    """Return the ``zarr.json`` of a label image without the name of an image that is left behind; None otherwise."""
+    """Return a label image's ``zarr.json`` without the name of its image, if that is not extracted; None otherwise."""
     label = _label_of(document)
     image = as_text(as_object(label.get("source")).get("image"))
     if image is None or surroundings.has(path, image) or not surroundings.had(path, image):

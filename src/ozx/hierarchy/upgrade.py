@@ -1,4 +1,4 @@
-"""The documents of a whole hierarchy: OME-Zarr 0.4 (Zarr v2) becomes 0.5 (Zarr v3)."""
+"""Upgrade of all documents of a hierarchy from OME-Zarr 0.4 (Zarr v2) to 0.5 (Zarr v3)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _ONE_HIERARCHY = "rfc9/one-hierarchy"
 
 @dataclass(frozen=True, slots=True)
 class UpgradedHierarchy:
-    """What becomes of a hierarchy of Zarr v2.
+    """An upgraded Zarr v2 hierarchy.
 
     Attributes
     ----------
     documents
         The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none.
-        Arrays that are alike share theirs: copy a document before you change it.
+        Equal arrays share theirs: copy a document before you change it.
     arrays
-        What becomes of each array, by path; their documents are those in `documents`.
+        Each upgraded array, by path; with the documents of `documents`.
     notes
-        What is not plainly the same, one sentence each.
+        Differences worth a note, one sentence each.
     refusals
-        Why the hierarchy cannot be upgraded, nodes with the same reason in one error; none where it can. Nodes that
-        are refused are missing in `documents`.
+        The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing
+        in `documents`.
     """
 
     documents: dict[str, Document]
@@ -55,15 +55,15 @@ class UpgradedHierarchy:
 
 
 def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
-    """Return what becomes of the metadata of an OME-Zarr 0.4 hierarchy in 0.5.
+    """Upgrade the metadata of an OME-Zarr 0.4 hierarchy to 0.5.
 
     Parameters
     ----------
     documents
         The values of all metadata keys (``.zgroup``, ``.zarray``, ``.zattrs``, ``.zmetadata``, ``zarr.json``); other
-        keys are passed over. Each value is asked for once at most, those of ``.zmetadata`` never: they are copies.
+        keys are ignored. Each value is read at most once, those of ``.zmetadata`` never: they are copies.
     keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
+        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
 
     Raises
     ------
@@ -82,15 +82,15 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
     >>> list(upgraded.documents)
     ['', 'a', 'a/cells']
     """
-    work = _Work(documents, keep_numcodecs=keep_numcodecs)
-    work.upgrade_groups()
-    work.add_folders()
-    work.upgrade_arrays()
-    return work.finish()
+    upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
+    upgrade.upgrade_groups()
+    upgrade.add_folders()
+    upgrade.upgrade_arrays()
+    return upgrade.finish()
 
 
 class _Nodes:
-    """Which metadata a hierarchy has: paths of nodes in the order in which they were found."""
+    """The paths of a hierarchy's v2 metadata, by kind, in the order of the keys."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.arrays: dict[str, None] = {}
@@ -117,13 +117,13 @@ class _Nodes:
             )
 
     def iter_groups(self) -> Iterator[str]:
-        """Yield the paths of all groups, also of those that have attributes and nothing to say what they are."""
+        """Yield the paths of all groups, also of nodes that have attributes only."""
         yield from self.groups
         yield from (path for path in self.attributes if path not in self.groups and path not in self.arrays)
 
 
-class _Work:
-    """Nodes as they are stored, and as they become."""
+class _HierarchyUpgrade:
+    """An upgrade in progress: the stored nodes and the new documents."""
 
     def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
         self._stored = stored
@@ -131,17 +131,17 @@ class _Work:
         self._nodes = _Nodes(stored)
         self._documents: dict[str, Document] = {}
         self._arrays: dict[str, UpgradedArray] = {}
-        # Path of an array to the names of its dimensions, and to the group that gives them.
+        # Path of an array to the names of its dimensions, and the group that names them.
         self._names: dict[str, tuple[tuple[str, ...], str]] = {}
-        # Documents to what becomes of them: the arrays of a plate have a handful of different ones.
+        # Stored documents to the upgraded array: the arrays of a plate have a handful of different ones.
         self._alike: dict[object, UpgradedArray | OzxError] = {}
         self._sound_groups: set[bytes] = set()
         self._notes = NoteCollector()
-        # An error to the paths of the nodes that it is about.
+        # Error to the paths of its nodes.
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 
     def upgrade_groups(self) -> None:
-        """Upgrade every group, and gather the names that images give to the dimensions of their levels."""
+        """Upgrade every group, and collect the dimension names of levels."""
         images, root_is_ome = [], True
         for path in self._nodes.iter_groups():
             try:
@@ -183,7 +183,7 @@ class _Work:
         return self._stored[join_path(path, _ATTRIBUTES)] if path in self._nodes.attributes else None
 
     def _name(self, array: str, names: tuple[str, ...], group: str) -> None:
-        """Take the names that an image at `group` gives to the dimensions of one of its levels."""
+        """Record the names that an image at `group` gives to the dimensions of one of its levels."""
         known, other = self._names.setdefault(array, (names, group))
         if array not in self._nodes.arrays:
             self._notes.add(array, "a level is listed here, but there is no array")
@@ -198,7 +198,7 @@ class _Work:
             )
 
     def add_folders(self) -> None:
-        """Make a group of every folder above a node: Zarr core 3.1 has no implicit groups."""
+        """Add a group for every folder above a node: Zarr core 3.1 has no implicit groups."""
         groups = dict.fromkeys(self._nodes.iter_groups())
         for path in [*groups, *self._nodes.arrays]:
             above = path
@@ -226,7 +226,7 @@ class _Work:
             )
 
     def upgrade_arrays(self) -> None:
-        """Upgrade every array; those that are alike share what becomes of them."""
+        """Upgrade every array; equal ones share the result."""
         for path in self._nodes.arrays:
             stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
             names = self._names[path][0] if path in self._names else None
@@ -258,7 +258,7 @@ class _Work:
         self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
 
     def finish(self) -> UpgradedHierarchy:
-        """Return everything in order."""
+        """Return everything in breadth-first order."""
         refusals = [
             kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
             for (kind, message, rule, hint), paths in self._refusals.items()

@@ -14,7 +14,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.location import parse_local
 from ozx.hierarchy.edit.differences import Difference
-from ozx.hierarchy.edit.plan import Change, Edition, edit_hierarchy
+from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.nodes import NodeCollector
 
@@ -133,21 +133,21 @@ def edit(
         )
     source = FileSource(file)
     try:
-        edition, notes = _edit(ArchiveView(source), edits, location.node)
+        plan, notes = _edit(ArchiveView(source), edits, location.node)
     except (FormatError, UnsupportedError, UsageError) as error:
         raise error.at(file) from None
     finally:
         source.close()
-    is_written = bool(edition.new) and not dry_run
+    is_written = bool(plan.new) and not dry_run
     if is_written:
         # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
         target = os.path.realpath(file)
         with naming_errors(file, name_beside(target, ".partial")):
-            _write(target, edition, sync=sync)
-    return EditResult(file, is_written, edition.differences, edition.changes, notes)
+            _write(target, plan, sync=sync)
+    return EditResult(file, is_written, plan.differences, plan.changes, notes)
 
 
-def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[Edition, tuple[str, ...]]:
+def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[str, ...]]:
     """Return the edited documents, and notes about the archive."""
     collector, items = NodeCollector(), {}
     for item in view.iter_items(metadata_only=True):
@@ -165,16 +165,16 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[Edition, tuple[st
 
     if node and node not in nodes:
         raise UsageError(f"expected a node to edit; there is no {node!r}", hint=similar_nodes(node, nodes))
-    edition = edit_hierarchy(nodes, read, edits, node)
+    plan = edit_hierarchy(nodes, read, edits, node)
     root = nodes.get("")
     is_converted = root is not None and root.ome is not None and root.ome.layout is not None
-    if edition.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
+    if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
         kept = f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said"
-        return edition, (*edition.notes, kept)
-    return edition, edition.notes
+        return plan, (*plan.notes, kept)
+    return plan, plan.notes
 
 
-def _write(path: str, edition: Edition, *, sync: bool) -> None:
+def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
     """Write the file anew with the edited documents; an error leaves the old one."""
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
 
@@ -182,9 +182,9 @@ def _write(path: str, edition: Edition, *, sync: bool) -> None:
 
     buffer = default_buffer_prototype().buffer
     with OzxStore(path, mode="a", keep_partial=False, sync=sync) as store:
-        for key, value in edition.new.items():
+        for key, value in plan.new.items():
             found = store.get_sync(key)
-            if found is None or found.to_bytes() != edition.old[key]:
+            if found is None or found.to_bytes() != plan.old[key]:
                 raise FormatError(
                     f"{key} changed while it was edited; nothing is written",
                     path=path,

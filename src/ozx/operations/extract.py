@@ -18,7 +18,7 @@ from ozx.flow.sinks.target import check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.flow.workers import working
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.subset.hierarchy import ImageExcerpt
+from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.level_choice import parse_levels
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection
@@ -56,7 +56,7 @@ class ExtractedImage:
     region: dict[str, tuple[int, int]]
 
     @classmethod
-    def of(cls, image: ImageExcerpt) -> ExtractedImage:
+    def of(cls, image: ImageSubset) -> ExtractedImage:
         """Return what an subset is told as.
 
         Parameters

@@ -7,7 +7,7 @@ import pytest
 from hierarchies import FIXTURES
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.edit.image import edit_image, edit_label, renew_copy
+from ozx.hierarchy.edit.image import edit_image, edit_label, update_copy
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.json.changes import iter_changes
 from ozx.hierarchy.ome.metadata import parse_ome
@@ -189,7 +189,7 @@ def test_a_pixel_size_that_is_not_one_scale_is_refused(steps, error):
 @pytest.mark.parametrize("size", [1e100, 1e-100])
 def test_a_size_beyond_all_numbers_is_refused(size):
     document = image([[[1, 1]], [[1, 1e-300]], [[1, 1e300]]])
-    with pytest.raises(UsageError, match="expected a pixel size that is not so far from the one before"):
+    with pytest.raises(UsageError, match="expected a pixel size closer to the present one"):
         edit(document, pixel_size={"x": size})
 
 
@@ -337,8 +337,8 @@ def test_copies_in_consolidated_metadata_are_renewed_however_deep():
     inner = {"attributes": {"ome": 1}}
     nested = {"attributes": {}, "consolidated_metadata": {"metadata": {"1/0": copy.deepcopy(inner)}}}
     document = {"consolidated_metadata": {"metadata": {"A": nested, "A/1/0": inner, "A/1": {"attributes": {}}}}}
-    assert renew_copy(document, "A/1/0", new)
+    assert update_copy(document, "A/1/0", new)
     copies = document["consolidated_metadata"]["metadata"]
     assert copies["A/1/0"] == copies["A"]["consolidated_metadata"]["metadata"]["1/0"] == new
-    assert not renew_copy(document, "B/1/0", new)
-    assert not renew_copy({"consolidated_metadata": None}, "B/1/0", new)
+    assert not update_copy(document, "B/1/0", new)
+    assert not update_copy({"consolidated_metadata": None}, "B/1/0", new)

@@ -124,8 +124,8 @@ def test_a_unit_goes_to_the_axes_it_fits(arguments, units):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pixel_size": {"w": 1}}, "one of t, c, z, y, x; got 'w'"),
-        ({"unit": {"w": "meter"}}, "one of t, c, z, y, x; got 'w'"),
+        ({"pixel_size": {"w": 1}}, "unknown axis 'w'; the axes are t, c, z, y, x"),
+        ({"unit": {"w": "meter"}}, "unknown axis 'w'; the axes are t, c, z, y, x"),
         ({"pixel_size": {"c": 1}}, "axis c counts channels"),
         ({"unit": {"c": "meter"}}, "axis c counts channels"),
         ({"unit": {"t": "meter"}}, "axis t is of type time; meter is a unit of space"),

@@ -1,9 +1,9 @@
-"""Lengths by axis, as somebody asks for them."""
+"""Lengths by axis, as requested."""
 
 import pytest
 
 from ozx.errors import UsageError
-from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.relayout.axis_lengths import check_axes, parse_axis_lengths, requested_axes
 
 
 @pytest.mark.parametrize(
@@ -18,16 +18,16 @@ def test_text_and_mappings_mean_the_same():
 
 
 def test_dimensions_without_a_name_go_by_their_number():
-    assert asked_axes({"1": 8, "y": 4}, ["y", None, "1"]) == ["y", "1", "1"]
-    assert asked_axes({"0": 8}, ["y", None]) == [None, None]
+    assert requested_axes({"1": 8, "y": 4}, ["y", None, "1"]) == ["y", "1", "1"]
+    assert requested_axes({"0": 8}, ["y", None]) == [None, None]
 
 
 def test_an_axis_is_missing_only_where_no_array_has_it():
     check_axes({"c": 1}, [("y", "x"), ("c", "y", "x")])
     check_axes({"c": 1}, [])
-    with pytest.raises(UsageError, match="no array has an axis 't'") as failed:
+    with pytest.raises(UsageError, match="unknown axis 't'") as failed:
         check_axes({"c": 1, "t": 1}, [("y", "x"), ("c", "y", "x")])
-    assert failed.value.hint == "There are c, x, y."
+    assert failed.value.hint == "The axes are c, x, y."
     with pytest.raises(UsageError) as failed:
         check_axes({"c": 1}, [(None, None)])
     assert "numbers" in failed.value.hint

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ozx.errors import UsageError
 from ozx.hierarchy.subset.level_choice import LevelChoice, parse_levels
-from ozx.hierarchy.subset.region import AskedRange, parse_region
+from ozx.hierarchy.subset.region import AxisRange, parse_region
 
 ENDS = st.none() | st.integers(-30, 30)
 
@@ -24,7 +24,7 @@ ENDS = st.none() | st.integers(-30, 30)
     ],
 )
 def test_text(text, expected):
-    assert parse_region(text) == {axis: AskedRange(*ends) for axis, ends in expected.items()}
+    assert parse_region(text) == {axis: AxisRange(*ends) for axis, ends in expected.items()}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_range_is_a_slice_that_is_not_clipped(start, stop, length):
     ends = [0 if start is None else start, length if stop is None else stop]
     is_inside = all(-length <= end <= length for end in ends)
     expected = range(length)[start:stop]
-    asked = AskedRange(start, stop)
+    asked = AxisRange(start, stop)
     if is_inside and expected:
         assert range(*asked.resolve("y", length, "A/1/0")) == expected
         return

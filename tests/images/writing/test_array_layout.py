@@ -58,7 +58,7 @@ def test_what_is_asked_for():
         "typesize": 2, "cname": "zstd", "clevel": 1, "shuffle": "shuffle", "blocksize": 0
     }  # fmt: skip
     assert layout("yx", (900, 900), "uint8").codecs[0] == {"name": "bytes"}
-    with pytest.raises(UsageError, match="no array has an axis 'z'"):
+    with pytest.raises(UsageError, match="unknown axis 'z'"):
         layout("yx", (900, 900), chunks="z=3")
 
 

@@ -27,7 +27,7 @@ from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
-from ozx.hierarchy.subset.hierarchy import ImageExcerpt, Subset, plan_subset
+from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
 from ozx.hierarchy.subset.selection import Selection
 from ozx.hierarchy.zarr.must_understand import check_understood
 
@@ -168,7 +168,7 @@ class SubsetPlan(Plan):
         Returns the exact size of the archive in bytes; beyond a limit only that it is larger.
     """
 
-    images: tuple[ImageExcerpt, ...] = ()
+    images: tuple[ImageSubset, ...] = ()
     most_levels: int = 0
     count_within: Callable[[int | None], int] = field(default=lambda _: 0)
 
@@ -192,7 +192,7 @@ def _make_plan(
         array = subset.arrays[path]
         notes.extend(note_outside(group, path))
         stored = SourceChunks(source, path, array.old, group.numbers)
-        return iter_cropped(stored, array.cut.start, array.new)
+        return iter_cropped(stored, array.box.start, array.new)
 
     def count(limit: int | None = None) -> int:
         unread = data(lambda key: Entry(key, (source.part(key),)))

@@ -3,9 +3,9 @@
 ``request``
     The changes that a user asks for.
 ``plan``
-    The images that they concern.
+    The images to edit and all documents that change.
 ``image``, ``channels``
-    The changed documents.
+    The changed documents of one image.
 ``differences``
     The difference in words.
 """

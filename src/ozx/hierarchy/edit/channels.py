@@ -22,28 +22,28 @@ _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 def edit_channels(
     ome: dict[str, Any], edits: Edits, node: str, axes: Sequence[Axis], array: ArrayMetadata | None, notes: list[str]
 ) -> list[Difference]:
-    """Set names and colours of channels in the ``ome`` attributes of an image, in place; return what differs.
+    """Set names and colours of channels in the ``ome`` attributes of an image, in place; return the differences.
 
-    Where there is no ``omero`` block, or it lists too few channels, complete ones are made: viewers fail on channels
+    If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
     without window or colour (OME-Zarr 0.5, "omero" metadata).
 
     Parameters
     ----------
     ome
-        What is changed.
+        The attributes to change.
     edits
-        What is asked for.
+        The requested changes.
     node, axes, array
-        Path of the image, its axes, and its array of the full resolution, None where that is missing.
+        Path of the image, its axes, and its array of the full resolution or None.
     notes
-        Gets a sentence on what had to be assumed.
+        Receives a sentence about assumptions.
 
     Raises
     ------
     UsageError
         The image has another number of channels.
     FormatError
-        How many it has cannot be told.
+        The number of channels is unknown.
     """
     count = count_channels(ome, node, axes, array)
     for what, values in (("channel names", edits.channel_names), ("colors", edits.colors)):
@@ -71,14 +71,14 @@ def edit_channels(
 
 
 def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: ArrayMetadata | None) -> int:
-    """Return how many channels an image has: the length of its channel axis, 1 without one.
+    """Count an image's channels: the length of its channel axis, 1 without one.
 
-    Where the array of the full resolution is missing or says no shape, the ``omero`` block has to tell.
+    Without an array of the full resolution, or its shape, the ``omero`` block decides.
 
     Raises
     ------
     FormatError
-        Nothing tells.
+        The ``omero`` block lists none either.
     """
     index = _index(axes, "channel", "c")
     if index is None and axes:
@@ -100,7 +100,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Return a list with at least `count` channels, each an object, and what there is to say about those made."""
+    """Return at least `count` channels, each an object, and a note about the added ones."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0
@@ -114,7 +114,7 @@ def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[l
         made += 1
     low, high = window["min"], window["max"]
     note = (
-        f"{made} of {count} channels had no description: it was made, with a contrast window from {low} to {high} "
+        f"{made} of {count} channels had no description; added one, with a contrast window from {low} to {high} "
         f"({assumed}; no pixels were read)"
     )
     return complete, [note] if made else []
@@ -132,7 +132,7 @@ def _window(data_type: str | None) -> tuple[dict[str, float], str]:
 
 
 def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
-    """Return which axis is the one of this type and, if it is one of space, of this name."""
+    """Return the index of the axis of this type and, unless it is a channel axis, of this name."""
     for index, axis in enumerate(axes):
         is_named = (axis.name or "").lower() == name
         if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):

@@ -1,4 +1,4 @@
-"""What an edit changed, in the words of those who asked for it."""
+"""The difference that an edit makes, in the user's words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Difference", "Edited"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing about an image that is different.
+    """One changed property of an image.
 
     Attributes
     ----------
@@ -22,9 +22,9 @@ class Difference:
         ``axis x`` (its pixel size at full resolution), ``origin x`` (where the full resolution begins), ``unit of x``,
         ``channel 0 name``, ``channel 0 color`` or ``name``.
     old, new
-        Before and after; None where there was nothing.
+        Before and after; None for a missing value.
     unit
-        That of the numbers, after the edit.
+        Unit of the numbers, after the edit.
     """
 
     node: str
@@ -41,13 +41,13 @@ class Edited:
     Attributes
     ----------
     document
-        The new document, equal to the old one where nothing had to change.
+        The new document, equal to the old one if nothing changed.
     differences
-        What that means.
+        The changed properties.
     factors, units
-        What label images have to follow: the factors of pixel sizes, and the units, by axis.
+        Factors of pixel sizes, and units, by axis, to be applied to label images.
     notes
-        What is good to know, as phrases.
+        Remarks, as phrases.
     """
 
     document: dict[str, Any]

@@ -1,11 +1,11 @@
-"""Repairing the OME-Zarr 0.5 metadata of one group: pixel sizes, units, channels, names. Documents in, documents out.
+"""Edits of one group's OME-Zarr 0.5 metadata: pixel sizes, units, channels, names. Documents in, documents out.
 
-Nothing but what is asked for changes; all else of a document, the order of its members too, stays as it is.
+Only the requested values change; everything else in a document stays, including the order of members.
 
-Of pixel sizes: the place of a pixel is what the scale and translation of its level and after them those of the whole
-multiscale make of its index (OME-Zarr 0.5, "multiscales"). An edit multiplies that place, along an axis, by one
-factor: requested size / present size of the full resolution. So all levels keep their ratios, and a shift by half a
-pixel stays one. The whole multiscale's own scale stays; the levels' scales and all translations take the factor.
+The position of a pixel follows from its index by the scale and translation of its level, then by those of the whole
+multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested size /
+present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays one. The whole
+multiscale's own scale stays; the levels' scales and all translations are multiplied.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.transformations import parse_transformations
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "renew_copy"]
+__all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "update_copy"]
 
 _Document = dict[str, Any]
 
 
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
-    """Return the OME-Zarr metadata of a group, once it is one that can be edited.
+    """Return the OME-Zarr metadata of a group that can be edited.
 
     Parameters
     ----------
     document
         Its ``zarr.json``.
     node
-        Where it stands, for messages.
+        Its path, for messages.
     version
-        The OME-Zarr version of the root, which holds where the group gives none.
+        The OME-Zarr version of the root, for groups that give none.
 
     Raises
     ------
@@ -62,18 +62,18 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
 def edit_image(
     document: _Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
 ) -> Edited:
-    """Return an image's ``zarr.json`` with what is asked for changed.
+    """Return an image's ``zarr.json`` with the requested changes.
 
     Parameters
     ----------
     document
-        The parsed ``zarr.json``; it is not touched.
+        The parsed ``zarr.json``; it is not changed.
     edits
-        What is asked for.
+        The requested changes.
     node
         Path of the image's group.
     array
-        The full resolution, which tells how many channels there are; needed for channels only.
+        The full resolution, which determines the number of channels; needed for channels only.
     version
         The OME-Zarr version of the root.
 
@@ -82,7 +82,7 @@ def edit_image(
     UsageError
         The image has no such axis, or another number of channels.
     FormatError
-        The metadata is too broken to tell what its pixel size is.
+        The metadata is too broken to have a pixel size.
     UnsupportedError
         It is not of version 0.5, or has transformations other than scale and translation.
 
@@ -133,24 +133,22 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` that follows a change of its image.
+    """Return a label image's ``zarr.json`` after a change of its image.
 
-    A label image may be at another resolution than its image and have fewer axes: its pixel sizes are not set, but
-    multiplied by the image's factors, which keeps it in place. Units are those of the image.
+    A label image may have another resolution than its image, and fewer axes: its pixel sizes are multiplied by the
+    image's factors, which keeps it in place. Units are those of the image.
 
     Parameters
     ----------
-    document, node
-        The label image's document, which is not changed, and its path.
+    document, node, version
+        As for `edit_image`.
     factors, units
-        By how much the image's pixels became larger, and their new units, by axis.
-    version
-        The OME-Zarr version of the root.
+        Factors of the image's pixel sizes, and its new units, by axis.
 
     Raises
     ------
     FormatError, UnsupportedError
-        As `edit_image`.
+        As for `edit_image`.
     """
     ome = check_editable(document, node, version)
     new = copy_json(document)
@@ -165,7 +163,7 @@ def edit_label(
 
 
 def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
-    """Return a plate's ``zarr.json`` with another name of the plate.
+    """Return a plate's ``zarr.json`` with another name.
 
     Raises
     ------
@@ -177,11 +175,11 @@ def edit_plate_name(document: _Document, name: str, node: str, *, version: str |
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
-def renew_copy(document: _Document, below: str, new: _Document) -> bool:
-    """Renew, in place, the copy that consolidated metadata of a group above keeps of an edited group.
+def update_copy(document: _Document, below: str, new: _Document) -> bool:
+    """Update, in place, the copy of an edited group in the consolidated metadata of a group above it.
 
-    zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: a
-    copy that stays behind would hide the edit.
+    zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
+    old copy would hide the edit.
 
     Parameters
     ----------
@@ -204,7 +202,7 @@ def renew_copy(document: _Document, below: str, new: _Document) -> bool:
     parts = below.split("/")
     nested = [("/".join(parts[:depth]), "/".join(parts[depth:])) for depth in range(1, len(parts))]
     # A copy of a group in between may hold copies of its own.
-    inner = [renew_copy(as_object(copies.get(above)), rest, new) for above, rest in nested]
+    inner = [update_copy(as_object(copies.get(above)), rest, new) for above, rest in nested]
     return bool(found) or any(inner)
 
 
@@ -213,7 +211,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) -> Fraction:
-    """Return the present pixel size of the full resolution along `axis`, exactly as its decimal digits say."""
+    """Return the present pixel size of the full resolution along `axis`, exact in its decimal digits."""
     index = [found.name for found in multiscale.axes].index(axis)
     datasets, common = _objects(item.get("datasets")), as_list(item.get("coordinateTransformations"))
     if not datasets:
@@ -225,7 +223,7 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a present pixel size greater than 0 along {axis}; found {float(size)}",
-            hint="The other levels keep their ratio to it, and there is none: write the scales by hand.",
+            hint="The other levels keep their ratio to it, which needs a size above 0: write the scales by hand.",
         )
     return size
 
@@ -257,7 +255,7 @@ def _rescale(
     units: Mapping[str, str],
     node: str,
 ) -> list[Difference]:
-    """Multiply the places of all pixels by `factors`, in place; return what that means for the full resolution."""
+    """Multiply the positions of all pixels by `factors`, in place; return the differences at full resolution."""
     changing = {axis: factor for axis, factor in factors.items() if factor != 1}
     if not changing:
         return []
@@ -267,7 +265,7 @@ def _rescale(
     for dataset in _objects(item.get("datasets")):
         steps = _steps(dataset, multiscale.axes, node)
         first = next(position for position, step in enumerate(steps) if step.get("type") == "scale")
-        # A translation before the scale counts pixels (OME-Zarr 0.5 has it after); those after it are places.
+        # A translation before the scale is in pixels (OME-Zarr 0.5 has it after); later ones are positions.
         moves = [step for step in steps[first:] if step.get("type") == "translation"]
         for axis, factor in changing.items():
             _multiply(steps[first]["scale"], names.index(axis), factor, node)
@@ -277,10 +275,10 @@ def _rescale(
         for axis, factor in changing.items():
             if move.get("type") == "translation":
                 _multiply(move["translation"], names.index(axis), factor, node)
-    return _tell_sizes(multiscale, dict(zip(changing, before, strict=True)), changing, units, node)
+    return _size_differences(multiscale, dict(zip(changing, before, strict=True)), changing, units, node)
 
 
-def _tell_sizes(
+def _size_differences(
     multiscale: Multiscale,
     before: Mapping[str, Fraction],
     factors: Mapping[str, Fraction],
@@ -302,14 +300,14 @@ def _tell_sizes(
 
 
 def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> None:
-    # Exact, of the decimal digits that stand there: 0.325 * 2 is 0.65, and the size asked for comes out as asked.
+    # Exact in decimal digits: 0.325 * 2 is 0.65, and the file holds the very size that was requested.
     try:
         product = float(Fraction(repr(numbers[index])) * factor)
     except OverflowError:
         product = 0.0
     if not product and numbers[index]:
         raise UsageError(
-            f"expected a pixel size that is not so far from the one before; {node or 'the root'} has the number "
+            f"expected a pixel size closer to the present one; {node or 'the root'} has the number "
             f"{numbers[index]}, which would become {'0' if factor < 1 else 'too large for a number'}"
         )
     if product != numbers[index]:

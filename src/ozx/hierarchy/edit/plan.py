@@ -1,4 +1,4 @@
-"""An edit of a whole hierarchy: which images it is about, and what becomes of their documents."""
+"""Plan of an edit: the images to edit, and the documents that change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.differences import Difference, Edited
-from ozx.hierarchy.edit.image import check_editable, edit_image, edit_label, edit_plate_name, renew_copy
+from ozx.hierarchy.edit.image import check_editable, edit_image, edit_label, edit_plate_name, update_copy
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
@@ -20,14 +20,14 @@ from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = ["Change", "Edition", "edit_hierarchy"]
+__all__ = ["Change", "EditPlan", "edit_hierarchy"]
 
 _Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One JSON value that differs.
+    """One changed JSON value.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Change:
     pointer
         The JSON pointer (RFC 6901) to it.
     old, new
-        Before and after; None where there is no such value.
+        Before and after; None for a missing value.
     """
 
     node: str
@@ -46,19 +46,19 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
-    """What an edit makes of a hierarchy.
+class EditPlan:
+    """The changes that an edit makes to a hierarchy.
 
     Attributes
     ----------
     old, new
-        The documents that differ, by key, as bytes.
+        The documents that change, by key, as bytes.
     differences
-        What that means for the images.
+        The changed properties of images.
     changes
-        Every JSON value that differs.
+        Every changed JSON value.
     notes
-        What is good to know, one sentence each.
+        Remarks, one sentence each.
     """
 
     old: dict[str, bytes]
@@ -70,37 +70,37 @@ class Edition:
 
 def edit_hierarchy(
     nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: Edits, node: str = ""
-) -> Edition:
-    """Return what `edits` make of the images that `node` leads to, and of their label images.
+) -> EditPlan:
+    """Plan `edits` of the images that `node` leads to, and of their label images.
 
     Parameters
     ----------
     nodes
         All nodes by path.
     read
-        Gives the value of a metadata key, or None.
+        Returns the value of a metadata key, or None.
     edits
-        What is asked for.
+        The requested changes.
     node
-        Path of a plate, well, series, image or label image; by default all that the root leads to.
+        Path of a plate, well, series, image or label image; by default the root.
 
     Raises
     ------
     UsageError
-        There is no such node or no image below it; or the edits do not fit the images.
+        There is no such node or no image below it, or the edits do not fit the images.
     FormatError, UnsupportedError
-        As `ozx.hierarchy.edit.image.edit_image`; there is no hierarchy, or no image in it.
+        As for `ozx.hierarchy.edit.image.edit_image`; there is no hierarchy, or no image in it.
     """
     images = _find_images(nodes, node)
-    work = _Work(nodes, read)
+    editor = _DocumentEditor(nodes, read)
     if edits.name is not None:
-        edits = work.name_plate(node, edits, edits.name, images)
+        edits = editor.name_plate(node, edits, edits.name, images)
     if not edits.is_empty:
-        work.open(images[0])
+        editor.open(images[0])
         edits.check_axes([_axes(nodes, path) for path in images])
         for path in images:
-            work.edit_image(path, edits)
-    return work.finish()
+            editor.edit_image(path, edits)
+    return editor.finish()
 
 
 def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
@@ -134,8 +134,8 @@ def _axes(nodes: Mapping[str, Node], path: str) -> list[Axis]:
     return [axis for multiscale in (ome.multiscales if ome is not None else ()) for axis in multiscale.axes]
 
 
-class _Work:
-    """Documents as they are and as they become."""
+class _DocumentEditor:
+    """Opens documents of a hierarchy, edits them, and collects the changes."""
 
     def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
         self._nodes = nodes
@@ -149,20 +149,20 @@ class _Work:
         self._notes = NoteCollector()
 
     def open(self, path: str) -> _Document:
-        """Return the document of a group as it is."""
+        """Return the unedited document of a group."""
         if path not in self._old:
             key = join_path(path, METADATA)
             stored = self._read(key)
             if stored is None:
                 raise UnsupportedError(
-                    f"{key}: expected the metadata of OME-Zarr 0.5; there is none",
-                    hint="OME-Zarr 0.4 (Zarr v2) is not edited: ozx repack makes it 0.5.",
+                    f"{key}: expected the metadata of OME-Zarr 0.5; the file does not exist",
+                    hint="OME-Zarr 0.4 (Zarr v2) is not edited; convert it to 0.5 with ozx repack first.",
                 )
             self._stored[path], self._old[path] = stored, parse_document(stored, key)
         return self._old[path]
 
     def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
-        """Give the name to the plate, where `node` is one; return what is left for the images."""
+        """Name the plate, if `node` is one; return the edits that remain for the images."""
         ome = self._nodes[node].ome
         if ome is not None and ome.plate is not None:
             self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))
@@ -171,21 +171,21 @@ class _Work:
             listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
             raise UsageError(
                 f"expected one image to name; there are {len(images):,}: {listed}",
-                hint=f"Name it by its node, as in ozx:///data/FILE.ozx/{images[0]}",
+                hint=f"Choose one by its node, as in ozx:///data/FILE.ozx/{images[0]}",
             )
         return edits
 
     def edit_image(self, path: str, edits: Edits) -> None:
-        """Edit one image, and the label images that belong to it."""
+        """Edit one image and its label images."""
         if not _is_image(self._nodes, path):
-            self._notes.add(path, "an image is listed here, but there is none")
+            self._notes.add(path, "an image is listed here, but does not exist")
             return
         ome = check_editable(self.open(path), path, self._version)
         axes = [axis for multiscale in ome.multiscales for axis in multiscale.axes]
         here = edits.limited_to(axes)
         absent = [axis for axis in edits.axis_names if axis not in {found.name for found in axes}]
         if absent:
-            self._notes.add(path, f"left as it is along {', '.join(absent)}: the image has no such axis")
+            self._notes.add(path, f"not changed along {', '.join(absent)}: the image has no such axis")
         if here.is_empty:
             return
         edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)
@@ -197,19 +197,19 @@ class _Work:
                 document = self.open(label)
                 self._take(label, edit_label(document, edited.factors, edited.units, label, version=self._version))
             else:
-                self._notes.add(label, "a label image is listed here, but there is none")
+                self._notes.add(label, "a label image is listed here, but does not exist")
 
-    def finish(self) -> Edition:
-        """Bring consolidated metadata up to date, and return everything that differs."""
+    def finish(self) -> EditPlan:
+        """Update consolidated metadata, and return all changes."""
         for path in list(self._new):
             for above in _groups_above(path):
-                self._renew_copy(above, path)
+                self._update_copy(above, path)
         changed = [path for path in self._nodes if path in self._new]
         changes = [
             Change(path, *change) for path in changed for change in iter_changes(self._old[path], self._new[path])
         ]
         styles = JsonStyles()
-        return Edition(
+        return EditPlan(
             old={join_path(path, METADATA): self._stored[path] for path in changed},
             new={
                 join_path(path, METADATA): styles.dump_like(self._new[path], self._old[path], self._stored[path])
@@ -227,17 +227,17 @@ class _Work:
         for note in edited.notes:
             self._notes.add(path, note)
 
-    def _renew_copy(self, above: str, path: str) -> None:
+    def _update_copy(self, above: str, path: str) -> None:
         if above not in self._nodes or (above not in self._new and not self._has_copies(above)):
             return
         document = self._new.get(above) or copy_json(self.open(above))
-        if renew_copy(document, path[len(above) :].lstrip("/"), self._new[path]):
+        if update_copy(document, path[len(above) :].lstrip("/"), self._new[path]):
             self._new[above] = document
 
     def _has_copies(self, path: str) -> bool:
         try:
             return "consolidated_metadata" in self.open(path)
-        except (FormatError, UnsupportedError):  # a group in between whose document is broken has none to renew
+        except (FormatError, UnsupportedError):  # a broken document in between has no copies
             return False
 
     def _full_resolution(self, image: str) -> ArrayMetadata | None:
@@ -248,6 +248,6 @@ class _Work:
 
 
 def _groups_above(path: str) -> list[str]:
-    """Return the paths of the groups above `path`, the nearest first: what they keep of it depends on no other."""
+    """Return the paths of the groups above `path`, the nearest first."""
     parts = path.split("/") if path else []
     return ["/".join(parts[:depth]) for depth in reversed(range(len(parts)))]

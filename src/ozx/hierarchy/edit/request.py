@@ -1,4 +1,4 @@
-"""What is asked of an edit: checked and brought into one form before any document is looked at."""
+"""A request for edits, checked and normalised before any document is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
 __all__ = ["Edits", "parse_edits"]
 
-#: Names for colours that people know from their microscopes; all others are written as RRGGBB.
+#: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
     "red": "FF0000",
     "green": "00FF00",
@@ -31,18 +31,18 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What is to be changed; None and empty stand for nothing.
+    """Requested changes; None and empty mean no change.
 
     Attributes
     ----------
     pixel_size
-        The size of a pixel of the full resolution by axis, in the axis' unit.
+        The pixel size of the full resolution by axis, in the axis' unit.
     unit
         One unit for all axes it fits (see `units_for`), or units by axis.
     channel_names, colors
-        One per channel; None keeps what a channel has. Colours are six capital hexadecimal digits.
+        One per channel; None keeps the present one. Colours are six capital hexadecimal digits.
     name
-        What the image, or the plate, is called.
+        Name of the image or plate.
     """
 
     pixel_size: Mapping[str, float]
@@ -53,33 +53,33 @@ class Edits:
 
     @property
     def has_channels(self) -> bool:
-        """Whether names or colours of channels are asked for."""
+        """Whether channel names or colours are requested."""
         return self.channel_names is not None or self.colors is not None
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """The axes that are named, in the order they were."""
+        """The axes with a requested pixel size or unit, in the order of the request."""
         units = self.unit if isinstance(self.unit, Mapping) else {}
         return tuple(dict.fromkeys([*self.pixel_size, *units]))
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for."""
+        """Whether nothing is requested."""
         return not (self.pixel_size or self.unit or self.has_channels or self.name is not None)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
-        """Return the same without what is asked of axes that are not among `axes`."""
+        """Return the same request for `axes` alone."""
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
         units = self.units_for(axes)
-        # By axis from here on: a single unit, with fewer pixel sizes beside it, would go to other axes.
+        # By axis: a single unit would go to other axes once some pixel sizes are removed.
         return replace(self, pixel_size=sizes, unit=units or None)
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
-        """Return the units to be given to axes of an image, by name.
+        """Return the requested units by axis name, for the axes of an image.
 
-        A single unit goes to the axes of its own type, space or time: to those a pixel size is given for, or to all
-        of that type where no pixel size is given. That may be none.
+        A single unit goes to axes of its own type, space or time: to those with a requested pixel size, or to all of
+        that type if no pixel size is requested. The result may be empty.
 
         Examples
         --------
@@ -92,16 +92,16 @@ class Edits:
         types = _types(axes)
         if isinstance(self.unit, str):
             kind = axis_type_of(self.unit)
-            wanted = [name for name in types if name in self.pixel_size] if self.pixel_size else list(types)
-            return {name: self.unit for name in wanted if types[name] in (kind, None)}
+            chosen = [name for name in types if name in self.pixel_size] if self.pixel_size else list(types)
+            return {name: self.unit for name in chosen if types[name] in (kind, None)}
         return {name: unit for name, unit in (self.unit or {}).items() if name in types}
 
     def without_name(self) -> Edits:
-        """Return the same without the name."""
+        """Return the same request without the name."""
         return replace(self, name=None)
 
     def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
-        """Compare the axes that are named with those of the images: each must be in one of them, and of a fitting type.
+        """Check that each requested axis exists in one of the images and has a suitable type.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Edits:
         units = self.unit if isinstance(self.unit, Mapping) else {}
         for name in (*self.pixel_size, *units):
             if name not in found:
-                raise UsageError(f"expected an axis that is there, one of {', '.join(found) or 'none'}; got {name!r}")
+                raise UsageError(f"unknown axis {name!r}; the axes are {', '.join(found) or 'without names'}")
             if found[name] == "channel":
                 raise UsageError(f"axis {name} counts channels: it has neither pixel size nor unit")
         for name, unit in units.items():
@@ -122,9 +122,9 @@ class Edits:
                 raise UsageError(f"axis {name} is of type {found[name]}; {unit} is a unit of {axis_type_of(unit)}")
         if isinstance(self.unit, str):
             kind = axis_type_of(self.unit)
-            wanted = [name for name in found if name in self.pixel_size or not self.pixel_size]
-            if not any(found[name] in (kind, None) for name in wanted):
-                listed = ", ".join(f"{name} of type {found[name]}" for name in wanted) or "none"
+            chosen = [name for name in found if name in self.pixel_size or not self.pixel_size]
+            if not any(found[name] in (kind, None) for name in chosen):
+                listed = ", ".join(f"{name} of type {found[name]}" for name in chosen) or "none"
                 raise UsageError(
                     f"expected axes of {kind} for the unit {self.unit}; found {listed}",
                     hint="Name axis and unit, as in --unit x=micrometer,t=second.",
@@ -139,12 +139,12 @@ def parse_edits(
     colors: Sequence[str | None] | None = None,
     name: str | None = None,
 ) -> Edits:
-    """Return the edits that are asked for.
+    """Check and normalise a request.
 
     Raises
     ------
     UsageError
-        Nothing is asked for, or a value cannot be meant: a pixel size that is not positive, an unknown unit or colour.
+        Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def parse_edits(
         raise UsageError("expected a name; got an empty one")
     if not (sizes or edits.unit or edits.has_channels or name is not None):
         raise UsageError(
-            "expected something to edit; nothing is asked for",
+            "expected something to edit; nothing is requested",
             hint="Give --pixel-size, --unit, --channel-names, --colors or --name.",
         )
     return edits
@@ -185,7 +185,7 @@ def _axis_name(axis: str) -> str:
     return axis
 
 
-# Those of smaller levels are multiples of it, which have to be numbers, too.
+# Pixel sizes of smaller levels are multiples of it, and have to be numbers, too.
 _LARGEST_SIZE = 1e100
 
 
@@ -224,11 +224,11 @@ def _color(color: str | None) -> str | None:
     except KeyError:
         raise UsageError(
             f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
-            hint=f"These may be named: {', '.join(_COLORS)}.",
+            hint=f"These names are known: {', '.join(_COLORS)}.",
         ) from None
 
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:
-    # OME-Zarr 0.5, "axes": type SHOULD be given. Without it, the names that every writer uses tell.
+    # OME-Zarr 0.5, "axes": type SHOULD be given. Otherwise the usual names decide.
     usual = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
     return {axis.name: axis.type or usual.get(axis.name.lower()) for axis in axes if axis.name is not None}

@@ -1,4 +1,4 @@
-"""Two states of a JSON document: what differs, and how the new one is written in the style of the old."""
+"""Changes between two states of a JSON document, and JSON in the style of an existing document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
 
 
 class JsonChange(NamedTuple):
-    """One value that differs: the JSON pointer (RFC 6901) to it, and both states, None where there is none."""
+    """One changed value: its JSON pointer (RFC 6901), and both states, None for a missing one."""
 
     pointer: str
     old: Any
@@ -21,7 +21,7 @@ class JsonChange(NamedTuple):
 
 
 def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
-    """Yield what differs, as deep inside as it can be named: members of objects, elements of arrays of equal length.
+    """Yield the innermost changes: members of objects, elements of arrays of equal length.
 
     Examples
     --------
@@ -45,9 +45,8 @@ def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
 class JsonStyles:
     r"""Writes new states of documents in the style of the old ones: indentation, separators, escapes, end of line.
 
-    The style of a document is the one under which its old state comes out as it is stored; where none does (numbers
-    written in another way, mixed layouts), the one with the same indentation. To try that takes time: documents that
-    look alike are taken to have one style.
+    The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
+    layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.
 
     Examples
     --------
@@ -59,7 +58,7 @@ class JsonStyles:
         self._known: dict[tuple[object, ...], _Style] = {}
 
     def dump_like(self, document: Any, old: Any, stored: bytes) -> bytes:
-        """Return `document` as JSON in the style of `stored`, which is that of `old`."""
+        """Return `document` as JSON in the style of `stored`, the bytes of `old`."""
         found = _INDENT.search(stored)
         indent = None if found is None else found[1].decode("ascii")
         look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())

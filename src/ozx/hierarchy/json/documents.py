@@ -1,4 +1,4 @@
-"""JSON bytes to a metadata document, and back."""
+"""Metadata documents parsed from JSON bytes, and written."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
-    """Return the JSON object that the value of the metadata key `key` holds.
+    """Return the JSON object in the value of the metadata key `key`.
 
     Parameters
     ----------
     data
         The value.
     key
-        What messages call it.
+        Its name in messages.
     decoder
-        Where what Python takes without a word is to be noticed: `ozx.hierarchy.json.strict`.
+        Another decoder, such as that of `ozx.hierarchy.json.strict`, which reports what Python accepts silently.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
 
 
 def dump_document(document: Document) -> bytes:
-    r"""Return a new metadata document as JSON, laid out as zarr-python does it: ASCII, two spaces for each level.
+    r"""Return a new metadata document as JSON in zarr-python's layout: ASCII, two spaces for each level.
 
     Raises
     ------
     FormatError
-        It is nested too deep, or has a number that JSON has not (``zarr/json``).
+        It is nested too deep, or has a number that JSON cannot express (``zarr/json``).
 
     Examples
     --------
@@ -72,7 +72,7 @@ def dump_document(document: Document) -> bytes:
         return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
     except RecursionError as error:
         raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
-    except ValueError as error:  # what Python reads as NaN or Infinity, or as one: 1e400
+    except ValueError as error:  # NaN, Infinity, or a number that Python reads as Infinity: 1e400
         raise FormatError(
             f"expected numbers that JSON has; {error}",
             rule="zarr/json",

@@ -1,7 +1,7 @@
-"""The limits of metadata documents, which have to fit into memory many times over.
+"""Limits of metadata documents, which have to fit into memory many times over.
 
 Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
-that changes a document takes some six times its length, which is to stay below 200 MB.
+that changes a document takes some six times its length, which has to stay below 200 MB.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 __all__ = ["LONGEST_DOCUMENT", "LongDocuments", "check_document", "check_document_length", "check_value_length"]
 
-#: How many bytes a metadata document may have. Readers compare before they read or inflate one.
+#: The longest metadata document, in bytes. Readers compare before they read or inflate one.
 LONGEST_DOCUMENT = 32 << 20
-# What is shorter takes little, whatever is in it. Consolidated metadata alone are longer.
+# Shorter documents take little memory, whatever they contain. Only consolidated metadata are longer.
 _SHORT = 1 << 20
-# Parsed, a value takes some hundred bytes, a name that was not met before twice as much.
+# Parsed, a value takes some hundred bytes, a new name twice as much.
 _MOST_VALUES = 1_200_000
 _MOST_NAMES = 400_000
 _MARKS = (b"{", b"[", b",", b":")
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
-# Python keeps text that has such characters with two or four bytes for each character.
+# Python stores text with such characters with two or four bytes for each character.
 _TWO_BYTES, _FOUR_BYTES = re.compile(rb"[\xc4-\xef]"), re.compile(rb"[\xf0-\xff]")
 
 
 def check_document_length(length: int, key: str) -> None:
-    """Raise where a metadata document is too long to be read.
+    """Raise if a metadata document is too long to be read.
 
     Raises
     ------
     FormatError
-        It is (``zarr/json``).
+        It is too long (``zarr/json``).
 
     Examples
     --------
@@ -49,7 +49,7 @@ def check_document_length(length: int, key: str) -> None:
 
 
 def check_value_length(length: int, key: str) -> None:
-    """Raise as `check_document_length` does where `key` is that of a metadata document of Zarr v3 or v2.
+    """Raise as `check_document_length` does if `key` is a metadata key of Zarr v3 or v2.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def check_value_length(length: int, key: str) -> None:
 
 
 class LongDocuments:
-    """The documents of a hierarchy that are longer than 1 MiB: together they may be no longer than one alone.
+    """The documents of a hierarchy that are longer than 1 MiB; all together share the limit of one.
 
-    Verbs keep the documents that they change, and a deflated one of 40 MB may take 40 KB of a file.
+    Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
 
     Examples
     --------
@@ -78,12 +78,12 @@ class LongDocuments:
         self._lengths: dict[str, int] = {}
 
     def check(self, length: int, key: str) -> None:
-        """Raise where the value of `key` is metadata that is too long to be read besides those met before.
+        """Raise if the value of the metadata key `key` is too long to be read beside the earlier ones.
 
         Raises
         ------
         FormatError
-            It is (``zarr/json``).
+            It is too long (``zarr/json``).
         """
         if length <= _SHORT or not (is_metadata_key(key) or is_legacy_metadata_key(key)):
             return
@@ -98,7 +98,7 @@ class LongDocuments:
             )
 
     def takes(self, length: int, key: str) -> bool:
-        """Tell whether a value may be read as metadata; it counts with the others where `key` is that of metadata."""
+        """Tell whether a value may be read as metadata; one of a metadata key counts with the others."""
         try:
             check_document_length(length, key)
             self.check(length, key)
@@ -108,7 +108,7 @@ class LongDocuments:
 
 
 def check_document(data: bytes, key: str) -> None:
-    """Raise where a metadata document would take too much memory when it is parsed.
+    """Raise if a metadata document would take too much memory when it is parsed.
 
     Raises
     ------

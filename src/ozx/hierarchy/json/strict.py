@@ -1,4 +1,4 @@
-"""JSON that Python takes and other programs do not, or otherwise: names twice, NaN, huge numbers, half characters."""
+"""JSON that Python accepts but other programs refuse or read differently: repeated names, NaN, huge numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ozx.hierarchy.json.documents import Document, parse_document
 
 __all__ = ["JsonFaults", "parse_strictly"]
 
-# In UTF-8 an escape is the only way to write one.
+# In UTF-8, only an escape can express half a character.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
 class JsonFaults:
-    """What a document has that JSON forbids, or that readers take in different ways.
+    """Features of a document that JSON forbids or that readers interpret differently.
 
     Attributes
     ----------
     duplicates
-        Names that stand more than once in one object; Python, like most, takes the last.
+        Names that an object repeats; Python, like most readers, takes the last.
     specials
         ``NaN``, ``Infinity`` and ``-Infinity`` as bare words, which JSON does not have.
     huge
@@ -45,7 +45,7 @@ class JsonFaults:
 
 
 def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
-    """Return the JSON object that the value of the metadata key `key` holds, and what is doubtful about it.
+    """Return the JSON object in the value of the metadata key `key`, and its doubtful features.
 
     Raises
     ------

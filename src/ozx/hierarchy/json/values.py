@@ -1,7 +1,6 @@
-"""Values out of parsed JSON, of the type that is expected or not at all.
+"""Typed access to parsed JSON; values of another type become None or empty.
 
-Metadata comes from anywhere. These functions return None for what is of another type, so that a reader of a
-document says what is missing instead of failing on it.
+Metadata comes from anywhere: a reader can say what is missing instead of failing on it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = [
     "without_special_numbers",
 ]
 
-# Zarr core 3.1 bounds no length; 64-bit signed integers are what implementations hold one in.
+# Zarr core 3.1 sets no limit; implementations hold lengths in 64-bit signed integers.
 _LONGEST = (1 << 63) - 1
 
 
@@ -115,7 +114,7 @@ def as_numbers(value: Any) -> tuple[float, ...] | None:
 
 
 def without_special_numbers(value: Any) -> Any:
-    """Return a JSON value with NaN and infinities as text; `value` itself where it holds none of them.
+    """Return a JSON value with NaN and infinities as text; `value` itself if it has none.
 
     Python reads and writes them as bare words, which are no JSON: other readers refuse the whole document.
 

@@ -1,7 +1,7 @@
-"""What the OME-Zarr metadata of one group says: version, images, channels, labels, plate, well, series.
+"""OME-Zarr metadata of one group: version, images, channels, labels, plate, well, series.
 
-Read are 0.4 (attributes of Zarr v2) and 0.5 (``attributes.ome`` of Zarr v3) in full, 0.6 and later structurally:
-axes from a coordinate system, transformations as far as they scale and move.
+Versions 0.4 (Zarr v2 attributes) and 0.5 (``attributes.ome`` of Zarr v3) are read in full, 0.6 and later in part: axes
+from a coordinate system, and transformations that scale and translate.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from ozx.hierarchy.ome.transformations import parse_transformations
 
 __all__ = ["OME_KEYS", "Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
 
-#: The attributes that are OME-Zarr's: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
+#: The attributes of OME-Zarr: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
 OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an image; what it does not say is None.
+    """One axis of an image; missing values are None.
 
     Attributes
     ----------
     name
         Such as ``x``.
     type
-        ``space``, ``time``, ``channel`` or one of somebody's own.
+        ``space``, ``time``, ``channel`` or a custom type.
     unit
-        That of scales and translations, as OME-Zarr spells it: ``micrometer``, ``second``.
+        Unit of scales and translations, as OME-Zarr spells it: ``micrometer``, ``second``.
     """
 
     name: str | None
@@ -39,10 +39,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One resolution level: the path of its array below the image, and where its pixels lie.
+    """One resolution level: the path of its array below the image, and the placement of its pixels.
 
-    `scale` and `translation` have one value per axis, in the axes' units, those of the whole multiscale applied;
-    None where the transformations are missing, malformed or more than scaling and moving.
+    `scale` and `translation` have one value per axis, in the axes' units, with those of the whole multiscale applied;
+    None if the transformations are missing, malformed or more than scaling and translating.
     """
 
     path: str | None
@@ -52,7 +52,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Multiscale:
-    """One image: its axes, and its levels, full resolution first."""
+    """One image: its axes and its levels, full resolution first."""
 
     name: str | None
     axes: tuple[Axis, ...]
@@ -61,7 +61,7 @@ class Multiscale:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """How a channel is called and shown; what is not said is None.
+    """Name and colour of a channel; missing ones are None.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """A plate: names of its rows and columns, and the paths of the wells that were recorded."""
+    """A plate: names of its rows and columns, and the paths of its recorded wells."""
 
     name: str | None
     rows: tuple[str, ...]
@@ -93,25 +93,25 @@ class OmeMetadata:
     Attributes
     ----------
     version
-        The OME-Zarr version, as it stands; None where none is given.
+        The OME-Zarr version as given, or None.
     multiscales
         The images of this group, nearly always one.
     channels
-        What ``omero`` says of the channels.
+        The channels in ``omero``.
     labels
         Names of the label images below a ``labels`` group; None for other groups.
     is_label
         Whether the image is a label image.
     plate
-        The plate, where the group is one.
+        The plate, or None.
     fields
-        Paths of the images of a well, where the group is one, else None.
+        Paths of the images of a well, or None.
     layout
-        ``bioformats2raw.layout``, where it is given.
+        ``bioformats2raw.layout``, or None.
     series
-        Paths of the images of a series, where the group lists them (``OME``), else None.
+        Paths of the images that the group (``OME``) lists, or None.
     problems
-        What is missing or of the wrong type, one phrase each.
+        Missing values and values of the wrong type, one phrase each.
     """
 
     version: str | None
@@ -127,7 +127,7 @@ class OmeMetadata:
 
     @property
     def kind(self) -> str:
-        """What a hierarchy is whose root says this: ``image``, ``plate``, ``series``, ``labels`` or ``other``."""
+        """Kind of a hierarchy with this root: ``image``, ``plate``, ``series``, ``labels`` or ``other``."""
         if self.plate is not None:  # bioformats2raw writes its layout into plates, too
             return "plate"
         if self.multiscales:
@@ -138,14 +138,14 @@ class OmeMetadata:
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
-    """Return what a group's attributes say of OME-Zarr, or None where they say nothing; never fails.
+    """Parse the OME-Zarr attributes of a group; None if there are none. Never fails.
 
     Parameters
     ----------
     attributes
-        The attributes of the group: ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
+        ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
     zarr_format
-        3: the metadata stands under ``ome`` (0.5, "OME-Zarr Metadata"). 2: at the top, a version in each object (0.4).
+        3: the metadata is under ``ome`` (0.5, "OME-Zarr Metadata"). 2: at the top, a version in each object (0.4).
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How OME-Zarr metadata says an image is to be shown: channels with colour and contrast, label colours and properties.
+"""Display settings in OME-Zarr metadata: channels with colour and contrast, label colours and properties.
 
-Read are 0.4 and 0.5, "omero" and "image-label"; both have the same form in either. Nothing here fails: what is
-missing or malformed is None or left out, since no picture depends on it.
+"omero" and "image-label" have the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
+None or left out, since no picture depends on them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = [
     "parse_shown_plane",
 ]
 
-# OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers put "#" before or an alpha value behind them.
+# OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers add "#" before or an alpha value behind them.
 _COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
 _DEFAULTS = ("defaultZ", "defaultT")
-# For channels without a colour: told apart by everyone, in the order of their number.
+# For channels without a colour, in order: everyone can tell these apart.
 _PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The contrast of a channel: shown from `start` to `end`, which a user may move between `min` and `max`."""
+    """The contrast of a channel: `start` to `end` is shown; `min` and `max` bound what a user may choose."""
 
     start: float
     end: float
@@ -42,7 +42,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ShownChannel:
-    """How one channel is to be shown; `color` is six hexadecimal digits in upper case, RRGGBB."""
+    """Display of one channel; `color` is six hexadecimal digits in upper case, RRGGBB."""
 
     label: str | None
     color: str | None
@@ -52,12 +52,12 @@ class ShownChannel:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlane:
-    """Which plane of an image is shown first.
+    """The plane of an image that is shown first.
 
     Attributes
     ----------
     z, t
-        Its numbers at full resolution, None where the metadata does not say; nobody has checked that they are in range.
+        Its indices at full resolution, or None; they may be out of range.
     is_gray
         Whether one channel is shown in shades of gray, instead of all active ones in their colours.
     """
@@ -69,14 +69,14 @@ class ShownPlane:
 
 @dataclass(frozen=True, slots=True)
 class LabelDisplay:
-    """How a label image is to be shown.
+    """Display of a label image.
 
     Attributes
     ----------
     colors
         Red, green, blue and alpha, each from 0 to 255, by label value.
     properties
-        What is known of a label, by label value: name to value.
+        Properties by label value, each name to value.
     """
 
     colors: dict[int, tuple[int, int, int, int]]
@@ -84,14 +84,12 @@ class LabelDisplay:
 
 
 def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
-    """Return what ``omero`` says of the channels, in their order; none where it is missing.
+    """Return the display settings of ``omero`` for each channel, in order; empty without ``omero``.
 
     Parameters
     ----------
-    attributes
-        The attributes of the image's group: ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
-    zarr_format
-        3: the metadata stands under ``ome``; 2: at the top.
+    attributes, zarr_format
+        As for `ozx.hierarchy.ome.metadata.parse_ome`.
 
     Examples
     --------
@@ -104,7 +102,7 @@ def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[
 
 
 def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
-    """Return what ``rdefs`` of ``omero`` says of the plane to begin with.
+    """Return the first plane, from ``rdefs`` of ``omero``.
 
     Examples
     --------
@@ -117,7 +115,7 @@ def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlan
 
 
 def default_color(number: int, count: int) -> str:
-    """Return the colour of a channel that has none of its own, one of `count`.
+    """Return the colour of channel `number` of `count` if the metadata gives none.
 
     Examples
     --------
@@ -128,7 +126,7 @@ def default_color(number: int, count: int) -> str:
 
 
 def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:
-    """Return the colours and properties that ``image-label`` gives to label values.
+    """Return the colours and properties of label values, from ``image-label``.
 
     Examples
     --------

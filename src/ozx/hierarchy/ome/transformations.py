@@ -1,4 +1,4 @@
-"""Coordinate transformations that only scale and move, joined into one scale and one translation."""
+"""Coordinate transformations that only scale and translate, combined into one scale and one translation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the pixels of an array lie: position = index * scale + translation, axis by axis, in the axes' units."""
+    """Placement of an array's pixels: position = index * scale + translation, axis by axis, in the axes' units."""
 
     scale: tuple[float, ...]
     translation: tuple[float, ...]
@@ -36,11 +36,11 @@ class Placement:
 
 
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:
-    """Return what a list of transformations does, applied in order, or None where that is no plain placement.
+    """Combine a list of transformations, applied in order; None if they do more than scale and translate.
 
     OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
     and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do
-    transformations stored as arrays, of another number of axes, or malformed ones.
+    transformations that are stored as arrays, have another number of axes, or are malformed.
 
     Parameters
     ----------

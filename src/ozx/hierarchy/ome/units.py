@@ -1,4 +1,4 @@
-"""The units that OME-Zarr names for axes of space and time, and what people write instead."""
+"""Units that OME-Zarr allows for axes of space and time, and their common abbreviations."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PREFIXES = (
     *("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
     *("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"),
 )
-# OME-Zarr 0.5, "axes" metadata: units of "space" and "time" axes SHOULD be one of these, which UDUNITS-2 knows.
+# OME-Zarr 0.5, "axes" metadata: units of "space" and "time" axes SHOULD be one of these, which are those of UDUNITS-2.
 SPACE_UNITS = frozenset(
     ["angstrom", "foot", "inch", "meter", "mile", "parsec", "yard", *(f"{prefix}meter" for prefix in _PREFIXES)]
 )
 TIME_UNITS = frozenset(["day", "hour", "minute", "second", *(f"{prefix}second" for prefix in _PREFIXES)])
 
-# The letter mu is in Unicode twice.
+# Unicode has the letter mu twice.
 _LETTERS = {"p": "pico", "n": "nano", "u": "micro", "\u00b5": "micro", "\u03bc": "micro", "m": "milli", "": ""}
-# Compared as they are written first, for Mm and mm differ.
+# First compared without a change of case, since Mm and mm differ.
 _SYMBOLS = {
     **{f"{letter}m": f"{prefix}meter" for letter, prefix in {**_LETTERS, "c": "centi", "k": "kilo"}.items()},
     **{f"{letter}s": f"{prefix}second" for letter, prefix in _LETTERS.items()},
@@ -36,17 +36,17 @@ _SYMBOLS = {
 
 
 def axis_type_of(unit: str) -> str:
-    """Return the type of the axes that `unit`, one of those above, is for: ``space`` or ``time``."""
+    """Return the axis type of a `unit` that OME-Zarr allows: ``space`` or ``time``."""
     return "time" if unit in TIME_UNITS else "space"
 
 
 def check_unit(unit: str) -> str:
-    """Return `unit` when OME-Zarr names it.
+    """Return `unit` if OME-Zarr allows it.
 
     Raises
     ------
     UsageError
-        It does not; the hint says which name is meant, as far as that can be guessed.
+        It is not allowed; the hint suggests a unit if one is similar.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lengths in pixels by axis, as somebody asks for them: ``y=4096,x=4096``."""
+"""Requested lengths in pixels by axis: ``y=4096,x=4096``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ozx.errors import UsageError
 
-__all__ = ["asked_axes", "check_axes", "parse_axis_lengths"]
+__all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
 
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
-    """Return lengths by axis, from text or from a mapping, or None where it is neither or a length is below 1.
+    """Return lengths by axis, from text or a mapping; None if it is malformed or a length is below 1.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
     return lengths
 
 
-def asked_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
-    """Return for each dimension which key of `lengths` means it: its name, or its number where it has none.
+def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
+    """Return for each dimension its key in `lengths`, or None: its name, or its number if it has no name.
 
     Examples
     --------
-    >>> asked_axes({"x": 64, "0": 1}, [None, "y", "x"])
+    >>> requested_axes({"x": 64, "0": 1}, [None, "y", "x"])
     ['0', None, 'x']
     """
     keys = (str(number) if name is None else name for number, name in enumerate(names))
@@ -43,7 +43,7 @@ def asked_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Make sure that each axis of `lengths` is one of some array; all are right where there are no arrays.
+    """Check that each axis of `lengths` is one of some array; without arrays all axes pass.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]
     >>> check_axes({"z": 8}, [["y", "x"]])
     Traceback (most recent call last):
     ...
-    ozx.errors.UsageError: expected axes that there are; no array has an axis 'z'
+    ozx.errors.UsageError: unknown axis 'z'
     """
     all_names = list(arrays)
-    found = {axis for names in all_names for axis in asked_axes(lengths, names)}
+    found = {axis for names in all_names for axis in requested_axes(lengths, names)}
     missing = [axis for axis in lengths if axis not in found]
     if missing and all_names:
         names = sorted({name for names in all_names for name in names if name is not None})
         raise UsageError(
-            f"expected axes that there are; no array has an axis {missing[0]!r}",
-            hint=f"There are {', '.join(names)}." if names else "Axes without names go by their numbers, from 0 on.",
+            f"unknown axis {missing[0]!r}",
+            hint=f"The axes are {', '.join(names)}." if names else "Axes without names have numbers, from 0 on.",
         )

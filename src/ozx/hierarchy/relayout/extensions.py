@@ -1,4 +1,4 @@
-"""Extensions of an array whose chunks are laid out anew: their handlers say what their configurations become."""
+"""Extensions of an array with a new chunk layout: their handlers return the new configurations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_group_extensions", "relaid_document", "understands_relayout"]
 
 
 def understands_relayout(point: str, value: Any) -> bool:
-    """Tell whether chunks may be moved though this extension is there: it is registered, or a handler adapts it.
+    """Tell whether chunks with this extension may be moved: it is registered, or a handler adapts it.
 
     Examples
     --------
@@ -28,9 +28,9 @@ def understands_relayout(point: str, value: Any) -> bool:
 
 
 def relaid_document(path: str, old: Document, new: Document) -> Document:
-    """Return `new` with the configurations that handlers give its extensions; `new` itself where there are none.
+    """Return `new` with the configurations that extension handlers return; `new` itself without handlers.
 
-    Those of extensions that may be ignored are asked, too.
+    Handlers of extensions that may be ignored are called, too.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
     UnsupportedError
         A handler refuses.
     """
-    asked = [extension for extension in _extensions_of(new) if has_method(extension.point, extension.name, "relayout")]
-    if not asked:
+    handled = [found for found in _extensions_of(new) if has_method(found.point, found.name, "relayout")]
+    if not handled:
         return new
     relaid: Document = copy_json(new)
     nodes = ExtensionNode(path, old), ExtensionNode(path, new)
-    for extension in asked:
-        configuration = _ask(extension, *nodes)
+    for extension in handled:
+        configuration = _call_handler(extension, *nodes)
         if configuration != extension.configuration:
-            _put(relaid, extension, configuration)
+            _set_configuration(relaid, extension, configuration)
     return relaid
 
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
-    """Ask the handlers of a group's extensions about an array below it, whose chunks are laid out anew.
+    """Call the handlers of a group's extensions for an array below it that gets a new chunk layout.
 
     Parameters
     ----------
@@ -69,15 +69,15 @@ def check_group_extensions(group: str, document: Document, path: str, old: Docum
     Raises
     ------
     UnsupportedError
-        A handler refuses, or would have the group's own configuration changed for the array.
+        A handler refuses, or changes the group's own configuration.
     """
     for extension in parse_extensions(document.get(EXTENSIONS, [])):
         if not has_method(extension.point, extension.name, "relayout"):
             continue
-        if _ask(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
+        if _call_handler(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
             raise UnsupportedError(
-                f"{group or 'the root'}: expected the extension {extension.name!r} to stay as it is; its handler wants "
-                f"another configuration for the chunks of {path!r}"
+                f"{group or 'the root'}: expected the extension {extension.name!r} to stay unchanged; its handler asks "
+                f"for another configuration for the chunks of {path!r}"
             )
 
 
@@ -86,12 +86,12 @@ def _extensions_of(document: Document) -> list[Extension]:
     return found + list(parse_extensions(document.get(EXTENSIONS, [])))
 
 
-def _ask(extension: Extension, old: ExtensionNode, new: ExtensionNode) -> Any:
+def _call_handler(extension: Extension, old: ExtensionNode, new: ExtensionNode) -> Any:
     handler = find_handler(extension.point, extension.name)
     return handler.relayout(copy_json(extension.configuration), old, new)
 
 
-def _put(document: Document, extension: Extension, configuration: Any) -> None:
+def _set_configuration(document: Document, extension: Extension, configuration: Any) -> None:
     *steps, last = extension.pointer[1:].split("/")
     place: Any = document
     for step in steps:

@@ -1,4 +1,4 @@
-"""How the arrays of a hierarchy are to be laid out, and the documents that they get."""
+"""Choice of a layout for the arrays of a hierarchy, and their new documents."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ Axes = tuple[tuple[str | None, str | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
-    """How the arrays of a hierarchy are to be laid out.
+    """The requested layout of a hierarchy's arrays.
 
     Attributes
     ----------
     shards
-        How large shards become.
+        The size of shards.
     chunks
-        Other lengths of chunks by axis, for which everything is decoded; None to leave chunks as they are cut.
+        New chunk lengths by axis, for which everything is decoded; None keeps the present chunks.
     codec
-        Another compressor, for which everything is decoded; None to leave chunks as they are encoded.
+        Another compressor, for which everything is decoded; None keeps the present one.
     keep_numcodecs
-        Whether chunks of Zarr v2 whose codecs only zarr-python reads stay as they are.
+        Whether Zarr v2 chunks whose codecs only zarr-python reads stay unchanged.
     checksums
         Whether each chunk ends in a checksum; None to decide by array, see `checksum_option`.
     """
@@ -63,7 +63,7 @@ class LayoutChoice:
         keep_numcodecs: bool = False,
         chunk_checksums: str | None = None,
     ) -> LayoutChoice:
-        """Return what options mean, as they stand on the command line; `UsageError` where they mean nothing."""
+        """Parse options given on the command line; `UsageError` if one is invalid."""
         return cls(
             parse_shard_policy(shards),
             None if chunks is None else parse_chunk_lengths(chunks),
@@ -74,20 +74,20 @@ class LayoutChoice:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether arrays of Zarr v3 stay as they are."""
+        """Whether arrays of Zarr v3 stay unchanged."""
         is_same_layout = self.shards.kind == "keep" and self.chunks is None and self.codec is None
         return is_same_layout and self.checksums in (None, "keep")
 
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
-        """Return what happens to the checksums of an array's chunks.
+        """Return whether an array's chunks keep, get or lose checksums.
 
-        A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none of its own, so that
-        damage to one chunk can pass for pixels: chunks that come into shards get a checksum unless it is refused.
+        A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none, so that damage to one
+        chunk can pass for pixels: chunks that move into shards get a checksum unless the user declines.
 
         Parameters
         ----------
         come_into_shards
-            Whether the chunks are in shards afterwards, and were not before, or are made anew.
+            Whether the chunks end in shards, and were not in shards before or are encoded again.
         """
         if self.checksums is not None:
             return self.checksums
@@ -96,14 +96,14 @@ class LayoutChoice:
     def new_documents(
         self, documents: Mapping[str, Document], axes: Mapping[str, Axes], understands: Understands = is_registered
     ) -> dict[str, Document]:
-        """Return the ``zarr.json`` of every array as it is to be laid out.
+        """Return the ``zarr.json`` of every array in the new layout.
 
         Parameters
         ----------
         documents
             All arrays of a hierarchy by path.
         axes
-            Names and types of axes, where images tell them.
+            Names and types of axes, from the images' metadata.
         understands
             See `check_understood`.
         """
@@ -139,7 +139,7 @@ class LayoutChoice:
 
 
 def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:
-    """Return for the levels of images the names and types of their axes, by path."""
+    """Return the names and types of axes for each level of the images, by path."""
     axes = {}
     for path, document in groups.items():
         ome = parse_ome(as_object(document.get("attributes")), 3)
@@ -152,7 +152,7 @@ def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:
 
 
 def _whole_chunks(shards: Lengths | None, document: Document) -> Lengths | None:
-    """Return the lengths of shards, longer where they have to be for whole chunks of other lengths."""
+    """Return shard lengths, extended to whole chunks of `document`."""
     if shards is None:
         return None
     chunks = document["chunk_grid"]["configuration"]["chunk_shape"]

@@ -1,4 +1,4 @@
-"""The layout that options ask for, before it is parsed: nothing slow is imported here, so that packing starts fast."""
+"""Layout options before they are parsed: imports nothing slow, so that packing starts fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["LayoutRequest"]
 
 @dataclass(frozen=True, slots=True)
 class LayoutRequest:
-    """Options of a layout as they were given; `ozx.hierarchy.relayout.layout_choice.LayoutChoice.parse` takes them.
+    """Layout options as given; `ozx.hierarchy.relayout.layout_choice.LayoutChoice.parse` parses them.
 
     Attributes
     ----------
@@ -25,6 +25,6 @@ class LayoutRequest:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether every value of a hierarchy of Zarr v3 stays as it is."""
+        """Whether every value of a Zarr v3 hierarchy stays unchanged."""
         is_same_layout = self.shards == "keep" and self.chunks is None and self.codec is None
         return is_same_layout and self.chunk_checksums in (None, "keep")

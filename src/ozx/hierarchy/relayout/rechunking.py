@@ -1,8 +1,8 @@
-"""Which pixels are decoded and encoded at a time where the chunks of an array are cut otherwise.
+"""Boxes of pixels to decode and encode together when an array gets other chunks.
 
-Blocks are what is worked on at a time; groups, each of several blocks, are what is written at a time: a shard, or as
-many chunks as have to wait for each other. Both hold whole new chunks; blocks hold whole old ones as well wherever
-they can, so that none is decoded twice.
+A block is processed at a time; a group of several blocks is written at a time: a shard, or as many chunks as have to
+wait for each other. Both hold whole new chunks; blocks hold whole old ones as well wherever they can, so that none is
+decoded twice.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 __all__ = ["Rechunking", "plan_rechunking"]
 
-# Bytes that a block decodes to, where its group has them: with fewer, much of the work is overhead.
+# Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
 _USUAL_BLOCK = 4 << 20
-# What it decodes to at most where whole chunks need more, though some are decoded again then; one chunk at least.
+# Largest decoded size; blocks of whole old chunks may need more: then some are decoded again, and one chunk is least.
 _LARGEST_BLOCK = 64 << 20
-# In bytes: looking for one, and what it takes while it is decoded.
+# In bytes: the lookup of a chunk, and the memory for decoding it.
 _COST_OF_CHUNK = 1 << 13
-# What is taken for the size of an item where nobody can tell: strings.
+# Assumed size of an item of variable length: strings.
 _GUESSED_ITEM = 64
 
 Lengths = tuple[int, ...]
@@ -41,7 +41,7 @@ class Rechunking:
     shape
         Lengths of the array.
     old_chunks
-        Lengths of its chunks as they are.
+        Present chunk lengths.
     groups, blocks
         Lengths of both. Blocks begin at multiples of their lengths and where their group begins.
     """
@@ -53,11 +53,11 @@ class Rechunking:
 
     @property
     def group_grid(self) -> Lengths:
-        """How many groups there are along each dimension."""
+        """Number of groups along each dimension."""
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the groups that old chunks reach into, ascending.
+        """Return the numbers of the groups that old chunks overlap, ascending.
 
         Parameters
         ----------
@@ -90,16 +90,16 @@ class Rechunking:
         >>> list(Rechunking((100,), (30,), (50,), (40,)).iter_blocks((1,)))
         [(slice(50, 80, None),), (slice(80, 100, None),)]
         """
-        cuts = []
+        ends = []
         for at, length, block, whole in zip(group, self.groups, self.blocks, self.shape, strict=True):
             start, stop = at * length, min((at + 1) * length, whole)
             inside = range((start // block + 1) * block, stop, block)
-            cuts.append([slice(*ends) for ends in itertools.pairwise([start, *inside, stop])])
-        yield from itertools.product(*cuts)
+            ends.append([slice(*pair) for pair in itertools.pairwise([start, *inside, stop])])
+        yield from itertools.product(*ends)
 
 
 def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
-    """Return the groups and blocks by which an array becomes laid out anew.
+    """Return the groups and blocks for rechunking an array.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
     size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))
-    # Where old and new chunks begin at the same pixel again.
+    # The distance after which old and new chunks begin at the same pixel.
     common = tuple(
         min(math.lcm(*lengths), lengths[1] * max(1, count))
         for *lengths, count in zip(old.chunks, new.chunks, new.grid, strict=True)
@@ -129,9 +129,9 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
-    """Return the lengths of a group of chunks whose keys follow each other, so that `common` fits in wherever it can.
+    """Return the lengths of a group of chunks with consecutive keys that holds `common` wherever possible.
 
-    That is a slab: one chunk along the first dimensions, everything along the last ones.
+    The group is a slab: one chunk along the first dimensions, everything along the last ones.
     """
     lengths = list(new.chunks)
     for dimension in reversed(range(len(lengths))):
@@ -141,7 +141,7 @@ def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
         else:
             needed = common[dimension] // chunk
             taken = min(count, max(1, room // needed) * needed)
-            # Coordinates in one component are ordered as text, where those of no part of the array follow each other.
+            # Coordinates in one component are sorted as text: a part of the array has no consecutive keys.
             if new.keys.separator == "." and 1 < taken < count:
                 taken = count if needed > 1 else 1
         lengths[dimension] = taken * chunk

@@ -1,4 +1,4 @@
-"""How large the shards of an array become: by itself, as they are, none at all, or as somebody says."""
+"""Choice of shard lengths: automatic, unchanged, none, or as requested."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Literal
 
 from ozx.errors import UsageError
 from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.relayout.axis_lengths import check_axes, parse_axis_lengths, requested_axes
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import index_size
 
 __all__ = ["LARGEST_SHARD", "MOST_ENTRIES", "ShardArray", "ShardPolicy", "choose_shards", "parse_shard_policy"]
 
-#: Bytes of the largest shard there may be: readers drop or refuse larger entries.
+#: The largest shard in bytes: readers drop or refuse larger entries.
 LARGEST_SHARD = 1 << 31
-#: How many stored values all arrays of a hierarchy together may have before shards reach across time and channels:
-#: readers load the list of all entries first, and some fail at 65,535.
+#: The number of stored values in a hierarchy above which shards span times and channels: readers load the list of all
+#: entries first, and some fail at 65,535.
 MOST_ENTRIES = 30_000
 
-# A shard that is chosen here decodes to so much at most: a decoder may need it whole.
+# The largest decoded size of an automatic shard: a decoder may need it whole.
 _LARGEST_DECODED = 512 << 20
-# Its index is read before the first chunk: 16 bytes for each.
+# The index is read before the first chunk: 16 bytes for each.
 _MOST_INNER_CHUNKS = 16_384
-# What blosc, zstd and gzip add where nothing can be compressed is less than 1/128 and some bytes.
+# Blosc, zstd and gzip expand incompressible data by less than 1/128 and some bytes.
 _GROWTH, _FRAME = 128, 512
-# What is taken for the size of an item where nobody can tell: strings.
+# Assumed size of an item of variable length: strings.
 _GUESSED_ITEM = 64
 
 _APART_NAMES = frozenset(("t", "c", "time", "channel"))
@@ -38,12 +38,12 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShardPolicy:
-    """What is asked for.
+    """A requested size of shards.
 
     Attributes
     ----------
     kind
-        ``auto``; ``keep`` what there is; ``none``; ``lengths`` for the ones given.
+        ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
     lengths
         For ``lengths``: an axis's name, or a dimension's number, to the length of a shard along it in pixels. A shard
         is one chunk long along any other axis.
@@ -55,14 +55,14 @@ class ShardPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ShardArray:
-    """An array whose shards are to be chosen.
+    """An array to choose shards for.
 
     Attributes
     ----------
     layout
-        How its chunks are laid out.
+        The layout of its chunks.
     axes
-        For each dimension the name and the type of its axis, as far as OME-Zarr metadata tell; none where they do not.
+        Name and type of each dimension's axis, from OME-Zarr metadata; empty without them.
     """
 
     layout: ArrayLayout
@@ -70,14 +70,14 @@ class ShardArray:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """The axes' names, those of the image before those of the array itself."""
+        """The axes' names; those of the image win over those of the array."""
         given = [name for name, _ in self.axes] if len(self.axes) == len(self.layout.shape) else []
         own = self.layout.dimension_names
         return tuple(a or b for a, b in zip(given, own, strict=True)) if given else own
 
     @property
     def is_apart(self) -> tuple[bool, ...]:
-        """For each dimension, whether its positions are looked at one by one: times and channels."""
+        """For each dimension, whether viewers show its positions one by one: times and channels."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(
@@ -87,7 +87,7 @@ class ShardArray:
 
 
 def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
-    """Return the policy that ``auto``, ``keep``, ``none`` or lengths by axis mean, as text or as a mapping.
+    """Parse ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping.
 
     Raises
     ------
@@ -114,18 +114,18 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
 
 
 def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict[str, Lengths | None]:
-    """Return the lengths of a shard for each array, None for those that are not to be sharded.
+    """Return the shard lengths of each array, None for no shards.
 
-    ``auto``: whole chunks, as many as decode to 512 MiB and are 16,384 at most, first along the last axes; across times
-    or channels only where chunks reach across them already, or where the hierarchy would have more than `MOST_ENTRIES`
-    values. What is sharded stays as it is, unless a shard could exceed `LARGEST_SHARD` or there would be too many.
+    ``auto``: whole chunks that decode to 512 MiB at most, 16,384 at most, first along the last axes. A shard spans
+    times or channels only if its chunks do, or if the hierarchy would have more than `MOST_ENTRIES` values. Present
+    shards stay unless one could exceed `LARGEST_SHARD` or there would be too many.
 
     Parameters
     ----------
     arrays
         All arrays of a hierarchy by path.
     policy
-        What is asked for.
+        The requested size.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict
     if policy.kind == "keep":
         return {path: array.layout.shards for path, array in arrays.items()}
     if policy.kind == "lengths":
-        return _choose_asked(arrays, policy.lengths)
+        return _choose_requested(arrays, policy.lengths)
     chosen = {path: _kept(array) or _choose(array, across=False) for path, array in arrays.items()}
     if sum(_count(arrays[path], shards) for path, shards in chosen.items()) > MOST_ENTRIES:
         chosen = {path: _choose(array, across=True) for path, array in arrays.items()}
@@ -155,7 +155,7 @@ def _choose(array: ShardArray, *, across: bool) -> Lengths | None:
             continue
         most = min(length, room)
         if most > 1:
-            # As many shards as the largest would make, of equal lengths.
+            # As few shards as possible, of equal lengths.
             multiples[dimension] = math.ceil(length / math.ceil(length / most))
             room //= multiples[dimension]
     if math.prod(multiples) <= 1:
@@ -168,27 +168,27 @@ def _kept(array: ShardArray) -> Lengths | None:
     return shards if shards is not None and _largest_size(array.layout, shards) <= LARGEST_SHARD else None
 
 
-def _choose_asked(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths | None]:
+def _choose_requested(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths | None]:
     chosen: dict[str, Lengths | None] = {}
     check_axes(lengths, [array.names for array in arrays.values()])
     for path, array in arrays.items():
-        asked = asked_axes(lengths, array.names)
-        if not asked:  # a 0-d array has one chunk, and nothing to divide
+        axes = requested_axes(lengths, array.names)
+        if not axes:  # a 0-d array has one chunk, and nothing to divide
             chosen[path] = None
             continue
-        shards = tuple(_asked_length(array.layout, number, axis, lengths, path) for number, axis in enumerate(asked))
+        shards = tuple(_requested_length(array.layout, number, axis, lengths, path) for number, axis in enumerate(axes))
         size = _largest_size(array.layout, shards)
         if size > LARGEST_SHARD and shards != array.layout.chunks:
             raise UsageError(
                 f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
                 f"{'×'.join(map(str, shards))} pixels can take {size:,}",
-                hint="Readers drop larger entries: ask for shorter ones.",
+                hint="Readers drop larger entries: choose shorter shards.",
             )
         chosen[path] = shards
     return chosen
 
 
-def _asked_length(layout: ArrayLayout, number: int, axis: str | None, lengths: Mapping[str, int], path: str) -> int:
+def _requested_length(layout: ArrayLayout, number: int, axis: str | None, lengths: Mapping[str, int], path: str) -> int:
     chunk, whole = layout.chunks[number], max(1, layout.grid[number]) * layout.chunks[number]
     if axis is None:
         return chunk
@@ -210,7 +210,7 @@ def _decoded_size(layout: ArrayLayout, lengths: Sequence[int]) -> int:
 
 
 def _largest_size(layout: ArrayLayout, shards: Lengths) -> int:
-    """Return how many bytes a shard can take at most, where no chunk can be compressed."""
+    """Return the largest possible size of a shard in bytes, for incompressible chunks."""
     chunks = math.prod(whole // part for whole, part in zip(shards, layout.chunks, strict=True))
     one = _decoded_size(layout, layout.chunks)
     return chunks * (one + one // _GROWTH + _FRAME) + index_size(chunks)

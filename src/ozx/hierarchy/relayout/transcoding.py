@@ -1,4 +1,4 @@
-"""The documents of arrays whose chunks are cut or compressed otherwise, and how somebody asks for that."""
+"""Documents of arrays with other chunk lengths or another compressor, and the options for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list
-from ozx.hierarchy.relayout.axis_lengths import asked_axes, check_axes, parse_axis_lengths
+from ozx.hierarchy.relayout.axis_lengths import check_axes, parse_axis_lengths, requested_axes
 from ozx.hierarchy.relayout.shard_choice import ShardArray
 from ozx.hierarchy.zarr.array import item_size
 from ozx.hierarchy.zarr.chunk_layout import relayout_document
@@ -30,35 +30,35 @@ __all__ = [
 Lengths = tuple[int, ...]
 _Codec = dict[str, Any]
 
-# What turns an array into bytes in the chains that zarr-python 3.1.6 writes; "exactly one array→bytes codec".
+# Array→bytes codecs in the chains that zarr-python 3.1.6 writes; a chain has "exactly one array→bytes codec".
 _REGISTERED_SERIALIZERS = frozenset(("bytes", "vlen-bytes", "vlen-utf8"))
 _SERIALIZERS = _REGISTERED_SERIALIZERS | {SHARDING, "numcodecs.pcodec", "numcodecs.zfpy"}
 
-# Codecs that give back the bytes they were given, whatever these are; "bytes" and "transpose" only where every item
-# has the same size. zarr-python 3.1.6 scrambles arrays of text that it transposes.
+# Lossless codecs; "bytes" and "transpose" only for items of one size. zarr-python 3.1.6 scrambles transposed arrays of
+# text.
 _EXACT_CODECS = frozenset(("blosc", "bytes", "crc32c", "gzip", "transpose", "zstd"))
 _EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
-# Levels from, to, and where none is asked for.
+# Lowest, highest and default level.
 _LEVELS = {"zstd": (-131_072, 22, 3), "gzip": (0, 9, 6), "blosc": (0, 9, 5)}
 _BLOSC_NAMES = ("lz4", "lz4hc", "blosclz", "zstd", "zlib")
 _SPELLINGS = ("none", "zstd", "gzip", *(f"blosc-{name}" for name in _BLOSC_NAMES))
-# c-blosc takes larger items for single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
 _LARGEST_TYPE = 255
-# Blosc compresses no more at once (blosc.h, BLOSC_MAX_BUFFERSIZE), and readers hold a decoded chunk in memory.
+# The limit of blosc (blosc.h, BLOSC_MAX_BUFFERSIZE); readers also hold a decoded chunk in memory.
 _LARGEST_CHUNK = (1 << 31) - 1 - 16
 
 
 @dataclass(frozen=True, slots=True)
 class CodecChoice:
-    """A compressor that is asked for.
+    """A requested compressor.
 
     Attributes
     ----------
     name
         Its name in Zarr v3, or ``none``.
     level
-        How hard it compresses.
+        Compression level.
     inside
         The compressor inside of blosc; else empty.
     """
@@ -68,12 +68,12 @@ class CodecChoice:
     inside: str = ""
 
     def codecs(self, size: int | None) -> list[_Codec]:
-        """Return the codecs of a chain: one, or none.
+        """Return the codecs of a chain, one or none.
 
         Parameters
         ----------
         size
-            Bytes of an item, by which blosc shuffles; None for types of variable size, which it does not.
+            Bytes of an item, by which blosc shuffles; None for types of variable size, which are not shuffled.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class CodecChoice:
             settings = {"level": self.level}
         else:
             typesize = 1 if size is None or not 0 < size <= _LARGEST_TYPE else size
-            # Bytes of single-byte items have nothing to be shuffled with but their bits.
+            # Single-byte items can be shuffled by bits only.
             shuffle = "noshuffle" if size is None else "bitshuffle" if typesize == 1 else "shuffle"
             settings = {
                 "typesize": typesize,
@@ -102,7 +102,7 @@ class CodecChoice:
 
 
 def parse_codec_choice(text: str) -> CodecChoice:
-    """Return the compressor that ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5`` means; levels may be left out.
+    """Parse ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5``; levels may be left out.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
 
 
 def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
-    """Return the lengths of chunks by axis that somebody asks for, as text or as a mapping.
+    """Return requested chunk lengths by axis, from text or a mapping.
 
     Raises
     ------
@@ -154,9 +154,9 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
 
 
 def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
-    """Return the lengths of a chunk for each array: those asked for, along other axes those it has.
+    """Return the chunk lengths of each array: the requested ones, the present ones along other axes.
 
-    No chunk that is asked for is longer than its array.
+    A requested length is cut to the length of the array.
 
     Parameters
     ----------
@@ -174,17 +174,17 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
     chosen = {}
     for path, array in arrays.items():
         layout = array.layout
-        asked = asked_axes(lengths, array.names)
+        axes = requested_axes(lengths, array.names)
         chunks = tuple(
             own if axis is None else max(1, min(lengths[axis], whole))
-            for axis, own, whole in zip(asked, layout.chunks, layout.shape, strict=True)
+            for axis, own, whole in zip(axes, layout.chunks, layout.shape, strict=True)
         )
         size = math.prod(chunks) * (layout.item_size or 1)
         if size > _LARGEST_CHUNK and chunks != layout.chunks:
             raise UsageError(
                 f"{path or 'the root'}: expected chunks of less than 2 GiB; {'×'.join(map(str, chunks))} pixels "
                 f"are {size:,} bytes",
-                hint="Ask for shorter ones.",
+                hint="Choose shorter ones.",
             )
         chosen[path] = chunks
     return chosen
@@ -197,29 +197,29 @@ def transcoded_document(
     codec: CodecChoice | None = None,
     shards: Lengths | None = None,
 ) -> Document:
-    """Return the ``zarr.json`` of the same array with chunks of other lengths, compressed otherwise.
+    """Return the ``zarr.json`` of an array with other chunk lengths or another compressor.
 
-    A compressor that is asked for takes the place of those there are; the order of dimensions, the order of bytes and
-    checksums stay. Codecs from array to array that Zarr v3 does not register leave with the compressor: pixels are
-    kept as they were decoded, also where the codec was lossy.
+    The requested compressor replaces all present ones; the order of dimensions, the order of bytes and checksums stay.
+    Array-to-array codecs that Zarr v3 does not register leave with the compressor: pixels are stored as they were
+    decoded, also if the codec was lossy.
 
     Parameters
     ----------
     document
-        As `parse_layout` takes it.
+        In the form that `parse_layout` takes.
     chunks
-        Lengths of a chunk in pixels, see `choose_chunks`; None for those of `document`.
+        Chunk lengths in pixels, see `choose_chunks`; None for those of `document`.
     codec
         The compressor; None for the chain of `document`.
     shards
-        As `relayout_document` takes them.
+        As for `relayout_document`.
 
     Raises
     ------
     UsageError
         `shards` are no multiples of the chunks.
     UnsupportedError
-        Nobody here can tell which of the codecs is the one that makes bytes.
+        No known array→bytes codec is in the chain.
 
     Examples
     --------
@@ -245,10 +245,10 @@ def transcoded_document(
 
 
 def needs_transcoding(document: Document, transcoded: Document) -> bool:
-    """Tell whether an array's chunks must be decoded and encoded to get from one of its documents to the other.
+    """Tell whether chunks must be decoded and encoded to get from one of an array's documents to the other.
 
-    Other shards, and a checksum at the end of each chunk, do not need that: `ozx.flow.chunks.reshard.iter_resharded`
-    moves encoded chunks, and adds or removes the checksum.
+    Other shards, and a checksum at the end of each chunk, need neither: `ozx.flow.chunks.reshard.iter_resharded` moves
+    encoded chunks, and adds or removes the checksum.
 
     Examples
     --------
@@ -264,10 +264,10 @@ def needs_transcoding(document: Document, transcoded: Document) -> bool:
 
 
 def is_exact(document: Document) -> bool:
-    """Tell whether an array's codecs give back every bit of what they encode, by what they are.
+    """Tell whether an array's codecs are known to be lossless.
 
-    That is so for numbers of the core data types, and for bytes, transpose, blosc, gzip, zstd and crc32c. Whatever was
-    encoded by other codecs, or is of another type, has to be decoded and compared.
+    They are for core numeric types with bytes, transpose, blosc, gzip, zstd and crc32c. With other codecs or
+    types, pixels have to be decoded and compared.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def is_exact(document: Document) -> bool:
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
-    """Return the chain inside of a sharding codec that has others beside it, which lay out or encode whole shards."""
+    """Return the chain inside of the sharding codecs, without codecs that lay out or encode whole shards."""
     while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
         codecs = as_list(sharding.configuration.get("codecs"))
     return codecs
@@ -298,7 +298,7 @@ def _compress(chain: list[Any], codec: CodecChoice, size: int | None) -> list[An
     if place is None:
         raise UnsupportedError(
             f"expected a codec that makes bytes of an array, such as bytes; found {', '.join(names)}",
-            hint="Keep its chunks as they are.",
+            hint="Keep the present chunks.",
         )
     arranging = [step for step, name in zip(chain[:place], names, strict=False) if name == "transpose"]
     serializer = chain[place]

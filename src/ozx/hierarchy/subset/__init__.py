@@ -5,5 +5,5 @@
 ``alignment``, ``levels``, ``label_levels``
     The whole chunks of each level that show a region; the levels that a label image keeps.
 ``array``, ``image``, ``hierarchy``
-    The documents of a cropped array, of a cropped image and of all that is left.
+    The documents of a cropped array, of a cropped image, and of the whole subset.
 """

@@ -1,11 +1,11 @@
-"""Which pixels of each resolution level show a region, where only whole chunks can be taken.
+"""Pixels of each resolution level that show a region, in whole chunks.
 
 Positions are *edges* between pixels of the full resolution: 0 is where its first pixel begins, n where its last one
 ends.
 
-Two rules of where coarser pixels lie are in use. OME-Zarr 0.5 gives the places of pixels' middles, so that a level of
-half the size is shifted by half a pixel of the full resolution. Many writers leave that translation out and mean that
-the corners of all levels coincide: so it is taken where level and full resolution have the same translation.
+Coarser pixels are placed by one of two rules. OME-Zarr 0.5 gives the centres of pixels, so that a level of half the
+size is shifted by half a pixel of the full resolution. Many writers leave that translation out and mean that the
+corners of all levels coincide: that rule applies if level and full resolution have the same translation.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 __all__ = ["AxisGrid", "Interval", "align", "make_grid"]
 
-# Scales are rounded decimals: so many pixels beside a border are taken to be on it.
+# Scales are rounded decimals: an edge within so many pixels of a border is on it.
 _TOLERANCE = Fraction(1, 20)
-# How much longer than with chunks of the finest level a region may become for coarser levels to show the same.
+# The largest growth of a region, relative to chunks of the finest level, for coarser levels to show the same.
 _MOST_GROWTH = Fraction(1, 2)
-# Grids that do not meet within so many steps do not meet.
+# Grids that share no border within so many steps share none.
 _MOST_STEPS = 1000
 
 
 class Interval(NamedTuple):
-    """From edge `start` to edge `stop`."""
+    """The interval from edge `start` to edge `stop`."""
 
     start: Fraction
     stop: Fraction
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
         return self.stop - self.start
 
     def pixels(self) -> tuple[int, int]:
-        """Return the pixels of the full resolution that it touches, from the first to behind the last.
+        """Return the first and the end of the full-resolution pixels that the interval touches.
 
         Examples
         --------
@@ -59,7 +59,7 @@ class AxisGrid:
     whole
         The number of pixels of the full resolution.
     factor
-        How many of those one of its own pixels covers.
+        Full-resolution pixels per pixel of the level.
     origin
         The edge where its first pixel begins.
     """
@@ -71,7 +71,7 @@ class AxisGrid:
     origin: Fraction = Fraction(0)
 
     def first(self, interval: Interval) -> int:
-        """Return where a cut that shows `interval` begins: a chunk border, in the level's own pixels.
+        """Return the start of the crop for `interval`: a chunk border, in the level's own pixels.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class AxisGrid:
         return min(max(0, _settle(position, math.floor, self.chunk)), -(-self.length // self.chunk)) * self.chunk
 
     def last(self, interval: Interval) -> int:
-        """Return where such a cut ends: a chunk border or the end of the array."""
+        """Return the end of that crop: a chunk border or the end of the array."""
         position = (interval.stop - self.origin) / self.factor
         # Sizes are rounded when they are halved: the last pixel belongs to the end of the image.
         is_end = interval.stop == self.whole and position > self.length - 1
@@ -94,18 +94,18 @@ class AxisGrid:
         return min(max(0, _settle(position / self.chunk, math.ceil, self.chunk) * self.chunk), self.length)
 
     def is_beside(self, interval: Interval) -> bool:
-        """Tell whether no pixel of the level shows anything of `interval`."""
+        """Tell whether no pixel of the level shows any part of `interval`."""
         return self.first(interval) >= self.last(interval)
 
     def nearest(self, interval: Interval) -> tuple[int, int]:
-        """Return where the cut begins and ends; where it would be empty, those of the chunk that is nearest."""
+        """Return start and end of the crop, or those of the nearest chunk if it would be empty."""
         if not self.is_beside(interval):
             return self.first(interval), self.last(interval)
         first = min(self.first(interval), (self.length - 1) // self.chunk * self.chunk)
         return first, min(first + self.chunk, self.length)
 
     def shown(self, interval: Interval) -> Interval:
-        """Return what the cut for `interval` shows: that itself where it ends at borders, or where that is nothing."""
+        """Return what the crop for `interval` shows; `interval` itself if it ends at borders or the crop is empty."""
         if self.is_beside(interval):
             return interval
         first, last = (self.origin + index * self.factor for index in (self.first(interval), self.last(interval)))
@@ -121,21 +121,21 @@ class AxisGrid:
 def make_grid(
     length: int, chunk: int, whole: int, scales: tuple[float, float], translations: tuple[float, float]
 ) -> AxisGrid:
-    """Return a level along an axis.
+    """Return the grid of a level along an axis.
 
     Parameters
     ----------
     length, chunk, whole
         As in `AxisGrid`.
     scales, translations
-        Those of the full resolution, and those of the level.
+        Values of the full resolution and of the level.
 
     Examples
     --------
     >>> make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.1625)) == make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.0))
     True
     """
-    # As their decimal digits say: 0.65 is twice 0.325.
+    # Exact in decimal digits: 0.65 is twice 0.325.
     full, own = (Fraction(repr(float(scale))) for scale in scales)
     begin, shift = (Fraction(repr(float(translation))) for translation in translations)
     factor = own / full
@@ -145,20 +145,20 @@ def make_grid(
 
 
 def align(
-    asked: Mapping[str, Interval], levels: Sequence[Mapping[str, AxisGrid]]
+    requested: Mapping[str, Interval], levels: Sequence[Mapping[str, AxisGrid]]
 ) -> tuple[dict[str, Interval], list[bool]]:
-    """Return the region that is taken, and for each level whether it can show exactly that.
+    """Return the region to crop to, and for each level whether it can show exactly that.
 
-    The region is the smallest one around what is asked for whose ends are chunk borders of the first level and of as
-    many others as share it, from the second on. A level shares it unless it would become longer than by half along an
-    axis for its sake: the coarsest levels mostly are a single chunk, and the region would be the whole image.
+    The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
+    further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
+    coarsest levels mostly are a single chunk, and the region would be the whole image.
 
     Parameters
     ----------
-    asked
+    requested
         By axis.
     levels
-        Their grids by axis, the finest first; each has all axes of `asked`.
+        Their grids by axis, the finest first; each has all axes of `requested`.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def align(
     ([0, 256], [True, True, True, False])
     """
     finest = levels[0]
-    region = {axis: finest[axis].shown(interval) for axis, interval in asked.items()}
+    region = {axis: finest[axis].shown(interval) for axis, interval in requested.items()}
     longest = {axis: interval.length * (1 + _MOST_GROWTH) for axis, interval in region.items()}
     sharing, shares = [finest], [True]
     for level in levels[1:]:
@@ -185,7 +185,7 @@ def align(
 
 
 def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> Interval | None:
-    """Return the smallest interval around `interval` that ends at borders of all grids; None where it is too long."""
+    """Return the smallest interval around `interval` that ends at borders of all grids; None if it is too long."""
     for _ in range(_MOST_STEPS):
         before = interval
         for grid in grids:
@@ -198,7 +198,7 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
 
 
 def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
-    """Return the border at `position`, counted in chunks, where it is one but for rounding; else the next outwards."""
+    """Return the border within rounding of `position`, counted in chunks, else the next one outwards."""
     nearest = round(position)
     if abs(position - nearest) * chunk <= _TOLERANCE:
         return nearest

@@ -1,4 +1,4 @@
-"""The document of an array of which a box of whole chunks is left."""
+"""Metadata of an array cropped to whole chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of an array, in pixels.
+    """A box of pixels in an array.
 
     Attributes
     ----------
@@ -28,14 +28,14 @@ class Box:
     shape: Lengths
 
     def is_whole(self, shape: Lengths) -> bool:
-        """Tell whether it is all of an array."""
+        """Tell whether it covers an array of this shape."""
         return self.shape == shape and not any(self.start)
 
 
-def crop_document(document: Document, layout: ArrayLayout, cut: Box) -> Document:
-    """Return the ``zarr.json`` of an array of which `cut` is left; chunks, their keys and their codecs stay.
+def crop_document(document: Document, layout: ArrayLayout, box: Box) -> Document:
+    """Return the ``zarr.json`` of an array cropped to `box`; chunks, keys and codecs stay.
 
-    Shards keep their lengths as long as the array is longer.
+    Shards keep their lengths unless the array becomes shorter.
 
     Examples
     --------
@@ -47,11 +47,11 @@ def crop_document(document: Document, layout: ArrayLayout, cut: Box) -> Document
     >>> crop_document(document, parse_layout(document, "0"), Box((32,), (40,)))["shape"]
     [40]
     """
-    new: Document = {**document, "shape": list(cut.shape)}
+    new: Document = {**document, "shape": list(box.shape)}
     if layout.shards is None:
         return new
     clipped = tuple(
         min(shard, -(-length // chunk) * chunk)
-        for shard, chunk, length in zip(layout.shards, layout.chunks, cut.shape, strict=True)
+        for shard, chunk, length in zip(layout.shards, layout.chunks, box.shape, strict=True)
     )
     return relayout_document(new, clipped)

@@ -1,6 +1,6 @@
-"""What is left of a hierarchy when some levels, or a region, of its images are wanted. Documents in, documents out.
+"""Plan of a subset: some levels, or a region, of a hierarchy's images. Documents in, documents out.
 
-Levels and the region are those of each image by itself. Label images follow their image: they show the same region by
+Levels and the region apply to each image separately. Label images follow their image: they show the same region in
 their own scale, and keep the levels that their image keeps.
 """
 
@@ -29,34 +29,33 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.extensions import EXTENSIONS
 from ozx.hierarchy.zarr.must_understand import check_understood
 
-__all__ = ["CroppedArray", "ImageExcerpt", "Subset", "plan_subset"]
+__all__ = ["CroppedArray", "ImageSubset", "Subset", "plan_subset"]
 
 
 @dataclass(frozen=True, slots=True)
 class CroppedArray:
-    """An array of which a box is left: its layouts before and after, the box, and its new document."""
+    """A cropped array: its layouts before and after, the box, and its new document."""
 
     old: ArrayLayout
     new: ArrayLayout
-    cut: Box
+    box: Box
     document: Document
 
 
 @dataclass(frozen=True, slots=True)
-class ImageExcerpt:
-    """What is left of one image.
+class ImageSubset:
+    """The extracted part of one image.
 
     Attributes
     ----------
     path
         Path of its group.
     levels
-        Paths of the levels that are kept, below the group, the finest first.
+        Paths of the kept levels, below the group, the finest first.
     left_out
-        Paths of the others.
+        Paths of the other levels.
     region
-        The pixels of the full resolution that are shown, by axis: the first, and the one behind the last. Empty where
-        no region is asked for.
+        The full-resolution pixels that are shown, by axis: first and end. Empty if no region is requested.
     """
 
     path: str
@@ -67,16 +66,16 @@ class ImageExcerpt:
 
 @dataclass(slots=True)
 class Subset:
-    """What is left of a hierarchy.
+    """The extracted part of a hierarchy.
 
     Attributes
     ----------
     images
-        Label images included, in the order of their groups.
+        Images and label images, in the order of their groups.
     documents
-        New documents by path, those of arrays that are cut included.
+        New documents by path, those of cropped arrays included.
     arrays
-        The arrays that are cut, by path.
+        The cropped arrays, by path.
     dropped
         Paths of nodes that are left out with everything below them.
     notes
@@ -85,7 +84,7 @@ class Subset:
         The largest number of levels of an image before any were skipped.
     """
 
-    images: list[ImageExcerpt] = field(default_factory=list)
+    images: list[ImageSubset] = field(default_factory=list)
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
@@ -95,15 +94,22 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """An image that label images may belong to: its first multiscale, and what is kept of it."""
+    """An image that may have label images: its first multiscale, its crops, and its axes."""
 
     multiscale: Multiscale
-    cuts: LevelCrops
+    crops: LevelCrops
     places: dict[str, AxisPlace]
 
 
 def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
-    """Return what is left of the hierarchy whose nodes have these ``zarr.json``, by path.
+    """Plan the subset of a hierarchy.
+
+    Parameters
+    ----------
+    documents
+        The ``zarr.json`` of all nodes, by path.
+    selection
+        The requested levels and region.
 
     Raises
     ------
@@ -112,13 +118,13 @@ def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subs
     FormatError
         An image names an array that is missing or of another form.
     UnsupportedError
-        Metadata that must be understood, and are not, forbid the change; or nobody can tell what shows the region.
+        Unknown metadata that must be understood forbid the change, or no array is known to show the region.
     """
-    return _Work(documents, selection).subset()
+    return _SubsetPlanner(documents, selection).plan()
 
 
-class _Work:
-    """An subset in the making."""
+class _SubsetPlanner:
+    """A subset under construction."""
 
     def __init__(self, documents: Mapping[str, Document], selection: Selection) -> None:
         self._documents = documents
@@ -126,17 +132,17 @@ class _Work:
         self._subset = Subset()
         self._notes = NoteCollector()
         self._images: dict[str, _Image] = {}
-        self._kept: dict[str, Box | None] = {}  # arrays of levels that are kept
+        self._kept: dict[str, Box | None] = {}  # arrays of kept levels
         self._listed: set[str] = set()  # arrays of any level
         self._checked: set[str] = set()
 
-    def subset(self) -> Subset:
-        """Go through all images."""
+    def plan(self) -> Subset:
+        """Plan all images, then the arrays and lists that follow from them."""
         found = {path: ome for path, ome in map(self._parse, self._documents) if ome is not None and ome.multiscales}
         order = sorted(found, key=lambda path: breadth_first(join_path(path, METADATA)))
         self._selection.check([multiscale for ome in found.values() for multiscale in ome.multiscales])
         for path in order:
-            self._take_image(path, found[path])
+            self._add_image(path, found[path])
         self._subset.dropped |= {path for path in self._listed - self._kept.keys() if self._is_array(path)}
         self._crop_arrays()
         self._unlist_labels()
@@ -146,115 +152,115 @@ class _Work:
     def _parse(self, path: str) -> tuple[str, OmeMetadata | None]:
         return path, parse_ome(as_object(self._documents[path].get("attributes")), 3)
 
-    def _take_image(self, path: str, ome: OmeMetadata) -> None:
+    def _add_image(self, path: str, ome: OmeMetadata) -> None:
         owner = self._owner(path)
-        taken: list[LevelCrops] = []
+        crops: list[LevelCrops] = []
         for number, multiscale in enumerate(ome.multiscales):
             if owner is None:
-                cuts, places = self._take(path, multiscale)
+                cropped, places = self._crop_image(path, multiscale)
                 if not number:
-                    self._images[path] = _Image(multiscale, cuts, places)
+                    self._images[path] = _Image(multiscale, cropped, places)
             else:
-                found = self._follow(path, multiscale, owner)
+                found = self._crop_label(path, multiscale, owner)
                 if found is None:
                     self._check_groups(path)
                     self._notes.add(path, "left out: it shows nothing of the region")
                     self._subset.dropped.add(path)
                     return
-                cuts = found
-            taken.append(cuts)
-        for multiscale, cuts in zip(ome.multiscales, taken, strict=True):
-            self._keep_arrays(path, multiscale, cuts)
-        if any(self._is_changed(*pair) for pair in zip(ome.multiscales, taken, strict=True)):
-            self._change_image(path, ome, taken)
+                cropped = found
+            crops.append(cropped)
+        for multiscale, cropped in zip(ome.multiscales, crops, strict=True):
+            self._keep_arrays(path, multiscale, cropped)
+        if any(self._is_changed(*pair) for pair in zip(ome.multiscales, crops, strict=True)):
+            self._change_image(path, ome, crops)
 
-    def _take(self, path: str, multiscale: Multiscale) -> tuple[LevelCrops, dict[str, AxisPlace]]:
-        """Return what becomes of the levels of an image by itself, and its axes where there is a region."""
+    def _crop_image(self, path: str, multiscale: Multiscale) -> tuple[LevelCrops, dict[str, AxisPlace]]:
+        """Return the crops of an image's levels, and its axes if there is a region."""
         selection, where = self._selection, path or "the root"
         count = len(multiscale.datasets)
         kept = (selection.levels or LevelChoice()).nearest(count) if count else []
         if selection.levels is not None and not selection.levels.choose(count):
-            self._notes.add(path, f"it has no level {selection.levels}: the nearest one is kept")
+            self._notes.add(path, f"it has no level {selection.levels}: the nearest level is kept")
         self._subset.most_levels = max(self._subset.most_levels, len(kept))
         kept = kept[min(selection.skipped, len(kept) - 1) :] if kept else kept
         names = {axis.name for axis in multiscale.axes}
         absent = [axis for axis in selection.region if axis not in names]
         if absent:
-            self._notes.add(path, f"left as it is along {', '.join(absent)}: the image has no such axis")
+            self._notes.add(path, f"not cropped along {', '.join(absent)}: the image has no such axis")
         if not kept or len(absent) == len(selection.region):
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
         if any("coordinateSystems" in as_object(item) for item in self._items(path)):
             raise UnsupportedError(
-                f"{where}: expected OME-Zarr 0.5 to cut a region out of; found coordinate systems, as 0.6 has",
+                f"{where}: expected OME-Zarr 0.5 to extract a region; found coordinate systems, as 0.6 has",
                 hint="Leave the region out; whole levels can be extracted.",
             )
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
-        asked = {}
-        for axis, wanted in selection.region.items():
+        requested = {}
+        for axis, limits in selection.region.items():
             if axis in places:
-                start, stop = wanted.resolve(axis, places[axis].length, where)
-                asked[axis] = Interval(Fraction(start), Fraction(stop))
-        cuts = self._crop_levels(path, multiscale, kept, asked, places)
-        if cuts is None:
+                start, stop = limits.resolve(axis, places[axis].length, where)
+                requested[axis] = Interval(Fraction(start), Fraction(stop))
+        crops = self._crop_levels(path, multiscale, kept, requested, places)
+        if crops is None:
             raise UnsupportedError(
-                f"{where}: expected levels that show the same; the finest that is kept shows nothing of the region",
+                f"{where}: expected levels that show the same; the finest kept level shows nothing of the region",
                 hint="Its translations differ too much: keep its first level, or leave the region out.",
             )
-        self._tell_region(path, asked, cuts)
-        return cuts, places
+        self._note_region(path, requested, crops)
+        return crops, places
 
-    def _follow(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
-        """Return what becomes of the levels of a label image; None where it shows nothing of the region."""
-        kept = matching_levels(multiscale, owner.multiscale, owner.cuts.kept)
-        if not owner.cuts.region:
+    def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
+        """Return the crops of a label image's levels; None if it shows nothing of the region."""
+        kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
+        if not owner.crops.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
         has_same = len(multiscale.datasets) == len(owner.multiscale.datasets)
-        return self._crop_levels(path, multiscale, kept, owner.cuts.region, owner.places, keep_all=has_same)
+        return self._crop_levels(path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same)
 
     def _crop_levels(
         self,
         path: str,
         multiscale: Multiscale,
         kept: list[int],
-        asked: Mapping[str, Interval],
+        requested: Mapping[str, Interval],
         places: Mapping[str, AxisPlace],
         *,
         keep_all: bool = False,
     ) -> LevelCrops | None:
-        cuts = crop_levels(
+        crops = crop_levels(
             multiscale,
             kept,
-            asked,
+            requested,
             places,
             lambda level: self._layout(path, level),
             path or "the root",
             keep_all=keep_all or self._selection.levels is not None,
         )
-        if cuts is not None and cuts.left_out:
+        if crops is not None and crops.left_out:
             self._notes.add(
                 path,
-                f"left out {_names(multiscale, cuts.left_out)}, whose chunks are too long for the region "
+                f"left out {_names(multiscale, crops.left_out)}, whose chunks are too long for the region "
                 "(--levels keeps the levels it names)",
             )
-        if cuts is not None and cuts.alone:
+        if crops is not None and crops.alone:
             self._notes.add(
                 path,
-                f"{_names(multiscale, cuts.alone)} cannot be cut like the others, and more than the region is kept; "
-                "programs that take no heed of translations draw that in the wrong place",
+                f"{_names(multiscale, crops.alone)} cannot be cropped like the others and keeps more than the region; "
+                "programs that ignore translations draw it in the wrong place",
             )
-        return cuts
+        return crops
 
-    def _tell_region(self, path: str, asked: Mapping[str, Interval], cuts: LevelCrops) -> None:
-        for axis, interval in asked.items():
-            taken = cuts.region[axis]
+    def _note_region(self, path: str, requested: Mapping[str, Interval], crops: LevelCrops) -> None:
+        for axis, interval in requested.items():
+            taken = crops.region[axis]
             if taken != interval:
                 self._notes.add(
                     path,
                     f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, as chunks are taken whole",
                 )
 
-    def _keep_arrays(self, path: str, multiscale: Multiscale, cuts: LevelCrops) -> None:
-        chosen = dict(zip(cuts.kept, cuts.cuts, strict=True))
+    def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
+        chosen = dict(zip(crops.kept, crops.boxes, strict=True))
         for number, dataset in enumerate(multiscale.datasets):
             if dataset.path is None:
                 continue
@@ -264,23 +270,23 @@ class _Work:
                 continue
             if array in self._kept and self._kept[array] != chosen[number]:
                 raise UnsupportedError(
-                    f"{array}: expected one region of it; the images that share it need different ones",
+                    f"{array}: expected one region of it; images that share it need different ones",
                     hint="Leave the region out; whole levels can be extracted.",
                 )
             self._kept[array] = chosen[number]
         self._subset.images.append(
-            ImageExcerpt(
+            ImageSubset(
                 path,
-                tuple(_path(multiscale, number) for number in cuts.kept),
+                tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
-                {axis: taken.pixels() for axis, taken in cuts.region.items()},
+                {axis: taken.pixels() for axis, taken in crops.region.items()},
             )
         )
 
-    def _is_changed(self, multiscale: Multiscale, cuts: LevelCrops) -> bool:
-        return len(cuts.kept) != len(multiscale.datasets) or any(cut is not None for cut in cuts.cuts)
+    def _is_changed(self, multiscale: Multiscale, crops: LevelCrops) -> bool:
+        return len(crops.kept) != len(multiscale.datasets) or any(box is not None for box in crops.boxes)
 
-    def _change_image(self, path: str, ome: OmeMetadata, taken: list[LevelCrops]) -> None:
+    def _change_image(self, path: str, ome: OmeMetadata, crops: list[LevelCrops]) -> None:
         self._check_groups(path)
         shapes = {}
         for dataset in ome.multiscales[0].datasets:
@@ -288,41 +294,41 @@ class _Work:
             shape = None if document is None else parse_array(document).shape
             if dataset.path is not None and shape is not None:
                 shapes[dataset.path] = shape
-        document, notes = crop_image_document(self._documents[path], ome.multiscales, taken, shapes, path or "the root")
+        document, notes = crop_image_document(self._documents[path], ome.multiscales, crops, shapes, path or "the root")
         self._subset.documents[path] = document
-        self._tell_extensions(path)
+        self._note_extensions(path)
         for note in notes:
             self._notes.add(path, note)
 
     def _crop_arrays(self) -> None:
-        for path, cut in self._kept.items():
-            if cut is not None:
+        for path, box in self._kept.items():
+            if box is not None:
                 document, old = self._documents[path], parse_layout(self._documents[path], path)
-                new = crop_document(document, old, cut)
+                new = crop_document(document, old, box)
                 self._subset.documents[path] = new
-                self._subset.arrays[path] = CroppedArray(old, parse_layout(new, path), cut, new)
-                self._tell_extensions(path)
+                self._subset.arrays[path] = CroppedArray(old, parse_layout(new, path), box, new)
+                self._note_extensions(path)
 
     def _unlist_labels(self) -> None:
-        """Take label images that are left out off the lists of their groups; groups without any go, too."""
-        gone: dict[str, list[str]] = {}
+        """Remove dropped label images from their groups' lists; drop empty groups."""
+        removed: dict[str, list[str]] = {}
         for path in self._subset.dropped:
             if not self._is_array(path):
                 group = labels_group(path)
-                gone.setdefault(group, []).append(path[len(group) :].strip("/"))
-        for group, names in gone.items():
+                removed.setdefault(group, []).append(path[len(group) :].strip("/"))
+        for group, names in removed.items():
             document = self._subset.documents.get(group, self._documents.get(group, {}))
             ome = as_object(as_object(document.get("attributes")).get("ome"))
-            left = [name for name in as_list(ome.get(LABELS)) if str(name).strip("/") not in names]
+            rest = [name for name in as_list(ome.get(LABELS)) if str(name).strip("/") not in names]
             # OME-Zarr 0.5, "labels": "Unlisted groups MAY be labels."
-            if not left and not any(image.path.startswith(f"{group}/") for image in self._subset.images):
+            if not rest and not any(image.path.startswith(f"{group}/") for image in self._subset.images):
                 self._subset.dropped.add(group)
             elif LABELS in ome:
-                attributes = {**document["attributes"], "ome": {**ome, LABELS: left}}
+                attributes = {**document["attributes"], "ome": {**ome, LABELS: rest}}
                 self._subset.documents[group] = {**document, "attributes": attributes}
 
     def _owner(self, path: str) -> _Image | None:
-        """Return the image that a label image belongs to (OME-Zarr 0.5, "labels")."""
+        """Return the image of a label image (OME-Zarr 0.5, "labels")."""
         parts = path.split("/")
         for position in reversed(range(len(parts) - 1)):
             if parts[position] == LABELS and "/".join(parts[:position]) in self._images:
@@ -344,15 +350,15 @@ class _Work:
         return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
-        """Refuse to change an image where its group, or one above, asks for more than is understood here."""
+        """Refuse to change an image whose group, or one above, has metadata that ozx must understand and does not."""
         for above in _upwards(path):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)
             self._checked.add(above)
 
-    def _tell_extensions(self, path: str) -> None:
+    def _note_extensions(self, path: str) -> None:
         if EXTENSIONS in self._documents[path]:
-            self._notes.add(path, "its extensions are kept as they were, and may speak of what is left out")
+            self._notes.add(path, "its extensions are unchanged, and may refer to parts that are left out")
 
 
 def _upwards(path: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The document of an image of which some levels, or a region of each, are left."""
+"""Metadata of a cropped image: some levels, or a region of each."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ Lengths = tuple[int, ...]
 def crop_image_document(
     document: Document,
     multiscales: Sequence[Multiscale],
-    cuts: Sequence[LevelCrops],
+    crops: Sequence[LevelCrops],
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
-    """Return the ``zarr.json`` of an image's group with what is kept of its levels, and notes.
+    """Return the ``zarr.json`` of an image's group with the kept part of its levels, and notes.
 
-    Every pixel that is kept stays where it is: where a level begins later, its own translation, which comes before the
-    transformations of the whole multiscale, grows by as many pixels. Channels and default planes of ``omero`` follow.
+    Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
+    multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow.
 
     Parameters
     ----------
     document
-        The ``zarr.json``; it is not touched.
+        The ``zarr.json``; it is not changed.
     multiscales
-        The images in it, as they were read from it.
-    cuts
-        What becomes of the levels of each.
+        Its images, parsed.
+    crops
+        The crops of each image's levels.
     shapes
-        The shapes of the arrays before, by path below the group, as far as they are known.
+        The known shapes of the arrays before, by path below the group.
     where
-        What messages call the group.
+        The group's name in messages.
 
     Raises
     ------
@@ -52,27 +52,27 @@ def crop_image_document(
     new: Document = copy_json(document)
     ome = new["attributes"]["ome"]
     items = [item for item in ome["multiscales"] if isinstance(item, dict)]
-    for item, levels in zip(items, cuts, strict=True):
+    for item, levels in zip(items, crops, strict=True):
         kept = []
-        for number, cut in zip(levels.kept, levels.cuts, strict=True):
+        for number, box in zip(levels.kept, levels.boxes, strict=True):
             dataset = item["datasets"][number]
-            if cut is not None:
+            if box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
-                dataset["coordinateTransformations"] = _shifted(steps, cut.start, f"{where}, level {dataset['path']!r}")
+                dataset["coordinateTransformations"] = _shifted(steps, box.start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
     if not isinstance(ome.get("omero"), dict):
         return new, []
-    first, finest = multiscales[0], cuts[0].kept[0]
+    first, finest = multiscales[0], crops[0].kept[0]
     old, own = (shapes.get(first.datasets[number].path or "") for number in (0, finest))
     if old is None or own is None or len(old) != len(first.axes) or len(own) != len(old):
         return new, []
-    cut = cuts[0].cuts[0] or Box((0,) * len(own), own)
-    return new, _crop_omero(ome["omero"], [axis.name for axis in first.axes], old, own, cut)
+    box = crops[0].boxes[0] or Box((0,) * len(own), own)
+    return new, _crop_omero(ome["omero"], [axis.name for axis in first.axes], old, own, box)
 
 
 def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
-    """Return the transformations of an array that begins at pixel `start` of the one they were written for."""
+    """Return transformations for an array that begins at pixel `start` of the array of `steps`."""
     if parse_transformations(steps, len(start)) is None or any("transformations" in as_object(step) for step in steps):
         raise UnsupportedError(
             f"{where}: expected scales and translations of {len(start)} finite numbers; found {steps!r:.200}",
@@ -93,29 +93,29 @@ def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
 
 
 def _exact(number: float) -> Fraction:
-    # As its decimal digits say, so that 3 * 0.1 is 0.3.
+    # Exact in decimal digits, so that 3 * 0.1 is 0.3.
     return Fraction(repr(number))
 
 
-def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own: Lengths, cut: Box) -> list[str]:
-    """Bring channels and default planes into what is left, in place; return notes."""
+def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own: Lengths, box: Box) -> list[str]:
+    """Crop channels and move default planes into the box, in place; return notes."""
     rendering = as_object(omero.get("rdefs"))
     for axis, name in (("z", "defaultZ"), ("t", "defaultT")):
         index = rendering.get(name)
         if axis not in axes or type(index) is not int:
             continue
         number = axes.index(axis)
-        # The same plane at the resolution of the finest level that is kept.
-        plane = (2 * index + 1) * own[number] // (2 * max(1, old[number])) - cut.start[number]
-        rendering[name] = min(max(plane, 0), max(cut.shape[number] - 1, 0))
+        # The same plane at the resolution of the finest kept level.
+        plane = (2 * index + 1) * own[number] // (2 * max(1, old[number])) - box.start[number]
+        rendering[name] = min(max(plane, 0), max(box.shape[number] - 1, 0))
     channels = omero.get("channels")
     if "c" not in axes or not isinstance(channels, list):
         return []
     number = axes.index("c")
-    start, stop = cut.start[number], cut.start[number] + cut.shape[number]
+    start, stop = box.start[number], box.start[number] + box.shape[number]
     if (start, stop) == (0, own[number]):
         return []
     if len(channels) != own[number]:
-        return [f"omero lists {len(channels)} channels of {own[number]}: it is kept as it was, though channels are cut"]
+        return [f"omero lists {len(channels)} channels of {own[number]}: it is unchanged, though channels are cropped"]
     omero["channels"] = channels[start:stop]
     return []

@@ -1,4 +1,4 @@
-"""Which levels of a label image belong to the levels that are kept of its image."""
+"""Levels of a label image that match the kept levels of its image."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ozx.hierarchy.ome.metadata import Dataset, Multiscale
 
 __all__ = ["LABELS", "labels_group", "matching_levels"]
 
-#: OME-Zarr 0.5, "labels": the group of this name beside the levels of an image.
+#: OME-Zarr 0.5, "labels": the name of the group beside the levels of an image.
 LABELS = "labels"
 
 
 def labels_group(path: str) -> str:
-    """Return the group that the label image at `path` is listed in.
+    """Return the group that lists the label image at `path`.
 
     Examples
     --------
@@ -26,18 +26,18 @@ def labels_group(path: str) -> str:
 
 
 def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int]) -> list[int]:
-    """Return the numbers of the levels of a label image that go with the levels that are kept of its image.
+    """Return the numbers of a label image's levels that match the kept levels of its image.
 
     OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
-    numbers. Where a writer did not keep to that, those match whose pixels are most alike in size; where there are none,
-    the one that is least different, as a label image without levels is none.
+    numbers. If the numbers of levels differ, levels with the most similar pixel sizes match; if none does, the least
+    different one, since a label image needs a level.
 
     Parameters
     ----------
     label, image
-        The label image, and the image it belongs to.
+        The label image and its image.
     kept
-        The numbers of the image's levels that are kept.
+        The numbers of the image's kept levels.
     """
     count = len(label.datasets)
     if count == len(image.datasets):
@@ -60,7 +60,7 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
 
 
 def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
-    """Return the logarithm of the size of a pixel, in the axes of space and time that both images have."""
+    """Return the logarithm of a pixel's size in the axes of space and time that both images have."""
     if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
         return None
     names = {axis.name for axis in other.axes}

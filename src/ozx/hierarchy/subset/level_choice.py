@@ -1,4 +1,4 @@
-"""Which resolution levels of an image are kept."""
+"""Choice of resolution levels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _HINT = "Write 2: for all but the two finest, :3 for the three finest, 1:3, -1 f
 
 @dataclass(frozen=True, slots=True)
 class LevelChoice:
-    """Levels from `start` to before `stop`, as Python's slices have it; 0 is the full resolution."""
+    """Levels from `start` to before `stop`, as in a Python slice; 0 is the full resolution."""
 
     start: int | None = None
     stop: int | None = None
 
     def choose(self, count: int) -> list[int]:
-        """Return which of `count` levels are meant.
+        """Return the chosen levels of `count`.
 
         Examples
         --------
@@ -31,7 +31,7 @@ class LevelChoice:
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def nearest(self, count: int) -> list[int]:
-        """Return which of `count` levels are meant; where there are none of these, the one that is nearest to them.
+        """Return the chosen levels of `count`, or the nearest level if there are none.
 
         Examples
         --------
@@ -48,7 +48,7 @@ class LevelChoice:
 
 
 def parse_levels(value: str | int | slice) -> LevelChoice:
-    """Return the levels that text, an index or a slice means.
+    """Parse levels from text, an index or a slice.
 
     Raises
     ------
@@ -65,11 +65,11 @@ def parse_levels(value: str | int | slice) -> LevelChoice:
     if isinstance(value, slice):
         ends = (value.start, value.stop)
         if value.step not in (None, 1) or not all(end is None or type(end) is int for end in ends):
-            raise UsageError(f"expected levels one after the other; got {value}", hint=_HINT)
+            raise UsageError(f"expected consecutive levels; got {value}", hint=_HINT)
         return LevelChoice(*ends)
     match = _SLICE.fullmatch(value) if isinstance(value, str) else None
     if match is None or not any(match.groups()) or (match[2] is None and match[3] is not None):
-        raise UsageError(f"expected levels as Python's slices have them; got {value!r}", hint=_HINT)
+        raise UsageError(f"expected levels as in a Python slice; got {value!r}", hint=_HINT)
     start, stop = (None if text is None else int(text) for text in (match[1], match[3]))
     return LevelChoice(start, stop) if match[2] or start is None else _one(start)
 

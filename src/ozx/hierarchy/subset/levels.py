@@ -1,4 +1,4 @@
-"""What of the levels of one multiscale image shows a region, in whole chunks."""
+"""Crops of the levels of one multiscale image that show a region, in whole chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
 
 
 class AxisPlace(NamedTuple):
-    """An axis of the full resolution: how many pixels there are along it, and where they lie."""
+    """An axis of the full resolution: its number of pixels, and their placement."""
 
     length: int
     scale: float
@@ -27,24 +27,24 @@ class AxisPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelCrops:
-    """What becomes of the levels of one multiscale image.
+    """The crops of the levels of one multiscale image.
 
     Attributes
     ----------
     kept
-        The numbers of the levels that are kept, the finest first.
-    cuts
-        For each of these what is left of its array; None where that is all of it.
+        The numbers of the kept levels, the finest first.
+    boxes
+        The box of each kept level's array; None for the whole array.
     region
-        What they show, by axis, in pixels of the full resolution; empty where nothing is cut.
+        The region that they show, by axis, in pixels of the full resolution; empty if nothing is cropped.
     left_out
         The numbers of levels whose chunks are too long to show the region.
     alone
-        The numbers of kept levels that show more than the region, as theirs are, too.
+        The numbers of kept levels that show more than the region, for the same reason.
     """
 
     kept: tuple[int, ...]
-    cuts: tuple[Box | None, ...]
+    boxes: tuple[Box | None, ...]
     region: Mapping[str, Interval] = field(default_factory=dict)
     left_out: tuple[int, ...] = ()
     alone: tuple[int, ...] = ()
@@ -58,9 +58,9 @@ def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[
     multiscale
         The image.
     layout
-        That of the array of its first level.
+        The layout of its first level's array.
     where
-        What messages call the image.
+        The image's name in messages.
 
     Raises
     ------
@@ -81,52 +81,52 @@ def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[
 def crop_levels(
     multiscale: Multiscale,
     kept: Sequence[int],
-    asked: Mapping[str, Interval],
+    requested: Mapping[str, Interval],
     places: Mapping[str, AxisPlace],
     layout_of: Callable[[Dataset], ArrayLayout],
     where: str,
     *,
     keep_all: bool,
 ) -> LevelCrops | None:
-    """Return what becomes of levels so that they show a region; None where the finest shows nothing of it.
+    """Crop levels to a region; None if the finest shows nothing of it.
 
     Parameters
     ----------
     multiscale
-        The image: the one that `places` are of, or a label image of it.
+        The image of `places`, or a label image of it.
     kept
-        Numbers of the levels that are wanted.
-    asked
-        The region by axis, in pixels of the full resolution; axes the image does not have are passed over.
+        Numbers of the levels to keep.
+    requested
+        The region by axis, in pixels of the full resolution; axes that the image does not have are ignored.
     places
         The axes of the full resolution.
     layout_of
-        Gives the layout of a level's array.
+        Returns the layout of a level's array.
     where
-        What messages call the image.
+        The image's name in messages.
     keep_all
-        Whether levels are kept that cannot show exactly the region that the others show.
+        Whether to keep levels that cannot show exactly the region of the others.
 
     Raises
     ------
     FormatError, UnsupportedError
-        What `place_axes` raises, and what `layout_of` does; the unit of an axis is not that of the full resolution.
+        As for `place_axes` and `layout_of`; or an axis has another unit than at full resolution.
     """
     axes = [axis.name for axis in multiscale.axes]
-    wanted = {axis: interval for axis, interval in asked.items() if axis in axes}
+    asked = {axis: interval for axis, interval in requested.items() if axis in axes}
     levels = [multiscale.datasets[number] for number in kept]
-    if not wanted:
+    if not asked:
         return LevelCrops(tuple(kept), (None,) * len(kept))
     layouts = [layout_of(level) for level in levels]
     grids = [
-        _grids(multiscale, level, layout, wanted, places, where) for level, layout in zip(levels, layouts, strict=True)
+        _grids(multiscale, level, layout, asked, places, where) for level, layout in zip(levels, layouts, strict=True)
     ]
     # A label image has one channel for all those of its image.
-    wanted = {axis: interval for axis, interval in wanted.items() if all(axis in found for found in grids)}
-    region, shares = align(wanted, grids)
+    asked = {axis: interval for axis, interval in asked.items() if all(axis in found for found in grids)}
+    region, shares = align(asked, grids)
     if any(grid.is_beside(region[axis]) for axis, grid in grids[0].items()):
         return None
-    found, cuts, left_out, alone = [], [], [], []
+    found, boxes, left_out, alone = [], [], [], []
     for number, layout, level_grids, is_shared in zip(kept, layouts, grids, shares, strict=True):
         if not is_shared and not keep_all:
             left_out.append(number)
@@ -135,33 +135,33 @@ def crop_levels(
             level_grids[axis].nearest(region[axis]) if axis in region else (0, length)
             for axis, length in zip(map(str, axes), layout.shape, strict=True)
         ]
-        cut = Box(tuple(first for first, _ in ends), tuple(last - first for first, last in ends))
+        box = Box(tuple(first for first, _ in ends), tuple(last - first for first, last in ends))
         found.append(number)
-        cuts.append(None if cut.is_whole(layout.shape) else cut)
+        boxes.append(None if box.is_whole(layout.shape) else box)
         if not is_shared:
             alone.append(number)
-    return LevelCrops(tuple(found), tuple(cuts), region, tuple(left_out), tuple(alone))
+    return LevelCrops(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
 
 
 def _grids(
     multiscale: Multiscale,
     level: Dataset,
     layout: ArrayLayout,
-    wanted: Mapping[str, Interval],
+    asked: Mapping[str, Interval],
     places: Mapping[str, AxisPlace],
     where: str,
 ) -> dict[str, AxisGrid]:
     scale, translation = _placement(multiscale, level, layout, where)
     grids = {}
     for number, axis in enumerate(multiscale.axes):
-        if axis.name is None or axis.name not in wanted:
+        if axis.name is None or axis.name not in asked:
             continue
         place, length = places[axis.name], layout.shape[number]
         if place.is_channel and length != place.length:
             continue
         if axis.unit != place.unit and axis.unit is not None and place.unit is not None:
             raise UnsupportedError(
-                f"{where}: expected the unit {place.unit} along {axis.name}, as its image has; found {axis.unit}",
+                f"{where}: expected the unit {place.unit} of the image along {axis.name}; found {axis.unit}",
                 hint="Bring both to one unit with ozx edit, or extract them one by one.",
             )
         grids[axis.name] = make_grid(
@@ -185,7 +185,7 @@ def _placement(
     if level.scale is None or level.translation is None:
         raise UnsupportedError(
             f"{where}: expected a scale, and perhaps a translation, of {len(multiscale.axes)} numbers for level "
-            f"{level.path!r}; found other transformations, so that nobody here can tell what shows the region",
+            f"{level.path!r}; found other transformations, by which the region cannot be located",
             hint="Leave the region out; whole levels can be extracted.",
         )
     if min(level.scale, default=1.0) <= 0:

@@ -1,4 +1,4 @@
-"""What part of an image is asked for: an interval of pixels of the full resolution along some of its axes."""
+"""A requested part of an image: an interval of full-resolution pixels along some of its axes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ozx.errors import UsageError
 
-__all__ = ["AskedRange", "Region", "RegionLike", "parse_region"]
+__all__ = ["AxisRange", "Region", "RegionLike", "parse_region"]
 
-#: What `parse_region` takes: text, or by axis a range ``(start, stop)``, a slice or a single index.
+#: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice or a single index.
 RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
 
 _RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})?\s*(:)?\s*(-?[0-9]{1,18})?\s*")
@@ -18,8 +18,8 @@ _HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRange:
-    """An interval as Python's slices have it: None is the end of the axis, negative numbers count from it."""
+class AxisRange:
+    """An interval as in a Python slice: None is the end of the axis, negative numbers count from it."""
 
     start: int | None
     stop: int | None
@@ -27,16 +27,16 @@ class AskedRange:
     def resolve(self, axis: str, length: int, where: str) -> tuple[int, int]:
         """Return the first pixel and the one behind the last.
 
-        Unlike a slice of Python, nothing is clipped: who asks for pixels beyond is mistaken about the image.
+        Nothing is clipped, unlike in a Python slice: a request for pixels beyond the image is a mistake.
 
         Parameters
         ----------
         axis
             Name of the axis.
         length
-            How many pixels there are along it.
+            Its number of pixels.
         where
-            What messages call the image.
+            The image's name in messages.
 
         Raises
         ------
@@ -45,9 +45,9 @@ class AskedRange:
 
         Examples
         --------
-        >>> AskedRange(-100, None).resolve("y", 256, "the root")
+        >>> AxisRange(-100, None).resolve("y", 256, "the root")
         (156, 256)
-        >>> AskedRange(0, 300).resolve("y", 256, "the root")
+        >>> AxisRange(0, 300).resolve("y", 256, "the root")
         Traceback (most recent call last):
         ...
         ozx.errors.UsageError: the root: expected a region within y=0:256; got y=0:300
@@ -65,23 +65,23 @@ class AskedRange:
 
 
 #: By axis name.
-Region = Mapping[str, AskedRange]
+Region = Mapping[str, AxisRange]
 
 
-def parse_region(value: RegionLike | None) -> dict[str, AskedRange]:
-    """Return the region that text or a mapping means; none of either is the whole image.
+def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
+    """Parse a region from text or a mapping; None is the whole image.
 
     Raises
     ------
     UsageError
-        It is no region: a step, a missing axis, an axis named twice, something else than integers.
+        It is no region: a step, a missing axis, a repeated axis, something other than integers.
 
     Examples
     --------
     >>> parse_region("y=0:2048, x=-100:, t=3")
-    {'y': AskedRange(start=0, stop=2048), 'x': AskedRange(start=-100, stop=None), 't': AskedRange(start=3, stop=4)}
+    {'y': AxisRange(start=0, stop=2048), 'x': AxisRange(start=-100, stop=None), 't': AxisRange(start=3, stop=4)}
     >>> parse_region({"z": slice(None, 10), "t": -1})
-    {'z': AskedRange(start=None, stop=10), 't': AskedRange(start=-1, stop=None)}
+    {'z': AxisRange(start=None, stop=10), 't': AxisRange(start=-1, stop=None)}
     """
     if value is None:
         return {}
@@ -97,8 +97,8 @@ def parse_region(value: RegionLike | None) -> dict[str, AskedRange]:
     return region
 
 
-def _parse_text(text: str) -> dict[str, AskedRange]:
-    region: dict[str, AskedRange] = {}
+def _parse_text(text: str) -> dict[str, AxisRange]:
+    region: dict[str, AxisRange] = {}
     for item in text.split(","):
         match = _RANGE.fullmatch(item)
         if match is None or (match[3] is None and match[2] is None):
@@ -110,11 +110,11 @@ def _parse_text(text: str) -> dict[str, AskedRange]:
             raise UsageError(f"expected a colon between two numbers; got {item.strip()!r}", hint=_HINT)
         first = None if start is None else int(start)
         last = None if stop is None else int(stop)
-        region[axis] = AskedRange(first, last) if colon else _one(int(start))
+        region[axis] = AxisRange(first, last) if colon else _one(int(start))
     return region
 
 
-def _parse_bounds(axis: str, bounds: object) -> AskedRange:
+def _parse_bounds(axis: str, bounds: object) -> AxisRange:
     if type(bounds) is int:
         return _one(bounds)
     if isinstance(bounds, slice):
@@ -125,8 +125,8 @@ def _parse_bounds(axis: str, bounds: object) -> AskedRange:
         raise UsageError(f"axis {axis}: expected a range (start, stop); got {bounds!r}", hint=_HINT)
     if not all(end is None or type(end) is int for end in bounds):
         raise UsageError(f"axis {axis}: expected integers or None in a range; got {bounds!r}", hint=_HINT)
-    return AskedRange(*bounds)
+    return AxisRange(*bounds)
 
 
-def _one(index: int) -> AskedRange:
-    return AskedRange(index, None if index == -1 else index + 1)
+def _one(index: int) -> AxisRange:
+    return AxisRange(index, None if index == -1 else index + 1)

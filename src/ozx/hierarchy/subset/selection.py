@@ -1,4 +1,4 @@
-"""What is wanted of each image of a hierarchy: levels, a region, or fewer of the finest levels."""
+"""The requested part of each image of a hierarchy: levels, a region, or fewer of the finest levels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Selection"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is wanted of each image.
+    """The requested part of each image.
 
     Attributes
     ----------
     levels
-        Which levels; None for those that show the region.
+        The levels; None for those that show the region.
     region
         By axis, in pixels of the full resolution.
     skipped
-        How many more of the finest levels are left out; the coarsest stays.
+        Number of further finest levels to leave out; the coarsest stays.
     """
 
     levels: LevelChoice | None = None
@@ -32,7 +32,7 @@ class Selection:
     skipped: int = 0
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:
-        """Refuse what none of the images of a hierarchy has.
+        """Refuse axes and levels that no image of a hierarchy has.
 
         Raises
         ------
@@ -40,14 +40,14 @@ class Selection:
             There is no image, or none has such an axis or such levels.
         """
         if not multiscales and (self.region or self.levels is not None or self.skipped):
-            raise UsageError("expected an image to take levels or a region of; there is none")
+            raise UsageError("expected an image, to extract levels or a region; there is none")
         names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
         for axis in self.region:
             if axis not in names:
-                raise UsageError(f"expected an axis that is there, one of {', '.join(sorted(names))}; got {axis!r}")
+                raise UsageError(f"unknown axis {axis!r}; the axes are {', '.join(sorted(names))}")
         counts = [len(multiscale.datasets) for multiscale in multiscales]
         if self.levels is not None and not any(map(self.levels.choose, counts)):
             raise UsageError(
-                f"expected levels that are there; no image has any of {self.levels}, the most are {max(counts)}",
+                f"no image has any of the levels {self.levels}; the largest has {max(counts)} levels",
                 hint="0 is the finest; -1 is the coarsest.",
             )

@@ -1,4 +1,4 @@
-"""What the ``zarr.json`` of an array says (Zarr core 3.1, "Array metadata")."""
+"""Metadata of an array, from its ``zarr.json`` (Zarr core 3.1, "Array metadata")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names,
 
 __all__ = ["ArrayMetadata", "item_size", "parse_array"]
 
-# More items than any store can hold: such a shape is a slip or an attack, and its size is of no use to anyone.
+# More items than any store can hold: such a shape is a slip or an attack, and its size is useless.
 _MOST_BYTES = 1 << 64
 
 _SIZED_TYPE = re.compile(r"(?:u?int|float|complex|r)(\d{1,6})")
@@ -21,30 +21,30 @@ _SIZES = {"bool": 1, "bfloat16": 2, "complex_bfloat16": 4, "numpy.datetime64": 8
 
 @dataclass(frozen=True, slots=True)
 class ArrayMetadata:
-    """An array's metadata, as far as it could be read; what could not is None and named in `problems`.
+    """An array's metadata; unreadable values are None and described in `problems`.
 
     Attributes
     ----------
     shape
         Lengths of the dimensions.
     data_type
-        Name of the data type, as Zarr v3 calls it.
+        Zarr v3 name of the data type.
     item_size
         Bytes of one decoded item; None for types of variable or unknown size.
     chunks
-        Shape of what a reader decodes at once: inner chunks where the array is sharded.
+        Shape of the unit that a reader decodes: inner chunks if the array is sharded.
     shards
-        Shape of the stored object where the array is sharded, else None.
+        Shape of the stored object if the array is sharded, else None.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     dimension_names
-        One name, or None, per dimension; None where the array gives no names.
+        One name, or None, per dimension; None if the array gives no names.
     fill_value
-        As it stands in the document.
+        The value in the document.
     attributes
         The user's attributes.
     problems
-        What is missing or of the wrong type, one phrase each.
+        Missing values and values of the wrong type, one phrase each.
     """
 
     shape: tuple[int, ...] | None
@@ -60,11 +60,11 @@ class ArrayMetadata:
 
     @property
     def decoded_bytes(self) -> int | None:
-        """Bytes of the whole array once decoded; None where shape or item size is unknown or beyond 2**64."""
+        """Bytes of the whole array once decoded; None if shape or item size is unknown or the product beyond 2**64."""
         if self.shape is None or self.item_size is None:
             return None
         size = self.item_size
-        for length in sorted(self.shape):  # a zero first: what follows it cannot grow
+        for length in sorted(self.shape):  # a zero comes first, and keeps the product 0
             size *= length
             if size > _MOST_BYTES:
                 return None
@@ -72,7 +72,7 @@ class ArrayMetadata:
 
 
 def parse_array(document: dict[str, Any]) -> ArrayMetadata:
-    """Return what an array's ``zarr.json`` says; never fails, faults stand in `problems`.
+    """Parse an array's ``zarr.json``; never fails, `problems` describes faults.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def item_size(data_type: NamedConfiguration) -> int | None:
 
 
 def _chunk_shape(value: Any, problems: list[str]) -> tuple[int, ...] | None:
-    # Zarr core 3.1, "Regular grids": the only grid the core defines.
+    # Zarr core 3.1, "Regular grids": the only grid of the core.
     grid = parse_named(value)
     if grid is None:
         problems.append("chunk_grid is missing or has no name")

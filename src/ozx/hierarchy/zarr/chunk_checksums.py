@@ -10,17 +10,17 @@ from ozx.hierarchy.zarr.codecs import parse_named
 
 __all__ = ["CHECKSUM_BYTES", "ChecksumOption", "change_checksum", "ends_in_checksum", "parse_checksum_option"]
 
-#: What happens to the checksums of chunks.
+#: What to do with the checksums of chunks.
 ChecksumOption = Literal["add", "keep", "drop"]
 
-#: Bytes that the codec puts behind a chunk (crc32c codec 1.0: "the 4-byte CRC32C checksum, little-endian").
+#: Length of the checksum behind a chunk (crc32c codec 1.0: "the 4-byte CRC32C checksum, little-endian").
 CHECKSUM_BYTES = 4
 
 _CRC32C = "crc32c"
 
 
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
-    """Return what ``add``, ``keep`` or ``drop`` means; None where the layout decides.
+    """Parse ``add``, ``keep`` or ``drop``; None lets the layout decide.
 
     Raises
     ------
@@ -50,14 +50,14 @@ def ends_in_checksum(codecs: Sequence[Any]) -> bool:
 
 
 def change_checksum(codecs: Sequence[Any], option: ChecksumOption) -> list[Any]:
-    """Return the chain with or without a ``crc32c`` at its end; nothing is added where it ends in one.
+    """Return the chain with or without a ``crc32c`` at its end; a second one is never added.
 
     Parameters
     ----------
     codecs
-        The chain that encodes a chunk, as it stands in the document.
+        The chain that encodes a chunk, as in the document.
     option
-        What happens to the checksum.
+        What to do with the checksum.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Chunk keys: which key of an array is which chunk of its grid (Zarr core 3.1, "Chunk key encoding")."""
+"""Chunk keys: the encoding of grid coordinates as keys (Zarr core 3.1, "Chunk key encoding")."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ozx.hierarchy.zarr.codecs import parse_named
 
 __all__ = ["ChunkKeys", "parse_chunk_keys"]
 
-# What separates coordinates where the configuration does not say.
+# Default separators of coordinates.
 _SEPARATORS = {"default": "/", "v2": "."}
-# At most 18 digits: coordinates are 64-bit signed integers wherever they are computed with.
+# At most 18 digits: coordinates are computed as 64-bit signed integers.
 _COORDINATE = "(0|[1-9][0-9]{0,17})"
 
 
@@ -26,7 +26,7 @@ class ChunkKeys:
     Attributes
     ----------
     name
-        ``default`` (``c/0/1``) or ``v2`` (``0.1``), which is also that of Zarr v2 itself.
+        ``default`` (``c/0/1``) or ``v2`` (``0.1``), which Zarr v2 itself uses, too.
     separator
         ``/`` or ``.``.
     """
@@ -51,9 +51,9 @@ class ChunkKeys:
         return self.separator.join(parts) or "0"
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the coordinates that `key` stands for in a grid of `ndim` dimensions, or None for any other key.
+        """Return the coordinates of `key` in a grid of `ndim` dimensions, or None for any other key.
 
-        Only what `encode` returns is a chunk key: no leading zeros, no signs, no other digits than those of ASCII.
+        Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
 
         Examples
         --------
@@ -73,21 +73,21 @@ def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
 
 
 def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
-    """Return the encoding that the ``chunk_key_encoding`` of an array means.
+    """Parse the ``chunk_key_encoding`` of an array.
 
     Parameters
     ----------
     value
-        As it stands in the document.
+        The value in the document.
     where
-        What messages call the array.
+        The array's name in messages.
 
     Raises
     ------
     UnsupportedError
         It is another encoding.
     FormatError
-        It has no name, or a separator that is none.
+        It has no name, or an invalid separator.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
         raise FormatError(f"{where}: expected a chunk_key_encoding; it is missing or has no name")
     if named.name not in _SEPARATORS:
         raise UnsupportedError(
-            f"{where}: expected the chunk key encoding 'default' or 'v2'; found {named.name!r}, so that nobody here "
-            "can tell where its chunks are"
+            f"{where}: expected the chunk key encoding 'default' or 'v2'; found {named.name!r}, by which its chunks "
+            "cannot be found"
         )
     separator = named.configuration.get("separator", _SEPARATORS[named.name])
     if separator not in ("/", "."):

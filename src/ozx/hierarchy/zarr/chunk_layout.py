@@ -1,8 +1,7 @@
-"""How an array's chunks are laid out in stored values, and the documents of the same array laid out otherwise.
+"""Layout of an array's chunks in stored values, and documents of the same array with another layout.
 
-What is moved is the smallest piece that is encoded by itself: an inner chunk where the array is sharded, the innermost
-one where shards hold shards, else a chunk of the grid. The words for the two sides: an array's *chunks* are these
-pieces; *stored* is what has a chunk key.
+The *chunks* of an array are here the smallest pieces that are encoded separately: the innermost chunks if the array is
+sharded, else the chunks of the grid. A *stored* value has a chunk key.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "re
 # Chunks are counted in 64-bit signed integers.
 _MOST_CHUNKS = (1 << 63) - 1
 _DEEPEST = 8
-# What numpy counts in, of whatever version; images have five.
+# The limit of numpy in any version; images have five.
 _MOST_DIMENSIONS = 32
 
 Lengths = tuple[int, ...]
@@ -41,9 +40,9 @@ class ShardLevel:
     shape
         Lengths of a shard, in pixels.
     chunks_per_shard
-        How many pieces it has along each dimension.
+        Number of pieces along each dimension.
     index
-        How its index is written.
+        Format of its index.
     """
 
     shape: Lengths
@@ -53,20 +52,18 @@ class ShardLevel:
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """How the chunks of an array are laid out.
+    """The layout of an array's chunks.
 
     Attributes
     ----------
     shape
         Lengths of the array, in pixels.
     chunks
-        Lengths of a chunk: of the smallest piece that is encoded by itself.
-    shards
-        Lengths of a shard, the outermost where they are nested, or None.
+        Lengths of a chunk, the smallest piece that is encoded separately.
     levels
-        The sharding codecs, from the outside in; none where the array is not sharded.
+        The sharding codecs, from the outside in; empty without sharding.
     codecs
-        The chain that encodes a chunk, as it stands in the document.
+        The chain that encodes a chunk, as in the document.
     keys
         The chunk key encoding.
     item_size
@@ -85,35 +82,35 @@ class ArrayLayout:
 
     @property
     def shards(self) -> Lengths | None:
-        """Lengths of a shard, the outermost where they are nested, or None."""
+        """Lengths of a shard, the outermost if they are nested, or None."""
         return self.levels[0].shape if self.levels else None
 
     @property
     def stored_shape(self) -> Lengths:
-        """Lengths of what has a chunk key: a shard, or a chunk."""
+        """Lengths of the object with a chunk key: a shard, or a chunk."""
         return self.levels[0].shape if self.levels else self.chunks
 
     @property
     def grid(self) -> Lengths:
-        """How many chunks the array has along each dimension."""
+        """Number of chunks along each dimension."""
         return _grid(self.shape, self.chunks)
 
     @property
     def stored_grid(self) -> Lengths:
-        """How many stored values it has along each dimension."""
+        """Number of stored values along each dimension."""
         return _grid(self.shape, self.stored_shape)
 
     @property
     def chunks_per_stored(self) -> Lengths:
-        """How many chunks a stored value has along each dimension."""
+        """Number of chunks in a stored value along each dimension."""
         return tuple(whole // part for whole, part in zip(self.stored_shape, self.chunks, strict=True))
 
 
 def parse_layout(document: Document, node: str, understands: Understands = is_registered) -> ArrayLayout:
-    """Return how the chunks of an array are laid out, given its ``zarr.json``.
+    """Return the layout of an array's chunks.
 
-    A chain in which something stands beside ``sharding_indexed`` is not looked into, nor is that of an array without
-    dimensions: chunks of its grid are moved.
+    A chain with other codecs beside ``sharding_indexed`` counts as opaque, and so does that of an array without
+    dimensions: its chunks are those of the grid.
 
     Parameters
     ----------
@@ -122,7 +119,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
     node
         Path of the array.
     understands
-        See `check_understood`, which is to be called for the groups above it by whoever knows them.
+        See `check_understood`, which the caller calls for the groups above.
 
     Raises
     ------
@@ -170,7 +167,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
 
 
 def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
-    """Refuse an array of more chunks than there are numbers for.
+    """Refuse an array with too many chunks to number.
 
     Raises
     ------
@@ -181,21 +178,21 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
     for length in _grid(shape, chunks):
         total *= max(length, 1)
     if total > _MOST_CHUNKS:
-        raise UnsupportedError(f"{where}: expected fewer than 2**63 chunks; its shape and the chunks' make more")
+        raise UnsupportedError(f"{where}: expected fewer than 2**63 chunks; its shape and its chunk lengths give more")
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:
-    """Return the ``zarr.json`` of the same array with its chunks in shards of other lengths, or in none.
+    """Return the ``zarr.json`` of an array with its chunks in other shards, or in none.
 
-    The codecs of the chunks stay, but for a checksum at their end; nothing stands beside ``sharding_indexed``.
-    Everything else of the document stays, and so does the order of its fields.
+    The codecs of the chunks stay, except for a checksum at their end; no other codec is beside ``sharding_indexed``.
+    All other fields stay, and so does their order.
 
     Parameters
     ----------
     document
-        As `parse_layout` takes it.
+        In the form that `parse_layout` takes.
     shards
-        Lengths of a shard in pixels, multiples of the chunks' lengths; None for chunks by themselves.
+        Lengths of a shard in pixels, multiples of the chunks' lengths; None for separate chunks.
     checksums
         Whether each chunk ends in a checksum (the codec ``crc32c``).
 
@@ -216,7 +213,7 @@ def relayout_document(document: Document, shards: Lengths | None, checksums: Che
     >>> relayout_document(sharded, None) == document
     True
     """
-    layout = parse_layout(document, "", _take_all)
+    layout = parse_layout(document, "", _accept_all)
     codecs = [_full(codec) for codec in change_checksum(layout.codecs, checksums)]
     if shards is not None:
         fits = len(shards) == len(layout.chunks) and all(
@@ -236,7 +233,7 @@ def relayout_document(document: Document, shards: Lengths | None, checksums: Che
     return {**document, "chunk_grid": grid, "codecs": codecs}
 
 
-def _take_all(point: str, value: Any) -> bool:
+def _accept_all(point: str, value: Any) -> bool:
     del point, value
     return True
 
@@ -246,7 +243,7 @@ def _unwrap(codecs: list[Any], shape: Lengths, where: str) -> tuple[Lengths, tup
     levels: list[ShardLevel] = []
     while shape and len(levels) < _DEEPEST:
         sharding = parse_named(codecs[0])
-        # "nothing before or after it": bytes around a sharding codec are encoded once more, as a whole.
+        # "nothing before or after it": other codecs encode the whole shard once more.
         if len(codecs) != 1 or sharding is None or sharding.name != SHARDING:
             break
         inner, chain = _inside(sharding, shape, where)
@@ -270,7 +267,7 @@ def _inside(sharding: NamedConfiguration, shape: Lengths, where: str) -> tuple[L
 
 
 def _full(codec: Any) -> Any:
-    """Return a codec as every reader takes it: an object, without a ``must_understand`` that says nothing.
+    """Return a codec in the form that every reader accepts: an object, without a redundant ``must_understand``.
 
     tensorstore 0.1.86 knows neither short-hand names nor ``must_understand`` on codecs.
     """

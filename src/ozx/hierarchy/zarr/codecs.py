@@ -1,4 +1,4 @@
-"""The codecs of an array, from the outside in: what they are called and how they are set."""
+"""The codecs of an array, from the outside in: names and settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ozx.hierarchy.json.values import as_lengths, as_list, as_object, as_text
 
 __all__ = ["SHARDING", "NamedConfiguration", "codec_names", "inner_chunks", "parse_codecs", "parse_named"]
 
-#: The codec that puts many chunks, then called inner chunks, into one stored object, then called a shard.
+#: The codec that stores many inner chunks in one object, the shard.
 SHARDING = "sharding_indexed"
 
 # A sharding codec inside a sharding codec is legal; no writer nests them deeper than two.
@@ -26,10 +26,10 @@ class NamedConfiguration:
 
 
 def parse_named(value: Any) -> NamedConfiguration | None:
-    """Return name and settings from an object or a short-hand string, or None for anything else.
+    """Return name and settings of an object or a short-hand string, or None for anything else.
 
     Zarr core 3.1, "Extension definition": an object with ``name`` and optional ``configuration`` and
-    ``must_understand``, or, where it needs no configuration, the name alone.
+    ``must_understand``, or the name alone.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def parse_named(value: Any) -> NamedConfiguration | None:
 
 
 def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
-    """Return the codecs of a chain; what has no name is passed over."""
+    """Return the codecs of a chain; items without a name are skipped."""
     return tuple(codec for codec in map(parse_named, as_list(value)) if codec is not None)
 
 
@@ -64,7 +64,7 @@ def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
 
 
 def inner_chunks(codecs: tuple[NamedConfiguration, ...]) -> tuple[int, ...] | None:
-    """Return the shape of the innermost chunks where the chain has a sharding codec, or None.
+    """Return the shape of the innermost chunks if the chain has a sharding codec, or None.
 
     Sharding codec 1.0, "Configuration parameters": ``chunk_shape``.
     """

@@ -1,7 +1,7 @@
 """Consolidated metadata: copies of the documents of all nodes below a group, in its own ``zarr.json``.
 
 Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so that
-copies which do not say the same are worse than none.
+wrong copies are worse than none.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def without_copies(document: Document) -> Document:
 
 
 def say_the_same(copy: Any, document: Any) -> bool:
-    """Tell whether a copy says what a document does: writers differ in the empty fields they spell out.
+    """Tell whether a copy equals a document, apart from empty fields, which only some writers spell out.
 
     Examples
     --------
     >>> say_the_same({"node_type": "group"}, {"node_type": "group", "attributes": {}})
     True
     """
-    return _told(copy) == _told(document)
+    return _content(copy) == _content(document)
 
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
-    """Tell whether a group has copies that are not those of the nodes below it.
+    """Tell whether a group's copies differ from the nodes below it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
     paths
         The nodes below it, relative to the group.
     read
-        Returns the document of such a node; called only where the copies are of the right nodes.
+        Returns the document of such a node; called only if the copies are of the right nodes.
 
     Examples
     --------
@@ -63,6 +63,6 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
     return copies.keys() != set(paths) or not all(say_the_same(copies[path], read(path)) for path in paths)
 
 
-def _told(document: Any) -> dict[str, Any]:
-    """Return the fields of a document that say something; copies in it are compared with their own nodes."""
+def _content(document: Any) -> dict[str, Any]:
+    """Return the fields that are not empty; copies inside are compared with their own nodes."""
     return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

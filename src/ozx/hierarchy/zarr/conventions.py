@@ -1,4 +1,4 @@
-"""Which conventions the attributes of a node declare (Zarr conventions v1, 2025-12-10, and the form before it)."""
+"""Conventions that the attributes of a node declare (Zarr conventions v1, 2025-12-10, and the form before it)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
 def convention_names(attributes: Any) -> tuple[str, ...]:
-    """Return what each declared convention is called: its name, or else its identifier; never fails.
+    """Return the name of each declared convention, or else its identifier; never fails.
 
     "If name is not present, tools SHOULD use the UUID instead to represent the Convention."
 

@@ -1,4 +1,4 @@
-"""What extensions are called: registered names, other names and URIs (Zarr core 3.1, ZEP 9), from a dated list."""
+"""Names of extensions: registered names, other names and URIs (Zarr core 3.1, ZEP 9), from a dated list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 __all__ = ["NameKind", "is_listed", "name_kind", "registry_date"]
 
-#: ``raw``, as Zarr core 3.1 wants it; ``loose``, as ZEP 9 alone allows; ``uri``, of before; ``none`` of these.
+#: ``raw``: as in Zarr core 3.1; ``loose``: allowed by ZEP 9 only; ``uri``: the form before 3.1; ``none`` of these.
 NameKind = Literal["raw", "loose", "uri", "none"]
 
 # Zarr core 3.1, "Extension naming"; ZEP 9 (draft of 2025-01-21), "Extension naming".
@@ -24,7 +24,7 @@ _RAW_BITS = re.compile(r"r[0-9]+")
 
 
 def name_kind(name: str) -> NameKind:
-    """Return which form the name of an extension has.
+    """Return the form of an extension's name.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def name_kind(name: str) -> NameKind:
 
 
 def is_listed(point: str, name: str) -> bool:
-    """Tell whether a name is the core's, or registered, at an extension point.
+    """Tell whether a name belongs to the core or is registered at an extension point.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def is_listed(point: str, name: str) -> bool:
 
 
 def registry_date() -> str:
-    """Return the month the list of registered names is from.
+    """Return the month of the list of registered names.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _names(point: str) -> frozenset[str]:
 
 @functools.cache
 def _registry() -> dict[str, Any]:
-    # importlib.resources would load zipfile, which costs as much as all else of `ozx info`.
+    # importlib.resources would load zipfile, which takes as long as all the rest of `ozx info`.
     with open(os.path.join(os.path.dirname(__file__), "registered_names.json"), encoding="utf-8") as file:
         registry: dict[str, Any] = json.load(file)
     return registry

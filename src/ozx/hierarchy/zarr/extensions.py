@@ -1,4 +1,4 @@
-"""What a Zarr v3 document asks its reader to understand beyond the fields that the core defines."""
+"""Extensions of a Zarr v3 document: everything beyond the fields of the core."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = [
 #: The field of ZEP 10 (draft of 2025-05-12) that lists extensions of a node.
 EXTENSIONS = "extensions"
 
-#: The fields that Zarr core 3.1 defines ("Array metadata", "Group metadata"). ``consolidated_metadata`` is no part of
-#: it, but written by zarr-python into groups and known to every reader.
+#: The fields of Zarr core 3.1 ("Array metadata", "Group metadata"). ``consolidated_metadata`` is no part of it, but
+#: zarr-python writes it into groups, and every reader knows it.
 CORE_FIELDS = {
     "array": frozenset(
         (
@@ -56,7 +56,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Something a reader has to understand unless the document says that it may be ignored.
+    """Something that a reader has to understand unless the document lets it ignore that.
 
     Attributes
     ----------
@@ -64,13 +64,13 @@ class Extension:
         The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
         document that the core does not define.
     name
-        Its name; empty where it has none.
+        Its name, or empty.
     must_understand
         Whether a reader that does not understand it has to refuse the node.
     value
-        As it stands in the document.
+        The value in the document.
     pointer
-        Where it stands in the document: a JSON pointer (RFC 6901).
+        JSON pointer (RFC 6901) to it.
     """
 
     point: str
@@ -81,7 +81,7 @@ class Extension:
 
     @property
     def what(self) -> str:
-        """What its point is called in messages: ``codec``, ``data type``, ….
+        """Name of its point in messages: ``codec``, ``data type``, ….
 
         Examples
         --------
@@ -97,17 +97,17 @@ class Extension:
 
 
 def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/extensions") -> tuple[Extension, ...]:
-    """Return the extensions that an array of names and objects lists; never fails.
+    """Return the extensions in an array of names and objects; never fails.
 
-    What is no such array, or an item without a name, cannot be understood by anyone and is returned as one extension
-    without a name. An empty array is none, though ZEP 10 wants the field left out then.
+    Anything but an array, and an item without a name, cannot be understood and becomes one extension without a name.
+    An empty array gives none, though ZEP 10 asks writers to leave the field out then.
 
     Parameters
     ----------
     value
         The array.
     point, pointer
-        What the array is, and where it stands.
+        Its extension point, and the JSON pointer to it.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/exten
 
 
 def array_extensions(document: dict[str, Any]) -> list[Extension]:
-    """Return what stands at the five extension points of an array, codecs inside of shards too; never fails.
+    """Return the extensions at the five extension points of an array, codecs inside of shards too; never fails.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def array_extensions(document: dict[str, Any]) -> list[Extension]:
 
 
 def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of what a ``zarr.json`` asks to be understood beyond registered codecs, data types and the like.
+    """Return the names of a ``zarr.json``'s extensions that are neither in the core nor registered.
 
     Examples
     --------
@@ -187,8 +187,8 @@ def _codecs(value: Any, pointer: str) -> list[Extension]:
 
 
 def _parse_item(value: Any, point: str, pointer: str) -> Extension:
-    # Zarr core 3.1, "Extension definition", which ZEP 10 takes over: a name, or an object with one; only an object
-    # that says false itself may be ignored.
+    # Zarr core 3.1, "Extension definition", also used by ZEP 10: a name, or an object with one; only an object with an
+    # explicit false may be ignored.
     named = parse_named(value)
     return Extension(point, "" if named is None else named.name, _is_required(value), value, pointer)
 

@@ -1,4 +1,4 @@
-"""Which JSON values a fill value may be, by data type (Zarr core 3.1, "Fill value list")."""
+"""Valid JSON fill values by data type (Zarr core 3.1, "Fill value list")."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _HEX = re.compile(r"0x[0-9a-fA-F]*")
 
 
 def fill_value_fault(data_type: str, value: Any) -> str | None:  # noqa: PLR0911 (one for each kind of data type)
-    """Return what was expected instead of `value`, or None where it may be a fill value of the data type.
+    """Return the expected value if `value` is no fill value of the data type, else None.
 
-    Of data types that are not known here nothing is expected.
+    Every value is valid for an unknown data type.
 
     Parameters
     ----------
     data_type
-        The name, as Zarr v3 calls it.
+        Zarr v3 name of the data type.
     value
-        As it stands in the document.
+        The value in the document.
 
     Examples
     --------
@@ -78,6 +78,6 @@ def _complex_fault(value: Any, bits: int) -> str | None:
 
 
 def _raw_fault(value: Any, bits: int) -> str | None:
-    # The text says "with length equal to <N>", which are bits; what is meant can only be bytes.
+    # The text says "with length equal to <N>", which are bits; only bytes make sense.
     is_bytes = isinstance(value, list) and all(type(item) is int and 0 <= item <= 255 for item in value)
     return None if is_bytes and len(value) == bits // 8 else f"an array of {bits // 8} integers from 0 to 255"

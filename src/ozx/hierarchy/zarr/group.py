@@ -1,4 +1,4 @@
-"""What the ``zarr.json`` of a group says (Zarr core 3.1, "Group metadata")."""
+"""Metadata of a group, from its ``zarr.json`` (Zarr core 3.1, "Group metadata")."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class GroupMetadata:
     Attributes
     ----------
     attributes
-        The user's attributes; OME-Zarr's stand under ``ome``.
+        The user's attributes; those of OME-Zarr are under ``ome``.
     problems
-        What is of the wrong type, one phrase each.
+        Values of the wrong type, one phrase each.
     """
 
     attributes: dict[str, Any]
@@ -27,7 +27,7 @@ class GroupMetadata:
 
 
 def parse_group(document: dict[str, Any]) -> GroupMetadata:
-    """Return what a group's ``zarr.json`` says; never fails, faults stand in `problems`.
+    """Parse a group's ``zarr.json``; never fails, `problems` describes faults.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Whether the chunks of an array may be moved to other places: only where everything that says where they are is known.
+"""Check that chunks may be moved: every extension that says where they are must be known.
 
-Packing bytes is always safe. Whoever re-lays chunks must know that they depend on nothing but the array's own grid.
+Packing bytes is always safe. To lay chunks out otherwise, they must depend only on the array's own grid.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REGISTERED = {
 }
 _RAW_BITS = re.compile(r"r[1-9][0-9]*")
 
-_HINT = "Keep its chunks as they are: ozx pack and ozx unpack carry them unchanged."
+_HINT = "Keep the present chunks: ozx pack and ozx unpack carry them unchanged."
 
 
 def is_registered(point: str, value: Any) -> bool:
@@ -56,7 +56,7 @@ def is_registered(point: str, value: Any) -> bool:
 
 
 def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
-    """Raise where a node asks to be understood further than it is, so that chunks of it or below must stay in place.
+    """Raise if chunks of a node, or below it, must stay because of something that ozx does not understand.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def check_understood(document: Document, node: str, understands: Understands = i
     node
         Path of the node; the root's is empty.
     understands
-        Tells of an extension, given its point and value, whether it is understood.
+        Tells whether an extension, given by point and value, is understood.
 
     Raises
     ------
     UnsupportedError
-        An extension or unknown field that must be understood is not; an array has a storage transformer, or a codec,
-        data type, chunk grid or chunk key encoding that is not understood. Codecs that may be ignored may.
+        A required extension or unknown field is not understood; an array has a storage transformer, or a codec,
+        data type, chunk grid or chunk key encoding that is not understood. Optional codecs may be unknown.
 
     Examples
     --------

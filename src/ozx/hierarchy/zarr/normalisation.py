@@ -1,8 +1,8 @@
 """Legal ``zarr.json`` documents in the form that zarr-python reads.
 
-zarr-python refuses much that Zarr core 3.1 allows: 3.1.6 any field of a group that it does not know, all versions up
-to 3.4.2 an ``extensions`` array, short-hand names, and codecs that a reader may ignore. Storage transformers it takes
-in silence, and gives wrong pixels. ``tests/store/test_normalised.py`` holds the table of what it does alone.
+zarr-python refuses much that Zarr core 3.1 allows: 3.1.6 any unknown field of a group, all versions up to 3.4.2 an
+``extensions`` array, short-hand names, and codecs that a reader may ignore. It silently accepts storage transformers,
+and returns wrong pixels. ``tests/store/test_normalised.py`` holds the table of its behaviour.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["DECODING_POINTS", "Understands", "normalise_document", "understands_
 #: Tells whether a reader understands an extension, given its point and its value in the normal form.
 Understands = Callable[[str, Any], bool]
 
-#: The extension points that say how chunks are found and decoded; every reader has names it knows there.
+#: The extension points that say how chunks are found and decoded; readers know names at each.
 DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
 
-# What zarr-python itself writes, and reads, without a configuration. Elsewhere it wants one, if only an empty one.
+# zarr-python writes and reads these without a configuration. Others need one, if only an empty one.
 _BARE = frozenset(("bytes", "crc32c", "vlen-bytes", "vlen-utf8", "default", "v2"))
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -38,18 +38,17 @@ _HINT = (
 
 
 def understands_decoding(point: str, value: Any) -> bool:
-    """Take every codec, data type, chunk grid and chunk key encoding for known, and nothing else."""
+    """Treat every codec, data type, chunk grid and chunk key encoding as known, and nothing else."""
     del value
     return point in DECODING_POINTS
 
 
 def normalise_document(data: bytes, node: str, understands: Understands = understands_decoding) -> bytes:
-    """Return a ``zarr.json`` that means the same and that zarr-python accepts: `data` itself where it does already.
+    """Return an equivalent ``zarr.json`` that zarr-python accepts, or `data` itself if it already does.
 
-    Dropped are unknown fields, extensions, storage transformers and unknown codecs that say ``"must_understand":
-    false``, and consolidated metadata whose copies would need any of this (the documents themselves are there).
-    Short-hand names become objects, a data type without a configuration its name. What breaks the specification in
-    other ways is left for zarr to refuse.
+    Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped,
+    and so are consolidated metadata whose copies would need any of this (the documents themselves exist). Short-hand
+    names become objects, a data type without a configuration its name. Other faults are left for zarr to refuse.
 
     Parameters
     ----------
@@ -58,13 +57,13 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
     node
         Path of the node, for messages; the root's is empty.
     understands
-        Tells of an extension whether the reader understands it. An extension of the node that it does is dropped as
-        well: its handler has read it.
+        Tells whether the reader understands an extension. Understood extensions of the node are dropped as well:
+        their handlers have read them.
 
     Raises
     ------
     UnsupportedError
-        The node must not be opened without understanding something that is not understood.
+        The node has a required extension that is not understood.
     FormatError
         It is no JSON object (``zarr/json``).
 
@@ -83,7 +82,7 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
         normal = _Normaliser(node, understands).normalise(document)
     except RecursionError:
         raise FormatError(f"{key}: expected JSON of sane depth", rule="zarr/json") from None
-    # What did not change is shared by both, so that comparing them costs next to nothing.
+    # Unchanged parts are shared, so that comparing them costs next to nothing.
     return data if normal == document else json.dumps(normal).encode("ascii")
 
 
@@ -110,20 +109,20 @@ class _Normaliser:
         copies = document.get("consolidated_metadata")
         if copies is None or self._is_clean(copies):
             return document
-        # They repeat documents that stand beside them; but a form that nobody knows is a field like any other.
+        # They repeat other documents; but an unknown form is a field like any other.
         if as_object(copies).get("kind") != "inline":
             self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
         return {name: value for name, value in document.items() if name != "consolidated_metadata"}
 
     def _is_clean(self, copies: Any) -> bool:
-        """Tell whether zarr-python reads consolidated metadata as they are."""
+        """Tell whether zarr-python reads these consolidated metadata unchanged."""
         documents = as_object(copies).get("metadata")
         if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
             return False
         try:
             return all(isinstance(copy, dict) and self.normalise(copy) == copy for copy in documents.values())
         except UnsupportedError:
-            return False  # of a node below this one, which can be opened without it
+            return False  # a node below is not readable, but this one is
 
     def _array(self, document: Document) -> Document:
         normal = dict(document)
@@ -145,8 +144,8 @@ class _Normaliser:
         return normal
 
     def _data_type(self, value: Any) -> Any:
-        # Zarr core 3.1, "data_type": a core type is its name; zarr-python takes no object for one, and none with
-        # further members for others.
+        # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for one, and no further
+        # members in objects for others.
         named = parse_named(value)
         if named is not None and isinstance(value, dict):
             value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name
@@ -178,7 +177,7 @@ class _Normaliser:
     def _known(self, value: Any, point: str, pointer: str) -> Any:
         named = parse_named(value)
         if named is not None and not self._understands(point, value):
-            # Zarr core 3.1: "must_understand=False is not supported" here, so that it does not help.
+            # Zarr core 3.1: "must_understand=False is not supported" here, so it is ignored.
             self._refuse(Extension(point, named.name, must_understand=True, value=value, pointer=pointer))
         return value
 
@@ -199,7 +198,7 @@ class _Normaliser:
 
 
 def _expand(value: Any) -> Any:
-    """Return a short-hand name as an object, and an object with the configuration that zarr-python wants.
+    """Return a short-hand name as an object, and an object with the configuration that zarr-python requires.
 
     Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.
     """

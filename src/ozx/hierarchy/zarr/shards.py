@@ -1,4 +1,4 @@
-"""The index of a shard: where its inner chunks are (sharding codec 1.0, "Binary shard format")."""
+"""The index of a shard, which locates its inner chunks (sharding codec 1.0, "Binary shard format")."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CHECKSUM = 4
 
 
 class ShardIndex(NamedTuple):
-    """Where the inner chunks of one shard are.
+    """Positions of the inner chunks of one shard.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class ShardIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexFormat:
-    """How the index of a shard is written.
+    """Format of a shard's index.
 
     Attributes
     ----------
     location
-        At which end of the shard it stands.
+        The end of the shard that holds it.
     endian
         The byte order of its integers.
     has_checksum
@@ -69,17 +69,17 @@ class IndexFormat:
     has_checksum: bool = True
 
     def size(self, chunks: int) -> int:
-        """Return the bytes that the index of `chunks` inner chunks takes."""
+        """Return the length in bytes of the index of `chunks` inner chunks."""
         return _PAIR * chunks + (_CHECKSUM if self.has_checksum else 0)
 
     def offset(self, chunks: int, shard_size: int) -> int:
-        """Return where the index begins in a shard of `shard_size` bytes; negative where it has no room."""
+        """Return the offset of the index in a shard of `shard_size` bytes; negative if it has no room."""
         size = self.size(chunks)
         return shard_size - size if self.location == "end" or size > shard_size else 0
 
 
 def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat:
-    """Return how the configuration of a ``sharding_indexed`` codec says that indexes are written.
+    """Return the index format from the configuration of a ``sharding_indexed`` codec.
 
     Raises
     ------
@@ -111,20 +111,20 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
 def parse_index(
     data: bytes, chunks_per_shard: tuple[int, ...], shard_size: int, where: str, form: IndexFormat | None = None
 ) -> ShardIndex:
-    """Take the index of a shard apart, and check that all it points to is in the shard.
+    """Parse the index of a shard, and check that all inner chunks are in the shard.
 
     Parameters
     ----------
     data
         The index.
     chunks_per_shard
-        How many inner chunks a shard has along each dimension.
+        Number of inner chunks along each dimension.
     shard_size
         The shard's length in bytes.
     where
-        What messages call the shard.
+        The shard's name in messages.
     form
-        How it is written; by default as ozx writes it.
+        Its format; by default that of ozx.
 
     Raises
     ------
@@ -151,12 +151,12 @@ def parse_index(
             raise FormatError(
                 f"{where}: the shard's index is damaged: its CRC-32C is not the one that follows it",
                 rule="zarr/shard-index",
-                hint="Copy or download the file again; which of its chunks are where cannot be told.",
+                hint="Copy or download the file again; without the index its chunks cannot be found.",
             )
     pairs = np.frombuffer(data, "<u8" if form.endian == "little" else ">u8").astype(np.uint64)
     starts, lengths = pairs[0::2], pairs[1::2]
     is_empty = (starts == _EMPTY) & (lengths == _EMPTY)
-    # Where chunks may be: everywhere but in the index itself.
+    # Chunks may be everywhere but in the index itself.
     first, last = (size, shard_size) if form.location == "start" else (0, shard_size - size)
     limit = np.uint64(last)
     # Not `start + length > limit`, which could wrap around.
@@ -174,7 +174,7 @@ def parse_index(
         )
     offsets = np.where(is_empty, np.uint64(0), starts).astype(np.int64)
     sizes = np.where(is_empty, np.uint64(0), lengths).astype(np.int64)
-    # Chunks that share bytes are written by nobody, and could make a small file a huge one.
+    # No writer makes chunks share bytes, which could make a small file a huge one.
     if sum(sizes.tolist()) > last - first:
         message = f"{where}: expected inner chunks beside each other; its index has them overlap"
         raise FormatError(message, rule="zarr/shard-index")
@@ -182,7 +182,7 @@ def parse_index(
 
 
 def build_index(offsets: Any, lengths: Any) -> bytes:
-    """Return a shard's index as ozx writes it: little-endian, its CRC-32C behind it.
+    """Return a shard's index in the format of ozx: little-endian, followed by its CRC-32C.
 
     Parameters
     ----------
@@ -199,5 +199,5 @@ def build_index(offsets: Any, lengths: Any) -> bytes:
 
 
 def index_size(chunks: int) -> int:
-    """Return the bytes of what `build_index` returns for `chunks` inner chunks."""
+    """Return the length of what `build_index` returns for `chunks` inner chunks."""
     return IndexFormat().size(chunks)

@@ -1,6 +1,6 @@
-"""An array of Zarr v2 as one of v3: its ``.zarray`` and ``.zattrs`` become one ``zarr.json``, its chunks stay.
+"""Conversion of a Zarr v2 array to v3: ``.zarray`` and ``.zattrs`` become one ``zarr.json``, chunks stay.
 
-What is legal in Zarr v3 but not read everywhere is not written: all names are full objects, every setting is given.
+Only forms of Zarr v3 that all readers accept are written: all names are full objects, every setting is given.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType, upgrade_data_type
 
 __all__ = ["DIMENSIONS_OF_XARRAY", "UpgradedArray", "upgrade_array"]
 
-#: The attribute in which xarray keeps the names of dimensions in Zarr v2, which has no place of its own for them.
+#: The attribute in which xarray keeps dimension names in Zarr v2, which has no field for them.
 DIMENSIONS_OF_XARRAY = "_ARRAY_DIMENSIONS"
 
 _REQUIRED = ("shape", "chunks", "dtype", "compressor", "fill_value", "order")
 _FIELDS = frozenset((*_REQUIRED, "zarr_format", "filters", "dimension_separator"))
-# Of prototypes that stored several chunks under one key; a reader that passes over them finds no chunk.
+# Fields of prototypes that stored several chunks under one key; a reader that ignores them finds no chunk.
 _FIELDS_OF_LAYOUT = frozenset(("shards", "shard_format", "sharding", "storage_transformers"))
 
 
 @dataclass(frozen=True, slots=True)
 class UpgradedArray:
-    """An array of Zarr v2 as v3 has it, not sharded.
+    """An upgraded array, not sharded.
 
     Attributes
     ----------
     document
-        Its ``zarr.json``. Arrays that are alike may share it: copy it before you change it.
+        Its ``zarr.json``. Equal arrays may share it: copy it before you change it.
     treatment
         What its chunks need: nothing (``verbatim``), a gzip frame (``zlib_to_gzip``), or to be decoded as Zarr v2 and
         encoded by the codecs of `document` (``transcode``).
     separator
-        What stands between the numbers in its old chunk keys; the new ones are ``c/0/0``.
+        The separator in its old chunk keys; the new ones are ``c/0/0``.
     null_fill
-        Whether it had no fill value: 0 is written, and the values of a chunk that is missing are made up.
+        Whether it had no fill value: then 0 is written, and the pixels of a missing chunk are unknown.
     notes
-        What is not plainly the same, one phrase each.
+        Differences worth a note, one phrase each.
     """
 
     document: Document
@@ -59,24 +59,24 @@ def upgrade_array(
     *,
     keep_numcodecs: bool = False,
 ) -> UpgradedArray:
-    """Return the Zarr v3 array that a ``.zarray`` and its ``.zattrs`` describe.
+    """Upgrade the array of a ``.zarray`` and its ``.zattrs``.
 
     Parameters
     ----------
     zarray, attributes
         The documents; an array without ``.zattrs`` has no attributes.
     dimension_names
-        The names of the axes, where an image refers to the array. Without them those that xarray keeps among the
-        attributes are used; they leave the attributes in either case, as Zarr v3 has a place for them.
+        The names of the axes, from an image that lists the array. The default is xarray's attribute, which is removed
+        in either case, as Zarr v3 has a field for the names.
     keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
+        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
 
     Raises
     ------
     UnsupportedError
-        Zarr v3 has nothing for the data type or the compressor, or chunks are stored in another way.
+        Zarr v3 has no equivalent of the data type or the compressor, or chunks are stored in another way.
     FormatError
-        The document is malformed, or the names are not as many as the dimensions.
+        The document is malformed, or the number of names is not that of the dimensions.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def upgrade_array(
 
 
 def _check_fields(zarray: dict[str, Any]) -> list[str]:
-    """Check that all fields are there; return what is to be said of others."""
+    """Check that all required fields exist; return notes about unknown ones."""
     if zarray.get("zarr_format") != 2:
         raise FormatError(f"expected zarr_format 2; found {zarray.get('zarr_format')!r}")
     missing = [field for field in _REQUIRED if field not in zarray]
@@ -133,7 +133,7 @@ def _check_fields(zarray: dict[str, Any]) -> list[str]:
         if field in _FIELDS_OF_LAYOUT and zarray[field]:
             raise UnsupportedError(
                 f"expected one chunk per key; found the field {field!r}, by which chunks are stored in another way",
-                hint="Open it with the program that wrote it, and write it anew.",
+                hint="Open it with the program that wrote it, and save it in another format.",
             )
     return [f"{field}: dropped, no field of Zarr v2" for field in unknown]
 
@@ -167,21 +167,19 @@ def _portable(attributes: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 
 
 def _take_names(
-    attributes: dict[str, Any], wanted: Sequence[str] | None, dimensions: int, notes: list[str]
+    attributes: dict[str, Any], given: Sequence[str] | None, dimensions: int, notes: list[str]
 ) -> list[str] | None:
-    """Return the names of the dimensions, and take out of the attributes what repeats them."""
-    if wanted is not None and len(wanted) != dimensions:
-        raise FormatError(
-            f"expected as many axes as dimensions, {dimensions}; found {len(wanted)}: {', '.join(wanted)}"
-        )
+    """Return the names of the dimensions, and remove the attribute that repeats them."""
+    if given is not None and len(given) != dimensions:
+        raise FormatError(f"expected as many axes as dimensions, {dimensions}; found {len(given)}: {', '.join(given)}")
     found = attributes.get(DIMENSIONS_OF_XARRAY)
     if found is None:
-        return None if wanted is None else list(wanted)
+        return None if given is None else list(given)
     names = found if isinstance(found, list) and all(isinstance(name, str) for name in found) else None
     if names is None or len(names) != dimensions or len(set(names)) != len(names):
         notes.append(f"{DIMENSIONS_OF_XARRAY} stays an attribute: it does not name each dimension once")
-        return None if wanted is None else list(wanted)
-    if wanted is not None and list(wanted) != names:
-        notes.append(f"{DIMENSIONS_OF_XARRAY} ({', '.join(names)}) gives way to the axes ({', '.join(wanted)})")
+        return None if given is None else list(given)
+    if given is not None and list(given) != names:
+        notes.append(f"{DIMENSIONS_OF_XARRAY} ({', '.join(names)}) is replaced by the axes ({', '.join(given)})")
     del attributes[DIMENSIONS_OF_XARRAY]
-    return names if wanted is None else list(wanted)
+    return names if given is None else list(given)

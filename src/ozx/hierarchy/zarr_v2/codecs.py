@@ -1,4 +1,4 @@
-"""Filters and compressors of Zarr v2 as codecs of v3: which chunks stay as they are, and which do not."""
+"""Conversion of Zarr v2 filters and compressors to v3 codecs, and what it means for chunks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ozx.hierarchy.json.values import as_object, as_text
 
 __all__ = ["Treatment", "UpgradedCompression", "upgrade_compression"]
 
-#: What becomes of the bytes of a chunk: they stay; zlib's frame is exchanged for gzip's; or they are decoded by the
-#: pipeline of v2 and encoded by that of v3.
+#: What happens to the bytes of a chunk: they stay; a gzip frame replaces the zlib frame; or they are decoded by the
+#: v2 pipeline and encoded by that of v3.
 Treatment = Literal["verbatim", "zlib_to_gzip", "transcode"]
 
 _Codec = dict[str, Any]
@@ -19,12 +19,12 @@ _Codec = dict[str, Any]
 _BLOSC_NAMES = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
 _SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 _AUTO_SHUFFLE = -1
-# c-blosc takes larger items for single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
+# c-blosc treats larger items as single bytes (blosc.h, BLOSC_MAX_TYPESIZE).
 _LARGEST_TYPE = 255
-# zlib.h: what compresses with level -1 compresses with 6.
+# zlib.h: level -1 means 6.
 _DEFAULT_DEFLATE = 6
 
-# Codecs of numcodecs from bytes to bytes, whose configuration is the same in v2 and, with their prefix, in v3.
+# Bytes-to-bytes codecs of numcodecs, whose configuration is the same in v2 and, with their prefix, in v3.
 _NUMCODECS = frozenset(
     ("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"),
 )
@@ -32,7 +32,7 @@ _NUMCODECS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class UpgradedCompression:
-    """The codecs from bytes to bytes, what becomes of the chunks, and a sentence for all that is not plainly kept."""
+    """The bytes-to-bytes codecs, the treatment of the chunks, and a sentence for each difference."""
 
     codecs: tuple[_Codec, ...]
     treatment: Treatment
@@ -42,16 +42,16 @@ class UpgradedCompression:
 def upgrade_compression(
     compressor: Any, filters: Any, item_size: int, *, keep_numcodecs: bool = False
 ) -> UpgradedCompression:
-    """Return what Zarr v3 has for the ``compressor`` and the ``filters`` of a ``.zarray``.
+    """Return the Zarr v3 codecs for the ``compressor`` and the ``filters`` of a ``.zarray``.
 
     Parameters
     ----------
     compressor, filters
-        As they stand there; None, or an empty list, for none.
+        The values in the document; None, or an empty list, for none.
     item_size
-        Bytes of one item, which blosc wants to know.
+        Bytes of one item, which blosc needs.
     keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of having them transcoded.
+        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def upgrade_compression(
     --------
     >>> upgrade_compression({"id": "zlib", "level": 3}, None, 2)  # doctest: +NORMALIZE_WHITESPACE
     UpgradedCompression(codecs=({'name': 'gzip', 'configuration': {'level': 3}},), treatment='zlib_to_gzip',
-        notes=('zlib becomes gzip: the compressed data stay, header and checksum are exchanged',))
+        notes=('zlib becomes gzip: the compressed data stay, only header and checksum change',))
     >>> upgrade_compression({"id": "bz2", "level": 1}, [], 2).treatment
     'transcode'
     """
@@ -78,7 +78,7 @@ def upgrade_compression(
         return upgraded or UpgradedCompression((), "verbatim")
     names = ", ".join(foreign)
     if not keep_numcodecs or not _NUMCODECS.issuperset(foreign):
-        note = f"{names}: no codec that Zarr v3 registers, so that chunks are decoded and compressed anew (blosc, zstd)"
+        note = f"{names}: not registered for Zarr v3, so that chunks are decoded and recompressed (blosc, zstd)"
         return UpgradedCompression((_blosc("zstd", 1, "shuffle", item_size),), "transcode", (note,))
     kept = tuple({"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps)
     upgraded = upgraded or UpgradedCompression((), "verbatim")
@@ -102,7 +102,7 @@ def _parse(step: Any, what: str) -> tuple[str, _Codec]:
 
 
 def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -> UpgradedCompression | None:
-    """Return what is registered for a compressor, or None where nothing is."""
+    """Return the registered equivalent of a compressor, or None."""
     if compressor is None:
         return None
     name, settings = compressor
@@ -121,7 +121,7 @@ def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -
     codec = {"name": "gzip", "configuration": {"level": _DEFAULT_DEFLATE if level < 0 else level}}
     if name == "gzip":
         return UpgradedCompression((codec,), "verbatim")
-    note = "zlib becomes gzip: the compressed data stay, header and checksum are exchanged"
+    note = "zlib becomes gzip: the compressed data stay, only header and checksum change"
     return UpgradedCompression((codec,), "zlib_to_gzip", (note,))
 
 
@@ -130,7 +130,7 @@ def _upgrade_blosc(settings: _Codec, item_size: int) -> _Codec:
     if name not in _BLOSC_NAMES:
         raise UnsupportedError(
             f"expected blosc with {', '.join(_BLOSC_NAMES[:-1])} or {_BLOSC_NAMES[-1]}; found {name!r}",
-            hint="Compress the array anew with a compressor that Zarr v3 registers.",
+            hint="Recompress the array with a compressor that Zarr v3 registers.",
         )
     shuffle = settings.get("shuffle", 1)
     if shuffle == _AUTO_SHUFFLE:
@@ -156,7 +156,7 @@ def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) 
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:
-    """Return a setting, drawn into its limits as the compressors do themselves; none of them matters to a reader."""
+    """Return a setting, clamped to its limits as the compressors do; readers ignore these settings."""
     value = settings.get(key, default)
     if type(value) is not int:
         raise FormatError(f"expected the {key} of {codec} to be a number; found {value!r}")

@@ -1,4 +1,4 @@
-"""Data types and fill values of Zarr v2 in the words of v3."""
+"""Conversion of Zarr v2 data types and fill values to v3."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _DECIMAL = re.compile(r"[+-]?\d{1,20}")
 
 @dataclass(frozen=True, slots=True)
 class UpgradedDataType:
-    """A data type of Zarr v2, as v3 says it.
+    """A Zarr v2 data type in terms of v3.
 
     Attributes
     ----------
     data_type
-        As it stands in a ``zarr.json``: the name of a core type, an object for the others.
+        The value in a ``zarr.json``: the name of a core type, an object for the others.
     kind
-        The letter v2 and numpy have for it: ``b i u f c U M m``.
+        Its letter in v2 and numpy: ``b i u f c U M m``.
     item_size
         Bytes of one item.
     endian
@@ -62,12 +62,12 @@ class UpgradedDataType:
 
 
 def upgrade_data_type(value: Any) -> UpgradedDataType:
-    """Return what Zarr v3 has for the ``dtype`` of a ``.zarray``.
+    """Return the Zarr v3 data type for the ``dtype`` of a ``.zarray``.
 
     Raises
     ------
     UnsupportedError
-        Zarr v3 registers nothing for it: structured types, objects, byte strings, raw bytes, long doubles.
+        Zarr v3 registers no equivalent: structured types, objects, byte strings, raw bytes, long doubles.
     FormatError
         It is no data type of Zarr v2.
 
@@ -100,7 +100,7 @@ def upgrade_data_type(value: Any) -> UpgradedDataType:
 
 
 def _named(value: str, kind: str, size: int, step: int, unit: str | None) -> tuple[str | dict[str, Any], int]:
-    """Return the name in Zarr v3, and the bytes of an item."""
+    """Return the Zarr v3 data type, and the bytes of an item."""
     if kind in _TIMES and size == 8 and (unit is None or unit in _UNITS) and 1 <= step <= _LONGEST_STEP:
         return {"name": _TIMES[kind], "configuration": {"unit": unit or "generic", "scale_factor": step}}, size
     if unit is None and kind == "b" and size == 1:
@@ -113,15 +113,15 @@ def _named(value: str, kind: str, size: int, step: int, unit: str | None) -> tup
 
 
 def _unsupported(value: Any, what: str | None = None) -> UnsupportedError:
-    said = "" if what is None else f" ({what})"
-    return UnsupportedError(f"expected a data type that Zarr v3 registers; found {value!r}{said}", hint=_HINT)
+    found = f"{value!r}" if what is None else f"{value!r} ({what})"
+    return UnsupportedError(f"expected a data type that Zarr v3 registers; found {found}", hint=_HINT)
 
 
 def upgrade_fill_value(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return what Zarr v3 has for a ``fill_value`` of v2: the same value in the one form that v3 allows for the type.
+    """Return a v2 ``fill_value`` in the one form that Zarr v3 allows for the type.
 
-    Numbers keep the literal they have (0.1 of a float32 stays 0.1); what has no value (null) becomes zero. A number
-    beyond the range of a floating point type is the infinity that readers of v2 make of it.
+    Numbers keep their literal (0.1 of a float32 stays 0.1); null becomes zero. A number beyond the range of a floating
+    point type becomes infinity, as in readers of v2.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def _integer(value: Any, dtype: UpgradedDataType) -> int:
 
 
 def _time(value: Any, dtype: UpgradedDataType) -> int:
-    # An integer, as zarr-python writes it; the registry allows "NaT", too.
+    # An integer, as zarr-python writes it, though the registry allows "NaT", too.
     return _NOT_A_TIME if value == "NaT" else _integer(value, dtype)
 
 
@@ -201,7 +201,7 @@ _FILLS: dict[str, Callable[[Any, UpgradedDataType], Any]] = {
 
 
 def _rounded(value: Any, dtype: UpgradedDataType, size: int) -> float | str:
-    """Return a floating point number of `size` bytes from a JSON number, or from the text of one."""
+    """Return a floating point number of `size` bytes from a JSON number or numeric text."""
     if not isinstance(value, int | float | str):
         raise _no_value(value, dtype)
     try:
@@ -214,7 +214,7 @@ def _rounded(value: Any, dtype: UpgradedDataType, size: int) -> float | str:
 
 
 def _exact(number: Any) -> float | str:
-    """Return a numpy number in the form that keeps every bit of it."""
+    """Return a numpy number in the form that keeps every bit."""
     if not np.isnan(number):
         return float(number) if np.isfinite(number) else _special(float(number))
     size = number.dtype.itemsize
@@ -230,7 +230,7 @@ def _special(number: float) -> str:
 
 
 def _raw(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return the number that base64 stands for, with every bit; None where `value` is no base64 of one item."""
+    """Return the number in base64 text, with every bit; None if `value` is no base64 of one item."""
     if not isinstance(value, str) or not value.endswith("="):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The same facts from Zarr v2 documents: ``.zarray``, ``.zgroup`` and ``.zattrs`` (Zarr v2 specification)."""
+"""Metadata of arrays and groups, from ``.zarray``, ``.zgroup`` and ``.zattrs`` (Zarr v2 specification)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {
 
 
 def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
-    """Return the name Zarr v3 has for a v2 data type and the bytes of one item, or None for what is no data type.
+    """Return the Zarr v3 name of a v2 data type and the bytes of one item, or None for an invalid type.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
 
 
 def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None = None) -> ArrayMetadata:
-    """Return what a ``.zarray`` says, and the attributes of its ``.zattrs``; never fails.
+    """Parse a ``.zarray`` and its ``.zattrs``; never fails.
 
     `codecs` are the ids of the filters, then that of the compressor; `shards` is None, as v2 has none.
 
@@ -89,5 +89,5 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
 
 
 def parse_v2_group(attributes: dict[str, Any] | None = None) -> GroupMetadata:
-    """Return a group from the attributes of its ``.zattrs``, which it may lack; its ``.zgroup`` says nothing more."""
+    """Return a group with the attributes of its ``.zattrs``, if any; a ``.zgroup`` adds nothing."""
     return GroupMetadata(attributes or {})

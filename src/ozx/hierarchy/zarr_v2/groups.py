@@ -1,4 +1,4 @@
-"""A group of Zarr v2 as one of v3: OME-Zarr 0.4 among its attributes becomes 0.5, all else stays."""
+"""Conversion of a Zarr v2 group to v3: OME-Zarr 0.4 attributes become 0.5, others stay."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ __all__ = ["UpgradedGroup", "group_document", "upgrade_group"]
 
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"
-# 0.5 has one version per group, under `ome`. In these the text goes on to ask for another ("plate": MUST, "well" and
+# 0.5 has one version per group, under `ome`. For these the text asks for another ("plate": MUST, "well" and
 # "image-label": SHOULD), though the schemas do not.
 _WITH_VERSION = ("plate", "well", "image-label")
 _HINT = (
-    "ozx upgrades OME-Zarr 0.4 alone: write it as 0.4 or 0.5 first, with the program it comes from "
+    "ozx upgrades OME-Zarr 0.4 only: save it as 0.4 or 0.5 first, with the program that wrote it "
     "(bioformats2raw, ome-zarr-py, …)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class UpgradedGroup:
-    """A group of Zarr v2 as v3 has it.
+    """An upgraded group.
 
     Attributes
     ----------
     document
         Its ``zarr.json``.
     is_ome
-        Whether OME-Zarr metadata are among its attributes.
+        Whether its attributes include OME-Zarr metadata.
     dimension_names
         The path, below the group, of each array that is a level of an image here, and the names of the image's axes.
     notes
-        What is not plainly the same, one phrase each.
+        Differences worth a note, one phrase each.
     """
 
     document: Document
@@ -46,7 +46,7 @@ class UpgradedGroup:
 
 
 def group_document(attributes: dict[str, Any]) -> Document:
-    """Return the ``zarr.json`` of a group with these attributes, its members ordered as zarr-python does it.
+    """Return the ``zarr.json`` of a group with these attributes, its members in zarr-python's order.
 
     Examples
     --------
@@ -57,14 +57,14 @@ def group_document(attributes: dict[str, Any]) -> Document:
 
 
 def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
-    """Return the Zarr v3 group for the attributes of a v2 group, those of OME-Zarr 0.4 under ``ome`` as 0.5.
+    """Upgrade the attributes of a group; those of OME-Zarr 0.4 become 0.5 under ``ome``.
 
     Raises
     ------
     UnsupportedError
         The metadata are of another version than 0.4.
     FormatError
-        They are malformed where the upgrade depends on them: images whose axes have no names.
+        Axes of an image have no names, which the upgrade needs.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _upgrade(key: str, value: Any) -> Any:
         return [_without_version(item) for item in value]
     if key == "omero":
         return _without_version(value)
-    if key == "plate":  # wells and label images have had one form since 0.1, whatever version they name
+    if key == "plate":  # wells and label images have had one form since 0.1, whatever version they give
         _check_version(key, value)
     if key in _WITH_VERSION and isinstance(value, dict):
         return {**value, "version": _NEW}

@@ -1,4 +1,4 @@
-"""How the chunks of an array of Zarr v2 are laid out: one value each."""
+"""The layout of a Zarr v2 array's chunks: one stored value each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["parse_v2_layout"]
 
 
 def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
-    """Return how the chunks of an array are laid out, given its ``.zarray``: one key for each, `codecs` left out.
+    """Return the layout of an array's chunks, given its ``.zarray``; `codecs` are left out.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
     Raises
     ------
     FormatError
-        Shapes are missing or do not fit each other, or the separator of keys is none.
+        Shapes are missing or do not fit each other, or the separator is invalid.
     UnsupportedError
         There are more than 2**63 chunks.
 

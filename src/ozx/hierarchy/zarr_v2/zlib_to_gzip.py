@@ -11,7 +11,7 @@ from ozx.errors import FormatError, UnsupportedError
 fast_zlib: ModuleType = zlib
 try:
     from isal import isal_zlib
-except ImportError:  # no wheel for this machine: the same functions by zlib, slower
+except ImportError:  # no wheel for this machine: zlib has the same functions, slower
     pass
 else:
     fast_zlib = isal_zlib
@@ -22,22 +22,22 @@ __all__ = ["zlib_to_gzip"]
 _GZIP_HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
 _HAS_DICTIONARY = 0x20
 _CHECKSUM_LENGTH = 4
-# Bounds what one step inflates to: deflate makes at most 1,032 bytes of one.
+# Bounds the output of one step: deflate expands by 1,032 at most.
 _SLICE = 1 << 16
 
 
 def zlib_to_gzip(data: bytes | memoryview) -> bytes:
-    """Return the gzip member that inflates to the same bytes, its deflate stream taken over as it is.
+    """Return a gzip member with the same deflate stream as a zlib stream.
 
-    The stream is inflated once, for the CRC-32 and the length that gzip wants, and to prove it whole; zlib's Adler-32
-    is checked with it. What follows the stream is dropped, as readers of zlib pass over it and those of gzip do not.
+    The stream is inflated once to compute the CRC-32 and the length for gzip, and to check it, Adler-32 included. Bytes
+    behind the stream are dropped: readers of zlib ignore them, those of gzip do not.
 
     Raises
     ------
     FormatError
-        It is no zlib stream, or it is damaged or cut off.
+        It is no zlib stream, or it is damaged or truncated.
     UnsupportedError
-        It needs a preset dictionary, for which gzip has no place.
+        It needs a preset dictionary, which gzip does not have.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def zlib_to_gzip(data: bytes | memoryview) -> bytes:
     except fast_zlib.error as error:
         raise FormatError(f"expected a chunk compressed by zlib; it is damaged: {error}") from None
     if not decoder.eof:
-        raise FormatError(f"expected a chunk compressed by zlib; it is cut off after {len(view):,} bytes")
+        raise FormatError(f"expected a chunk compressed by zlib; it is truncated after {len(view):,} bytes")
     end = min(start, len(view)) - len(decoder.unused_data) - _CHECKSUM_LENGTH
     return b"".join((_GZIP_HEADER, view[2:end], struct.pack("<2I", crc, size & 0xFFFFFFFF)))
 
@@ -70,5 +70,5 @@ def _check_header(view: memoryview) -> None:
     if view[1] & _HAS_DICTIONARY:
         raise UnsupportedError(
             "expected a chunk compressed by zlib alone; it needs a preset dictionary",
-            hint="Write the array anew without the dictionary.",
+            hint="Compress the array without the dictionary.",
         )
