@@ -6,22 +6,69 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from inspect import signature
+from typing import Any, Literal
 
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
+from ozx.flow.entry import Entry
+from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
-from ozx.images.tiff.hierarchy import HierarchyOptions
-from ozx.images.tiff.importing import Claims, ImportOptions, ImportResult, default_output, import_file
-from ozx.images.tiff.opening import TiffOptions
+from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
+from ozx.images.tiff.imported import Claims, has_images
+from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
+from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
+from ozx.images.writing.new_image import NewHierarchy
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
+
+_MOST_DAMAGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What became of one TIFF file.
+
+    Attributes
+    ----------
+    source, path
+        The TIFF file, and the file made of it.
+    status
+        ``imported``; ``skipped`` when `resume` found the file complete; ``failed``.
+    images
+        How many images are in the file; 0 for a failure.
+    entries, bytes
+        Number of entries, and length of the file in bytes; 0 for a failure.
+    notes
+        Things worth knowing, as sentences.
+    damage
+        What of the source could not be read, and is zeros in the file (`on_error`): the first sentences.
+    error
+        For a failure ``{"message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["imported", "skipped", "failed"]
+    images: int = 0
+    entries: int = 0
+    bytes: int = 0
+    notes: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    error: dict[str, str | None] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx import --json``."""
+        return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +86,21 @@ class ImportManyResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx import --json``."""
         return {"schema": 1, "results": [result.to_dict() for result in self.results]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The options of an import, checked as far as that is possible without a file."""
+
+    tiff: TiffOptions
+    options: HierarchyOptions
+    layout: LayoutChoice
+    thumbnail: bool
+    force: bool
+    resume: bool
+    sync: bool
+    executor: Executor | None
+    jobs: int | None = None  # blocks that an executor is given ahead
 
 
 @resource_errors()
@@ -82,40 +144,31 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     out
         The file to make; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
-        What the dimensions longer than 1 are, in the order of the file, as in ``tczyx``, where the file does not say.
-    keep_singletons
-        Whether axes of length 1 stay.
-    series
-        The number of the only image that is wanted, from 0 on.
+        The dimensions longer than 1 in the order of the file, such as ``tczyx``, where the file does not name them.
+    keep_singletons, series
+        Whether axes of length 1 stay; the number of the only image that is wanted, from 0 on.
     pixel_size, unit, channel_names, colors, name
-        What is known better than the file does; as for `ozx.edit`.
+        Values instead of those of the file; as for `ozx.edit`.
     ome_xml
         ``keep`` stores the original OME-XML as ``OME/METADATA.ome.xml``, ``drop`` does not.
-    labels
-        Whether the pixels are labels: the image becomes a label image.
-    reuse_levels
-        Whether smaller levels that are in the file are taken, as far as they fit, instead of made.
+    labels, reuse_levels
+        Whether the image is a label image; whether smaller levels of the file are used, as far as they fit.
     method, downsample
-        How levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels), and
-        which axes are halved, ``none`` of them, or those that are chosen.
+        ``mean`` (the default), ``nearest`` (for labels) or ``mode``; the axes that are halved, ``none`` for no levels.
     chunks, shards, codec, chunk_checksums
         Another layout than the usual one; see `ozx.repack`. By default chunks in shards end in a checksum;
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     on_error
         ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result tells.
-    thumbnail
-        Put a small picture into the file, ``Thumbnails/thumbnail.png``.
-    force
-        Whether an existing file may be replaced; the old one stays until the new one is complete.
+    thumbnail, force, sync
+        As for `ozx.pack`.
     resume
         Do nothing where `out` exists and has the same images.
-    sync
-        Whether to wait until the file is on the disk.
     executor
-        Who decodes, halves and encodes; by default one thread per core. ``Client.get_executor()`` of Dask has the
-        workers of a cluster do it, which need to see the file under the same path.
+        Decodes, halves and encodes; by default one thread per core. With ``Client.get_executor()`` of Dask the workers
+        of a cluster do it, which need to see the file under the same path.
     progress
-        Told the bytes of pixels that were read.
+        Receives the number of bytes of pixels that were read.
 
     Returns
     -------
@@ -141,34 +194,18 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    options = _parse_order(
-        axes=axes,
-        keep_singletons=keep_singletons,
-        series=series,
-        pixel_size=pixel_size,
-        unit=unit,
-        channel_names=channel_names,
-        colors=colors,
-        name=name,
-        ome_xml=ome_xml,
-        labels=labels,
-        reuse_levels=reuse_levels,
-        method=method,
-        downsample=downsample,
-        chunks=chunks,
-        shards=shards,
-        codec=codec,
-        chunk_checksums=chunk_checksums,
-        on_error=on_error,
-        thumbnail=thumbnail,
-        force=force,
-        resume=resume,
-        sync=sync,
-        executor=executor,
-    )
+    asked = dict(locals())
     target = None if out is None else given_output(out)
+    order = _parse({name: asked[name] for name in _DEFAULTS})
     path = given_source(source)
-    return import_file(path, target or given_output(default_output(path)), options, progress, Claims())
+    return _import_one(path, target or given_output(_default_output(path)), order, progress, Claims())
+
+
+_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in signature(import_tiff).parameters.items()
+    if parameter.kind is parameter.KEYWORD_ONLY and name != "progress"
+}
 
 
 @resource_errors()
@@ -213,16 +250,18 @@ def import_tiffs(
     Examples
     --------
     >>> import numpy, tifffile
-    >>> for name in ("cells.1.tif", "cells.2.tif"):
-    ...     tifffile.imwrite(name, numpy.eye(64, dtype="uint8"))
+    >>> tifffile.imwrite("cells.1.tif", numpy.eye(64, dtype="uint8"))
+    >>> tifffile.imwrite("cells.2.tif", numpy.eye(64, dtype="uint8"))
     >>> many = import_tiffs(["cells.1.tif", "cells.2.tif", "missing.tif"], out_dir="imported")
     >>> [(result.status, result.path) for result in many.results]
     [('imported', 'imported/cells.1.ozx'), ('imported', 'imported/cells.2.ozx'), ('failed', 'imported/missing.ozx')]
     """
-    parsed = _parse_order(**options)
+    if unknown := sorted(options.keys() - _DEFAULTS.keys()):
+        raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
+    parsed = _parse(_DEFAULTS | options)
     folder = None if out_dir is None else given_output(out_dir)
     paths = [given_source(source) for source in sources]
-    targets = [given_output(default_output(path, folder)) for path in paths]
+    targets = [given_output(_default_output(path, folder)) for path in paths]
     check_distinct(paths, targets, verb="Import")
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
@@ -232,67 +271,45 @@ def import_tiffs(
     with sharing as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
-            return import_file(path, target, order, told, claims)
+            return _import_one(path, target, order, told, claims)
 
-        return ImportManyResult(run_batch(work, _failure, pairs, jobs=jobs, what="files", progress=progress))
+        def failure(path: str, target: str, error: OzxError) -> ImportResult:
+            return ImportResult(path, target, "failed", error=describe_failure(error))
+
+        return ImportManyResult(run_batch(work, failure, pairs, jobs=jobs, what="files", progress=progress))
 
 
-def _parse_order(  # noqa: PLR0913 (as `import_tiff`)
-    *,
-    axes: str | Sequence[str] | None = None,
-    keep_singletons: bool = False,
-    series: int | None = None,
-    pixel_size: Mapping[str, float] | None = None,
-    unit: str | Mapping[str, str] | None = None,
-    channel_names: Sequence[str | None] | None = None,
-    colors: Sequence[str | None] | None = None,
-    name: str | None = None,
-    ome_xml: str = "keep",
-    labels: bool = False,
-    reuse_levels: bool = False,
-    method: str | None = None,
-    downsample: str | Sequence[str] | None = None,
-    chunks: str | Mapping[str, int] | None = None,
-    shards: str | Mapping[str, int] = "auto",
-    codec: str | None = None,
-    chunk_checksums: str | None = None,
-    on_error: str = "fail",
-    thumbnail: bool = False,
-    force: bool = False,
-    resume: bool = False,
-    sync: bool = True,
-    executor: Executor | None = None,
-) -> ImportOptions:
-    """Return what `import_tiff` is asked for; `UsageError` where that means nothing."""
+def _parse(asked: dict[str, Any]) -> _Order:
+    """Return the options of `import_tiff`, checked; `UsageError` where one means nothing."""
+    on_error, ome_xml, axes, labels = (asked[name] for name in ("on_error", "ome_xml", "axes", "labels"))
     if on_error not in ("fail", "fill"):
         raise UsageError(f"expected fail or fill for what is damaged; got {on_error!r}")
     if ome_xml not in ("keep", "drop"):
         raise UsageError(f"expected keep or drop for the original OME-XML; got {ome_xml!r}")
-    known = (pixel_size, unit, channel_names, colors, name)
-    option = HierarchyOptions(
-        is_alone=series is not None,
-        edits=None
-        if known == (None,) * len(known)
-        else parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name),
-        keep_ome_xml=ome_xml == "keep",
-        pyramid=PyramidChoice.parse(method or ("nearest" if labels else "mean"), downsample),
-        is_label=labels,
-    )
-    asked = None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes))
-    return ImportOptions(
-        TiffOptions(asked, keep_singletons, "fill" if on_error == "fill" else "fail", series, with_levels=reuse_levels),
-        option,
-        LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums),
-        thumbnail,
-        force,
-        resume,
-        sync,
-        executor,
+    edits = {name: asked[name] for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
+    layout = (asked[name] for name in ("shards", "chunks", "codec"))
+    return _Order(
+        TiffOptions(
+            None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes)),
+            asked["keep_singletons"],
+            on_error,
+            asked["series"],
+            with_levels=asked["reuse_levels"],
+        ),
+        HierarchyOptions(
+            is_alone=asked["series"] is not None,
+            edits=parse_edits(**edits) if any(value is not None for value in edits.values()) else None,
+            keep_ome_xml=ome_xml == "keep",
+            pyramid=PyramidChoice.parse(asked["method"] or ("nearest" if labels else "mean"), asked["downsample"]),
+            is_label=labels,
+        ),
+        LayoutChoice.parse(*layout, chunk_checksums=asked["chunk_checksums"]),
+        **{name: asked[name] for name in ("thumbnail", "force", "resume", "sync", "executor")},
     )
 
 
 @contextmanager
-def _sharing(options: ImportOptions) -> Iterator[ImportOptions]:
+def _sharing(options: _Order) -> Iterator[_Order]:
     """Give options with which several images share one pool of threads, unless somebody else does the work."""
     if options.executor is not None:
         yield options
@@ -302,5 +319,82 @@ def _sharing(options: ImportOptions) -> Iterator[ImportOptions]:
         yield replace(options, executor=pool, jobs=2 * threads)
 
 
-def _failure(source: str, target: str, error: OzxError) -> ImportResult:
-    return ImportResult(source, target, "failed", error=describe_failure(error))
+def _default_output(source: str, out_dir: str | None = None) -> str:
+    """Return the output of a source where none is named: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
+    return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
+
+
+def _import_one(source: str, target: str, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
+    check_place(source, target)
+    with open_tiff(source, order.tiff) as found:
+        result = ImportResult(source, target, "imported", found.count)
+        first = claims.first(found)
+        if first != source:
+            path, note = _default_output(first, os.path.dirname(target)), f"it is part of the image of {first}"
+            return replace(result, status="skipped", path=path, notes=(note,))
+        if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
+            raise UsageError(f"{target} is the file that is to be imported", hint="Name another output.")
+        try:
+            hierarchy, notes = plan_tiff(found, order.options)
+        except OzxError as error:
+            raise error.at(source) from None
+        result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
+        if order.resume and os.path.exists(target):
+            if has_images(target, hierarchy):
+                entries, size = measure_archive(target)
+                return replace(result, status="skipped", entries=entries, bytes=size)
+            if not order.force:
+                raise UsageError(
+                    f"{target} exists, but does not have the images of {source}",
+                    hint="Give --force (force=True) to replace it.",
+                )
+        check_target(target, force=order.force)
+        return _write(result, found, hierarchy, order, progress)
+
+
+def _write(
+    result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: _Order, progress: Progress
+) -> ImportResult:
+    said: list[str] = []
+    # What is known to be missing before any pixel is read.
+    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
+    damage = dict.fromkeys(sentence for source in sources for sentence in source.damage)
+    progress.start(os.path.basename(result.path), count_bytes(hierarchy))
+    with replacing_file(result.path, force=order.force, sync=order.sync) as new:
+
+        def picture() -> Iterable[Entry]:
+            from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
+            from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
+
+            pictures, notes = try_thumbnail(lambda: opened_hierarchy(new.path))
+            said.extend(notes)
+            return pictures
+
+        try:
+            entries, size = write_hierarchy(
+                new.descriptor,
+                hierarchy,
+                order.layout,
+                executor=order.executor,
+                jobs=order.jobs,
+                progress=progress,
+                late=picture if order.thumbnail else None,
+                tell_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
+            )
+            found.files.check_unchanged()
+        except OzxError as error:
+            raise error.at(result.source) from None
+    progress.stop()
+    return replace(
+        result,
+        entries=entries,
+        bytes=size,
+        notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
+        damage=_first(list(damage)),
+    )
+
+
+def _first(sentences: list[str]) -> tuple[str, ...]:
+    """Return the first sentences; how many more there are stands at their end."""
+    more = len(sentences) - _MOST_DAMAGE
+    return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

@@ -6,6 +6,6 @@
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
 ``description``
     ImageJ's words, those of slide scanners, and the tags of any TIFF.
-``hierarchy``, ``importing``
-    What becomes of the images: one, a series, a plate; written into one file.
+``hierarchy``, ``imported``
+    The hierarchy of the images: one, a series, a plate; images that were imported before.
 """

@@ -1,0 +1,51 @@
+"""Images that were imported before: from another of their files, or into an archive that is there."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import FormatError
+from ozx.flow.sources.browsing import ArchiveView
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.nodes import join_path
+from ozx.images.tiff.opening import TiffImages
+from ozx.images.writing.new_image import NewHierarchy
+
+__all__ = ["Claims", "has_images"]
+
+
+class Claims:
+    """The sources of a batch, where several files are one image."""
+
+    def __init__(self) -> None:
+        self._sources: dict[frozenset[str], str] = {}
+        self._lock = threading.Lock()
+
+    def first(self, found: TiffImages) -> str:
+        """Return the first source by which the files of an image were opened."""
+        files = frozenset(map(os.path.realpath, found.files))
+        with self._lock:
+            return found.path if len(files) == 1 else self._sources.setdefault(files, found.path)
+
+
+def has_images(target: str, hierarchy: NewHierarchy) -> bool:
+    """Tell whether an archive has the images of a hierarchy, by their paths, shapes and types."""
+    source = FileSource(target)
+    try:
+        view = ArchiveView(source)
+        for path, image in hierarchy.images.items():
+            item = view.find(f"{join_path(path, '0')}/{METADATA}")
+            if item is None:
+                return False
+            document = parse_document(view.read_document(item), item.key)
+            pixels = image.levels[0].source
+            if (document.get("shape"), document.get("data_type")) != (list(pixels.shape), pixels.dtype.name):
+                return False
+    except FormatError:
+        return False
+    finally:
+        source.close()
+    return True
