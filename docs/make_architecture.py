@@ -56,7 +56,7 @@ def layers() -> list[list[str]]:
     (['cli', 'integrations'], ['errors'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
-    (contract,) = (contract for contract in contracts if contract["type"] == "layers")
+    (contract,) = (contract for contract in contracts if contract.get("containers") == ["ozx"])
     return [layer.split(" | ") for layer in contract["layers"]]
 
 

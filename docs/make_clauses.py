@@ -14,7 +14,7 @@ from typing import Any
 from docs.made_parts import DOCS, with_parts, write_files
 from docs.make_conformance import read_documents
 from ozx.validation.cases.table import CASES
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 VALIDATION = DOCS.parent / "src" / "ozx" / "validation"
 
@@ -50,15 +50,16 @@ def modules_of_rules() -> dict[str, list[str]]:
     Examples
     --------
     >>> modules_of_rules()["rfc9/stored"]
-    ['validation/container_rules']
+    ['validation/container/rfc9']
     """
-    modules = defaultdict(list)
-    for path in sorted(path for path in VALIDATION.glob("*.py") if not path.stem.endswith("_table")):
+    modules, known = defaultdict(list), set(RULES)
+    for path in sorted(path for path in VALIDATION.rglob("*.py") if "cases" not in path.parts):
+        module = f"validation/{path.relative_to(VALIDATION).with_suffix('').as_posix()}"
         for call in ast.walk(ast.parse(path.read_text("utf-8"))):
             # make_finding("rfc9/stored", …), each("rfc9/stored", …)
             rule = getattr(call.args[0], "value", None) if isinstance(call, ast.Call) and call.args else None
-            if rule in RULES and f"validation/{path.stem}" not in modules[rule]:
-                modules[rule].append(f"validation/{path.stem}")
+            if rule in known and module not in modules[rule]:
+                modules[rule].append(module)
     return modules
 
 

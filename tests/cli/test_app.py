@@ -15,7 +15,7 @@ import ozx.cli.app
 from ozx.cli.app import COMMANDS, batch_code, run
 from ozx.cli.output import report_error, say_error
 from ozx.errors import FormatError
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from commands import command, schema_of
 
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 SCHEMA = schema_of("rules")
 rules = command("rules")

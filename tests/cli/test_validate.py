@@ -11,7 +11,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
 from ozx.validation.cases.archive_builder import ArchiveBuilder, group, write_tree
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 
 SCHEMA = schema_of("validate")

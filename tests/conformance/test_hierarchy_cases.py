@@ -9,8 +9,8 @@ from hierarchy_cases import FILES, documents_of
 from ozx.validation.cases.table import CASES as ARCHIVES
 from ozx.validation.cases.table import WITHOUT_CASES
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.rules import RULES
-from ozx.validation.schemas import Schemas
+from ozx.validation.rules.table import RULES
+from ozx.validation.zarr.schemas import Schemas
 
 CASES = [(rule, kind, case) for rule, file in FILES.items() for kind in ("fails", "passes") for case in file[kind]]
 

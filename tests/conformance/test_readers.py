@@ -25,7 +25,7 @@ from docs.make_conformance import read_differences
 from ozx.hierarchy.keys import node_of
 from ozx.validation.cases.table import CASES
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.readers import TENSORSTORE, ZARR_PYTHON
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON
 
 _PACKAGES = {"zarr-python": "zarr"}
 

@@ -9,7 +9,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 from ozx.validation.cases.archive_builder import ArchiveBuilder
 from ozx.validation.cases.table import CASES, WITHOUT_CASES
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 from ozx.validation.validate import check_archive
 
 

@@ -10,7 +10,7 @@ import pytest
 from ozx.errors import UsageError
 from ozx.operations.write_cases import write_cases
 from ozx.validation.cases.table import WITHOUT_CASES
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 
 

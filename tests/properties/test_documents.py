@@ -9,9 +9,9 @@ from changed_documents import as_stored, changed, documents_of_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ozx.validation.findings import SEVERITIES
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.rules import RULES
+from ozx.validation.report import SEVERITIES
+from ozx.validation.rules.table import RULES
 
 DOCUMENTS = st.sampled_from(documents_of_cases())
 # What ome-zarr-models looks at, too.

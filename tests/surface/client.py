@@ -24,7 +24,7 @@ from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult
 from ozx.operations.unpack import UnpackResult
 from ozx.operations.write_image import WriteImageResult
-from ozx.validation.findings import Finding, Report
+from ozx.validation.report import Finding, Report
 
 
 def use(source: Path, folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.make_conformance import LEVELS, conformance_markdown, read_documents
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 ROOT = Path(__file__).parent.parent.parent
 CLAUSES = [

@@ -60,10 +60,10 @@ RAISES_NOTHING = {
     "ozx.store.ozx_store.OzxStore.supports_listing",
     "ozx.store.ozx_store.OzxStore.supports_partial_writes",
     "ozx.store.ozx_store.OzxStore.supports_writes",
-    "ozx.validation.findings.Report.count",
-    "ozx.validation.findings.Report.looked_at",
-    "ozx.validation.findings.Report.of",
-    "ozx.validation.findings.Report.valid",
+    "ozx.validation.report.Report.count",
+    "ozx.validation.report.Report.looked_at",
+    "ozx.validation.report.Report.of",
+    "ozx.validation.report.Report.valid",
 }
 READS_TO_TELL = {"ozx.operations.list_entries.EntryListing.to_dict", "ozx.operations.list_entries.ListedEntry.to_dict"}
 

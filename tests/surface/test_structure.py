@@ -13,9 +13,6 @@ ROOT = Path(ozx.__file__).parent
 FOLDERS = sorted({path.parent for path in ROOT.rglob("*.py")})
 #: One module for each command, and what they share.
 ONE_EACH = {"cli"}
-#: Folders that are still crowded, or in a circle.
-PENDING = {"validation", "validation/ome"}
-FOLDERS = [path for path in FOLDERS if path.relative_to(ROOT).as_posix() not in PENDING]
 #: Folders whose rooms, sub-folders counted as one, stay few enough to be seen at once.
 FEW_ROOMS = {"hierarchy": 17, "flow": 17}
 

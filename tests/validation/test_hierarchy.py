@@ -10,8 +10,8 @@ from ozx.hierarchy.zarr.extension_names import registry_date
 from ozx.validation import hierarchy
 from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
-from ozx.validation.node_document import NodeDocument
-from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 
 WRONG = array([4], [4]).replace(b'"fill_value": 0', b'"fill_value": 300')
 

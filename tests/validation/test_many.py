@@ -7,8 +7,8 @@ import ozx.validation.many
 from ozx.errors import UsageError
 from ozx.faults import FaultError
 from ozx.validation.cases.archive_builder import ArchiveBuilder
-from ozx.validation.findings import Report
 from ozx.validation.many import validate_many
+from ozx.validation.report import Report
 
 
 @pytest.fixture

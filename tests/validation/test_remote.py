@@ -7,7 +7,7 @@ from range_server import serving
 
 from ozx.errors import ResourceError
 from ozx.operations.pack import pack
-from ozx.validation.findings import LEVELS
+from ozx.validation.report import LEVELS
 from ozx.validation.validate import validate
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")

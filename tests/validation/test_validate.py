@@ -13,9 +13,9 @@ from packed import pack_tree, zip_values
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
-from ozx.validation import zip_rules
 from ozx.validation.cases.archive_builder import COMMENT, ArchiveBuilder, array, group, write_tree
-from ozx.validation.findings import Finding, Report, Where
+from ozx.validation.container import zip as zip_rules
+from ozx.validation.report import Finding, Report, Where
 from ozx.validation.validate import check_archive, validate
 
 

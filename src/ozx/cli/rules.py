@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from typing import Any
 
 import click
 
 from ozx.cli.app import DONE
 from ozx.cli.output import format_bytes, print_json, printable
 from ozx.errors import UsageError
-from ozx.validation.rules import RULES, Rule, find_rule, near_matches, rules_dict
+from ozx.validation.rules.table import RULES, Rule, near_matches
 
 __all__ = ["command"]
 
@@ -18,7 +19,7 @@ __all__ = ["command"]
 @click.command("rules")
 @click.argument("identifier", metavar="[ID]", required=False)
 @click.option(
-    "--cases", type=click.Path(), metavar="DIR", help="Write what breaks each rule, and what just does not, into DIR."
+    "--cases", type=click.Path(), metavar="DIR", help="Write a failing and a passing example of each rule to DIR."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
 def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
@@ -26,8 +27,8 @@ def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
 
     Without an ID: list all rules.
 
-    With --cases: write small archives and metadata documents for testing other programs, of the rule ID or of all.
-    DIR/expected.json says what is to be found in each.
+    With --cases: write small archives and metadata documents for testing other programs, for the rule ID or for all
+    rules. DIR/expected.json lists the findings in each.
 
     \b
     Examples:
@@ -39,7 +40,7 @@ def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
     if cases is not None:
         _write_cases(cases, rules, identifier, as_json=as_json)
     elif as_json:
-        print_json(rules_dict(rules))
+        print_json(_to_json(rules))
     elif identifier is None:
         for rule in rules:
             click.echo(f"{rule.id:<21} {rule.severity:<8} {rule.title}")
@@ -53,15 +54,19 @@ def _write_cases(directory: str, rules: list[Rule], identifier: str | None, *, a
 
     result = write_cases(directory, rule=identifier)
     if as_json:
-        print_json(rules_dict(rules) | {"cases": result.to_dict()})
+        print_json(_to_json(rules) | {"cases": result.to_dict()})
     else:
         click.echo(
             printable(f"{result.path}  {result.cases:,} cases of {result.rules:,} rules, {format_bytes(result.bytes)}")
         )
 
 
+def _to_json(rules: list[Rule]) -> dict[str, Any]:
+    return {"schema": 1, "rules": [rule.to_dict() for rule in rules]}
+
+
 def _named(identifier: str) -> Rule:
-    rule = find_rule(identifier)
+    rule = RULES.get(identifier)
     if rule is None:
         near = near_matches(identifier)
         hint = f"Did you mean {' or '.join(near)}?" if near else "ozx rules lists all rules."

@@ -10,8 +10,8 @@ from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_co
 from ozx.cli.output import print_json, printable, progress_bar, report_error, say
 from ozx.cli.report import extent_of, report_lines
 from ozx.errors import UsageError
-from ozx.validation.findings import LEVELS, Level, Report
 from ozx.validation.many import validate_many
+from ozx.validation.report import LEVELS, Level, Report
 from ozx.validation.validate import PROFILES
 
 __all__ = ["command"]

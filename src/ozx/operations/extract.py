@@ -23,7 +23,7 @@ from ozx.hierarchy.subset.level_choice import parse_levels
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.refusal import refuse_errors
+from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["ExtractResult", "ExtractedImage", "extract"]
 

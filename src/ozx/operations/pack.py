@@ -26,7 +26,7 @@ from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.hierarchy.relayout.layout_request import LayoutRequest
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.refusal import refuse_errors
+from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["PackManyResult", "PackResult", "pack", "pack_many"]
 

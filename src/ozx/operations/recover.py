@@ -26,7 +26,7 @@ from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.flow.workers import working
 from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.container_rules import check_surroundings
+from ozx.validation.container.rfc9 import check_surroundings
 
 __all__ = ["RecoverResult", "recover"]
 

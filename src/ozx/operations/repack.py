@@ -28,7 +28,7 @@ from ozx.flow.sources.location import StrPath, given_output, parse_location
 from ozx.flow.workers import working
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.refusal import refuse_errors
+from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["ArrayReport", "RepackResult", "repack"]
 

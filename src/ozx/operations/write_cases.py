@@ -18,7 +18,7 @@ from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.cases.case import Case
 from ozx.validation.cases.documents import iter_files
 from ozx.validation.cases.table import CASES, WITHOUT_CASES
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 __all__ = ["CasesResult", "write_cases"]
 

@@ -14,12 +14,12 @@ from ozx.flow.sources.listing import DEEPEST, Folder, Listing, list_directory
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.keys import breadth_first, component_order, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.container_rules import check_surroundings
-from ozx.validation.findings import Finding, Level
+from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
+from ozx.validation.container.rfc9 import check_surroundings
 from ozx.validation.hierarchy import NodeRules, Options
-from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
-from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
-from ozx.validation.rules import each, finding_from_error, make_finding
+from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.report import Finding, Level
+from ozx.validation.rules.findings import each, finding_from_error, make_finding
 
 __all__ = ["check_directory"]
 
@@ -85,7 +85,7 @@ def check_directory(
         is_v3 = False
     yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: os.path.isfile(listing.path(key))))
     if level == "data":
-        from ozx.validation.data_rules import check_data  # noqa: PLC0415 (loads zarr, half a second)
+        from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
         yield from check_data(source, has_checksums=False, jobs=jobs, progress=progress)
 

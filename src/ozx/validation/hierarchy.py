@@ -14,21 +14,26 @@ from functools import partial
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
 from ozx.hierarchy.keys import is_metadata_key
-from ozx.validation.array_rules import check_array
-from ozx.validation.consolidated_copies import ConsolidatedCopies
-from ozx.validation.convention_rules import check_conventions, check_schemas
-from ozx.validation.extension_rules import check_extensions, check_references
-from ozx.validation.findings import Finding
-from ozx.validation.limits import Kind, LimitedFindings
-from ozx.validation.name_rules import check_dimension_names, check_node_name
-from ozx.validation.node_document import NodeDocument
-from ozx.validation.node_facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
 from ozx.validation.ome.second_opinion import check_ome_twice
-from ozx.validation.rules import finding_from_error
-from ozx.validation.schemas import Schemas
-from ozx.validation.zarr_rules import check_fields, check_json, check_legacy, check_name
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error
+from ozx.validation.zarr.arrays import check_array
+from ozx.validation.zarr.consolidated_copies import ConsolidatedCopies
+from ozx.validation.zarr.conventions import check_conventions, check_schemas
+from ozx.validation.zarr.documents import (
+    check_dimension_names,
+    check_fields,
+    check_json,
+    check_legacy,
+    check_name,
+    check_node_name,
+)
+from ozx.validation.zarr.extensions import check_extensions, check_references
+from ozx.validation.zarr.schemas import Schemas
 
 __all__ = [
     "HIERARCHY_CHECKS",
@@ -149,7 +154,7 @@ class NodeRules:
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
     """Yield what is wrong with the metadata documents of a hierarchy.
 
-    That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.rfc9_rules` to say.
+    That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.container.one_hierarchy` to say.
 
     Parameters
     ----------

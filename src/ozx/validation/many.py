@@ -12,7 +12,7 @@ from typing import Any
 from ozx.errors import OzxError, UsageError
 from ozx.faults import as_error
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.findings import Level, Report
+from ozx.validation.report import Level, Report
 from ozx.validation.validate import validate
 
 __all__ = ["Outcome", "validate_many"]

@@ -19,7 +19,8 @@ from ozx.flow.sources.browsing import open_view
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS, Progress
-from ozx.validation.container_rules import (
+from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
+from ozx.validation.container.rfc9 import (
     EntryRoles,
     check_comment,
     check_container,
@@ -28,14 +29,13 @@ from ozx.validation.container_rules import (
     check_surroundings,
     read_comment,
 )
+from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory
-from ozx.validation.findings import LEVELS, Finding, Level, Report
 from ozx.validation.hierarchy import NodeRules, Options
-from ozx.validation.node_facts import Hierarchy, read_legacy_nodes, read_nodes
-from ozx.validation.rfc9_rules import check_nodes, check_read_faults, check_sharding
-from ozx.validation.rules import finding_from_error, make_finding
-from ozx.validation.schemas import Schemas
-from ozx.validation.zip_rules import check_zip
+from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
+from ozx.validation.report import LEVELS, Finding, Level, Report
+from ozx.validation.rules.findings import finding_from_error, make_finding
+from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
@@ -190,7 +190,7 @@ def _check_hierarchy(
 
 
 def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> Iterator[Finding]:
-    from ozx.validation.data_rules import check_data  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 
     try:
         reader.check(allow_duplicates=True)

@@ -25,7 +25,7 @@ from ozx.flow.repair.source import OWN_IDS
 from ozx.flow.sources import archive_keys
 from ozx.hierarchy.comment import make_comment
 from ozx.validation.cases.archive_builder import TIME_FIELD, UTF8, array, group, write_tree
-from ozx.validation.rules import RULES
+from ozx.validation.rules.table import RULES
 
 GROUP = json.dumps({"attributes": {}, "zarr_format": 3, "node_type": "group"}, indent=2).encode()
 ALL = list(VALUES)

@@ -7,8 +7,8 @@ import sys
 from hierarchy_cases import FILES, documents_of
 
 from ozx.validation.hierarchy import Options, check_documents
-from ozx.validation.node_document import NodeDocument
-from ozx.validation.node_facts import read_legacy_nodes
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import read_legacy_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.second_opinion import check_second_opinion, refusals
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
-from ozx.validation.findings import Level, Report, Severity
-from ozx.validation.rules import RULES
+from ozx.validation.report import Level, Report, Severity
+from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 
 __all__ = ["Case"]

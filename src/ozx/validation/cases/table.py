@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+import json
+
 from ozx.validation.cases.ambiguity_cases import AMBIGUITY_CASES
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 from ozx.validation.cases.case import Case
 from ozx.validation.cases.data_cases import DATA_CASES
-from ozx.validation.cases.other_cases import OTHER_CASES
 from ozx.validation.cases.rfc9_cases import RFC9_CASES
 from ozx.validation.cases.zip_cases import ZIP_CASES
 
 __all__ = ["CASES", "WITHOUT_CASES"]
 
+_valid = ArchiveBuilder.valid
+
+
+def _collection(**values: bytes) -> ArchiveBuilder:
+    """Return a collection without an image."""
+    layout = {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}
+    series = {"ome": {"version": "0.5", "series": list[str]()}}
+    builder = ArchiveBuilder().add("zarr.json", group(attributes=layout))
+    builder.add("OME/zarr.json", json.dumps({"zarr_format": 3, "node_type": "group", "attributes": series}).encode())
+    for name, value in values.items():
+        builder.add(f"OME/{name}", value)
+    return builder
+
+
+# Rules about metadata documents that need more than documents: malformed bytes, or other files.
+_OTHER_CASES = (
+    Case("zarr/json", "half a document", lambda: _valid().value("0/zarr.json", b'{"zarr_format": 3'), "zarr/json"),
+    Case("zarr/json", "a list", lambda: _valid().value("0/zarr.json", b"[]"), "zarr/json"),
+    Case("zarr/json", "half a document, the root", lambda: _valid().value("zarr.json", b"{"), "zarr/json"),
+    Case("zarr/json", "a line end more", lambda: _valid().value("0/zarr.json", array([4], [4]) + b"\n")),
+    Case("ome/ome-xml", "the file is not there", _collection, "ome/ome-xml", level="hierarchy"),
+    Case(
+        "ome/ome-xml",
+        "the file is there",
+        lambda: _collection(**{"METADATA.ome.xml": b"<OME/>"}),
+        level="hierarchy",
+    ),
+)
+
 #: The cases, in the order of the rules.
-CASES: tuple[Case, ...] = (*ZIP_CASES, *AMBIGUITY_CASES, *RFC9_CASES, *OTHER_CASES, *DATA_CASES)
+CASES: tuple[Case, ...] = (*ZIP_CASES, *AMBIGUITY_CASES, *RFC9_CASES, *_OTHER_CASES, *DATA_CASES)
 
 #: Rules that no file shows, and why.
 WITHOUT_CASES = {"zip/changed": "A file that changes while it is read; no file does so by itself."}

@@ -9,9 +9,9 @@ from typing import Any
 from ozx.hierarchy.json.values import as_text
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING, expect_objects, expect_text, find
-from ozx.validation.ome.place import Check, Place
+from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
+from ozx.validation.nodes.place import Check, Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_axes", "check_axis_order"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ozx.hierarchy.nodes import join_path
-from ozx.validation.findings import Finding
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.ome.series import LAYOUT
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["check_collection"]

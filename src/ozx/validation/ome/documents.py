@@ -8,15 +8,15 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object, as_text
 from ozx.hierarchy.ome.metadata import OME_KEYS
-from ozx.validation.findings import Finding
-from ozx.validation.node_document import NodeDocument
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.place import Place
 from ozx.validation.ome.image_labels import check_image_label, check_labels
 from ozx.validation.ome.multiscales import check_multiscales
 from ozx.validation.ome.omero import check_omero
-from ozx.validation.ome.place import Place
 from ozx.validation.ome.plates import check_plate, check_well
 from ozx.validation.ome.series import LAYOUT, check_layout, check_series
 from ozx.validation.ome.systems import check_scene
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_ome", "inner_versions", "is_understood"]

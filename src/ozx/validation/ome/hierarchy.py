@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ozx.validation.findings import Finding
-from ozx.validation.node_facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.expecting import MISSING, find
+from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.ome.collections import check_collection
-from ozx.validation.ome.expecting import MISSING, find
 from ozx.validation.ome.label_images import check_label_group, check_label_image, check_labels_are_listed
 from ozx.validation.ome.levels import check_levels
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.ome.wells import check_plate_wells, check_well_fields
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["check_ome_hierarchy"]

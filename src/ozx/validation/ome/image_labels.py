@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING, expect_integer, expect_list, expect_object, expect_objects, find
-from ozx.validation.ome.place import Place
+from ozx.validation.nodes.expecting import MISSING, expect_integer, expect_list, expect_object, expect_objects, find
+from ozx.validation.nodes.place import Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_image_label", "check_labels"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import resolve_reference
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING
+from ozx.validation.nodes.expecting import MISSING
 from ozx.validation.ome.image_labels import check_image_label
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["check_label_group", "check_label_image", "check_labels_are_listed"]

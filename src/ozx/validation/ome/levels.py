@@ -9,9 +9,9 @@ from itertools import pairwise
 from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.ome.metadata import Axis, Multiscale
 from ozx.hierarchy.zarr.array import ArrayMetadata
-from ozx.validation.findings import Finding
+from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
-from ozx.validation.ome.place import Check, Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_levels"]

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ozx.validation.findings import Finding
+from ozx.validation.nodes.expecting import MISSING, expect_objects, find
+from ozx.validation.nodes.place import Place
 from ozx.validation.ome.axes import check_axes, check_axis_order
-from ozx.validation.ome.datasets import check_datasets
-from ozx.validation.ome.expecting import MISSING, expect_objects, find
-from ozx.validation.ome.place import Place
 from ozx.validation.ome.systems import check_systems
-from ozx.validation.ome.transformations import check_transformations
+from ozx.validation.ome.transformations import check_datasets, check_transformations
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["check_multiscales"]

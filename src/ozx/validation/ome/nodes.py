@@ -10,9 +10,9 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
 from ozx.hierarchy.references import resolve_reference
 from ozx.hierarchy.zarr.array import ArrayMetadata
-from ozx.validation.node_facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.facts import Hierarchy, NodeFacts
+from ozx.validation.nodes.place import Place
 from ozx.validation.ome.documents import is_understood
-from ozx.validation.ome.place import Place
 
 __all__ = ["OmeGroup", "OmeNodes"]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.values import as_numbers
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING, expect_object, expect_objects, find
-from ozx.validation.ome.place import Place
+from ozx.validation.nodes.expecting import MISSING, expect_object, expect_objects, find
+from ozx.validation.nodes.place import Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["check_omero"]

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING, expect_integer, expect_object, expect_objects, expect_text, find
-from ozx.validation.ome.place import Check, Place
+from ozx.validation.nodes.expecting import MISSING, expect_integer, expect_object, expect_objects, expect_text, find
+from ozx.validation.nodes.place import Check, Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_plate", "check_well"]

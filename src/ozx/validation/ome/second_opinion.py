@@ -14,11 +14,11 @@ from importlib import import_module, metadata
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object
-from ozx.validation.findings import Finding
-from ozx.validation.node_document import NodeDocument
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.place import Place
 from ozx.validation.ome.documents import check_ome
-from ozx.validation.ome.place import Place
 from ozx.validation.ome.series import LAYOUT
+from ozx.validation.report import Finding
 
 __all__ = ["check_ome_twice", "check_second_opinion", "refusals"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import expect_list
-from ozx.validation.ome.place import Place
+from ozx.validation.nodes.expecting import expect_list
+from ozx.validation.nodes.place import Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
 __all__ = ["LAYOUT", "check_layout", "check_series"]

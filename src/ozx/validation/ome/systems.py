@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.ome.metadata import Axis
-from ozx.validation.findings import Finding
+from ozx.validation.nodes.expecting import MISSING, expect_list, expect_object, expect_objects, expect_text, find
+from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.axes import check_axes, check_axis_order
-from ozx.validation.ome.datasets import check_datasets
-from ozx.validation.ome.expecting import MISSING, expect_list, expect_object, expect_objects, expect_text, find
-from ozx.validation.ome.place import Check, Place
-from ozx.validation.ome.transformations import check_vector
+from ozx.validation.ome.transformations import check_datasets, check_vector
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_scene", "check_systems"]

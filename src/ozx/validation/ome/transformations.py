@@ -6,14 +6,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.hierarchy.json.values import as_numbers
-from ozx.validation.findings import Finding
-from ozx.validation.ome.expecting import MISSING, expect_objects, find
-from ozx.validation.ome.place import Check, Place
+from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
+from ozx.validation.nodes.place import Check, Place
+from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_transformations", "check_vector"]
+__all__ = ["check_datasets", "check_transformations", "check_vector"]
 
 _ALLOWED = ("scale", "translation")
+
+
+def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place, dict[str, Any]]]]:
+    """Yield what is wrong with the list of levels; return those that are objects."""
+    # "Each "multiscales" dictionary MUST contain the field "datasets", which is a list of dictionaries describing the
+    # arrays storing the individual resolution levels."
+    datasets = yield from expect_objects(find(item, "datasets"), place / "datasets", "ome/datasets")
+    for where, dataset in datasets:
+        # "Each dictionary in "datasets" MUST contain the field "path"".
+        yield from expect_text(dataset, "path", where, "ome/datasets")
+    return datasets
 
 
 def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.nodes import join_path
-from ozx.validation.findings import Finding
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
 __all__ = ["check_plate_wells", "check_well_fields"]

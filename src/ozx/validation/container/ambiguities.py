@@ -1,0 +1,159 @@
+"""Rules about ZIP files that readers understand in different ways, as `ozx.archive.audit.ambiguities` sees them.
+
+An error where readers give different names or bytes, or some give none; a warning where they only complain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ozx.archive.audit.ambiguities import MOST_NEEDED
+from ozx.archive.directory import ZIP64_END_LENGTH
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import each, make_finding
+from ozx.validation.wording import brief
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ozx.archive.audit.facts import ArchiveFacts
+
+__all__ = ["check_ambiguities", "each_entry"]
+
+
+def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
+    """Yield what readers of an archive understand in different ways.
+
+    Parameters
+    ----------
+    facts
+        What `ozx.archive.audit.facts.audit` found.
+    """
+    yield from _check_ends(facts)
+    yield from _check_beginning(facts)
+    yield from _check_paths(facts)
+    yield from _check_extra_blocks(facts)
+    yield from _check_attributes(facts)
+    yield from _check_flags(facts)
+    yield from _check_versions(facts)
+
+
+def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
+    end, found = facts.end, facts.ambiguities
+    # 4.3.14.1 and 4.3.14.2: the size of the ZIP64 end record; in what follows its fields readers do not find their way.
+    if end.zip64_length not in (None, ZIP64_END_LENGTH):
+        message = (
+            f"expected a ZIP64 end record of {ZIP64_END_LENGTH} bytes; by its own size it has {end.zip64_length:,}. "
+            "zipfile, unzip or bsdtar refuse the file"
+        )
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
+    # 4.4.21: "the total number of disks", of which there is at least this one.
+    if end.parts == 0:
+        message = "the ZIP64 locator counts 0 parts; expected 1. unzip and bsdtar refuse the file"
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
+    # 4.3.16: the end record is found by its signature, from the file's end on.
+    if found.end_in_comment is not None:
+        message = (
+            "the archive comment holds the signature of an end record; zipfile, unzip and bsdtar take that one for "
+            "the archive's"
+        )
+        yield make_finding("zip/end-record", message, offset=found.end_in_comment)
+    # 4.3.6 and 4.3.13
+    if found.bytes_after_directory:
+        what = "a digital signature of " if found.is_signed else ""
+        message = f"{what}{found.bytes_after_directory:,} bytes stand between the central directory and the end record"
+        offset = end.directory_offset + end.directory_size
+        yield make_finding("zip/bytes-after-directory", message, offset=offset)
+
+
+def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
+    found, end = facts.ambiguities, facts.end
+    # 4.3.6
+    if found.leading_entries:
+        message = f"the file begins with {found.leading_entries:,} bytes of entries that the directory does not list"
+        yield make_finding("zip/leading-entries", message, offset=0)
+    # 4.3.6: without entries the end record is all there is.
+    if not len(facts.columns) and end.end_offset:
+        message = f"{end.end_offset:,} bytes stand before the end record of an archive without entries"
+        yield make_finding("zip/prepended-bytes", message, offset=0, severity="warning")
+
+
+def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    paths = {other.entry: other.path for other in facts.ambiguities.other_paths}
+
+    def other_path(entry: int) -> Finding:
+        name, path = columns.name(entry), brief(paths[entry].decode("utf-8", "replace"))
+        message = f"entry {name!r} has a Unicode Path field that names it {path}; readers differ in which they take"
+        return make_finding("zip/unicode-path", message, entry=name)
+
+    # 4.6.9
+    yield from each("zip/unicode-path", sorted(paths), other_path)
+
+
+def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
+    for place, entries in (
+        ("local header", facts.ambiguities.broken_local_extras),
+        ("header in the central directory", facts.ambiguities.broken_central_extras),
+    ):
+        # 4.5.1
+        yield from each_entry(
+            facts,
+            "zip/extra-block",
+            entries,
+            f"entry {{name!r}}: the extra fields of its {place} do not fit their room",
+        )
+
+
+def _check_attributes(facts: ArchiveFacts) -> Iterator[Finding]:
+    # 4.4.15
+    for entries, what in ((facts.kinds.folder_values, "a folder"), (facts.kinds.volume_labels, "a volume label")):
+        message = f"entry {{name!r}} is {what} by its attributes, and a value by its name"
+        yield from each_entry(facts, "zip/attributes", entries, message)
+
+
+def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:
+    found = facts.ambiguities
+    # 4.4.4: the flags of a local header and of its header in the directory are the same.
+    message = "entry {name!r}: its two headers have different flags; 7-Zip refuses it"
+    yield from each_entry(facts, "zip/local-header", found.differing_flags, message)
+    # 4.4.4, bit 3: readers take the right bytes, by the directory.
+    message = "entry {name!r}: one of its two headers alone announces a data descriptor"
+    yield from each_entry(facts, "zip/local-header", found.differing_descriptors, message, "warning")
+    # 4.4.4, bit 5
+    yield from each_entry(facts, "zip/flags", found.patched, "entry {name!r} claims to be patch data", "error")
+    # 4.4.4
+    if len(found.unknown_flags):
+        first = int(found.unknown_flags[0])
+        flags = f"the flags of the first are 0x{int(facts.columns.flags[first]):04X}"
+        message = f"{len(found.unknown_flags):,} entries have flags that mean nothing; {flags}"
+        yield make_finding("zip/flags", message, entry=facts.columns.name(first))
+
+
+def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
+    versions = facts.ambiguities.versions
+    new = (versions > MOST_NEEDED).nonzero()[0]
+    # 4.4.3.2
+    if len(new):
+        most = int(versions.max())
+        message = f"{len(new):,} entries need readers of a version beyond 4.6, up to {most // 10}.{most % 10}"
+        yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
+    message = "entry {name!r} needs a reader on VMS; unzip leaves it out"
+    yield from each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)
+
+
+def each_entry(
+    facts: ArchiveFacts,
+    identifier: str,
+    entries: NDArray[Any] | list[int],
+    message: str,
+    severity: Severity | None = None,
+) -> Iterator[Finding]:
+    """Yield findings about entries; `message` has a place for ``name``."""
+
+    def describe(entry: int) -> Finding:
+        name = facts.columns.name(entry)
+        return make_finding(identifier, message.format(name=name), entry=name, severity=severity)
+
+    yield from each(identifier, entries if isinstance(entries, list) else entries.tolist(), describe)

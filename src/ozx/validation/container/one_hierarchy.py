@@ -1,0 +1,260 @@
+"""OME-Zarr in one file: the hierarchy that RFC-9 (R2, 2026-04-20) demands, and its nodes.
+
+Nothing here reads a file: `check_metadata` takes the metadata documents, from an archive or from a directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from ozx.errors import FormatError
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, breadth_first, is_metadata_key, node_of
+from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import each, finding_from_error, make_finding
+from ozx.validation.wording import brief
+
+__all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_faults", "check_sharding", "refuse_errors"]
+
+# Where `rfc9/sharding` turns from a note into a warning; RFC-9 gives no figure.
+MANY_DATA_ENTRIES = 1000
+
+_CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
+
+_Nodes = Mapping[str, NodeFacts]
+
+
+def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
+    """Yield what keeps a hierarchy from being exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
+
+    Parameters
+    ----------
+    metadata
+        Key of each ``zarr.json`` to its bytes. May read them when asked: each is asked for once, in its order, and
+        what it raises as `FormatError` or `UnsupportedError` becomes a finding.
+    legacy_keys
+        Keys that are metadata of Zarr v2.
+
+    Examples
+    --------
+    >>> for finding in check_metadata({}, [".zgroup", "0/.zarray"]):
+    ...     print(finding.id, "-", finding.message)
+    rfc9/root - expected a zarr.json at the root; found .zgroup: this is OME-Zarr 0.4 (Zarr v2)
+    """
+    nodes, faults = read_nodes(metadata)
+    yield from check_read_faults(faults)
+    yield from check_nodes(nodes, tuple(legacy_keys))
+
+
+def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
+    """Raise the first error that the rules find in the metadata of what is to be written.
+
+    Parameters
+    ----------
+    metadata
+        The ``zarr.json`` by key.
+    legacy_keys
+        Keys that are metadata of Zarr v2.
+    path
+        What the error names.
+
+    Raises
+    ------
+    FormatError
+        It is no OME-Zarr hierarchy; `rule` says what it lacks.
+
+    Examples
+    --------
+    >>> refuse_errors({}, path="cells.ome.zarr")
+    Traceback (most recent call last):
+    ozx.errors.FormatError: cells.ome.zarr: expected a zarr.json at the root; found no metadata of Zarr at all
+    """
+    for finding in check_metadata(metadata, legacy_keys):
+        if finding.severity == "error":
+            raise FormatError(finding.message, path=path, rule=finding.id, hint=finding.hint)
+
+
+def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
+    """Yield a finding for each ``zarr.json`` that could not be read, by rule (Zarr core 3.1, "Metadata documents")."""
+
+    def rule_of(fault: ReadFault) -> str:
+        return fault.error.rule or ""
+
+    for rule, group in groupby(sorted(faults, key=rule_of), key=rule_of):
+        yield from each(rule, list(group), lambda fault: finding_from_error(fault.error, entry=fault.key))
+
+
+def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with the hierarchy that the nodes, by path, make up; OME-Zarr 0.4 may be in a directory."""
+    root = nodes.get("")
+    if root is None:
+        # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
+        missing = _missing_root(nodes, legacy_keys)
+        is_old = is_directory and any(name in legacy_keys for name in LEGACY_METADATA)
+        yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
+        return
+    # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
+    yield from _check_root(root)
+    yield from _check_reached(nodes)
+    yield from each(
+        "rfc9/one-hierarchy",
+        legacy_keys,
+        lambda key: make_finding(
+            "rfc9/one-hierarchy",
+            f"{key} is Zarr v2 metadata in a Zarr v3 hierarchy",
+            entry=key,
+            hint="Remove it if the zarr.json of the same node says the same; otherwise convert the node to Zarr v3.",
+        ),
+    )
+    yield from _check_versions(root, nodes)
+
+
+def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
+    """Yield a finding when arrays of several chunks are not sharded.
+
+    Parameters
+    ----------
+    nodes
+        The nodes by path.
+    keys
+        All keys of the hierarchy; they are gone through only where there is such an array.
+    """
+    # RFC-9: "The sharding codec SHOULD be used to reduce the number of entries within the ZIP archive."
+    arrays = {path: node.key for path, node in nodes.items() if (node.unsharded_chunks or 0) > 1}
+    if not arrays:
+        return
+    count = sum(_is_below(key, arrays) and not is_metadata_key(key) for key in keys)
+    if count < 2:
+        return
+    first = min(arrays.values(), key=breadth_first)
+    what = f"the array {first.removesuffix('/' + METADATA)!r} of several chunks is not sharded; its"
+    if len(arrays) > 1:
+        what = f"{len(arrays):,} arrays of several chunks are not sharded; their"
+    yield make_finding(
+        "rfc9/sharding",
+        f"{what} chunks take {count:,} entries",
+        entry=first,
+        severity="warning" if count >= MANY_DATA_ENTRIES else "note",
+    )
+
+
+def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
+    found = [name for name in LEGACY_METADATA if name in legacy_keys]
+    expected = "expected a zarr.json at the root; found"
+    if found:
+        message = f"{expected} {found[0]}: this is OME-Zarr 0.4 (Zarr v2)"
+        return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 needs OME-Zarr 0.5. {_CONVERT}")
+    paths = {*nodes, *map(node_of, legacy_keys)}
+    top = min(paths, key=breadth_first, default="")
+    if top == ".":  # as some programs write when they are given the folder they stand in
+        hint = "Unpack it with the program that wrote it, then run `ozx pack` on the folder."
+        return make_finding("rfc9/root", f"{expected} './{METADATA}', which is another name", entry=top, hint=hint)
+    is_legacy = top not in nodes
+    is_root = is_legacy or nodes[top].node_type != "array"
+    if paths and is_root and all(path == top or path.startswith(f"{top}/") for path in paths):
+        version = "an OME-Zarr 0.4 (Zarr v2) hierarchy" if is_legacy else "the hierarchy"
+        message = f"{expected} {version} in the folder {top!r} instead"
+        hint = f"Pack the folder {top!r} itself, not a folder around it."
+        return make_finding("rfc9/root", message, entry=top, hint=f"{hint} {_CONVERT}" if is_legacy else hint)
+    if paths:
+        folders = sorted({path.partition("/")[0] for path in paths})
+        names = ", ".join(map(repr, folders[:3])) + (", …" if len(folders) > 3 else "")
+        return make_finding(
+            "rfc9/root",
+            f"{expected} {len(paths):,} nodes, but none above them all: {names}",
+            hint="If these are several images, pack each of them on its own; otherwise write the root's zarr.json.",
+        )
+    return make_finding("rfc9/root", f"{expected} no metadata of Zarr at all", hint="Check that this is OME-Zarr.")
+
+
+def _check_root(root: NodeFacts) -> Iterator[Finding]:
+    if not root.is_known:
+        return
+    pointer, hint = None, None
+    if root.node_type == "array":
+        message = "the root is an array: this is Zarr, but not OME-Zarr, which has a group at its root"
+        hint = "Put the array into a group with OME-Zarr metadata."
+    elif root.node_type != "group":
+        message = f"zarr.json: expected the node_type group; found {brief(root.node_type)}"
+        pointer = "/node_type"
+    elif root.zarr_format != 3:
+        message = f"zarr.json: expected zarr_format 3; found {brief(root.zarr_format)}"
+        pointer = "/zarr_format"
+    elif not root.has_ome:
+        message = "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr"
+        hint = "Write OME-Zarr metadata, at least attributes.ome.version, into the root's zarr.json."
+        pointer = "/attributes"
+    elif not isinstance(root.version, str):
+        found = "none" if root.version is None else brief(root.version)
+        message = f"zarr.json: expected attributes.ome.version, a string; found {found}"
+        hint = "Write the OME-Zarr version into the root's zarr.json, such as 0.5."
+        pointer = "/attributes/ome"
+    else:
+        return
+    yield make_finding("rfc9/one-hierarchy", message, entry=ROOT_METADATA, pointer=pointer, hint=hint)
+
+
+def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
+    # Zarr core 3.1 has no implicit groups: without a zarr.json a folder is no node, and what is below is not found.
+    hidden: dict[str, tuple[str, int]] = {}
+    below: list[tuple[str, str]] = []
+    for path, node in nodes.items():
+        for above in _ancestors(path):
+            found = nodes.get(above)
+            if found is None:
+                first, count = hidden.get(above, (path, 0))
+                hidden[above] = first, count + 1
+            elif found.node_type == "array":
+                below.append((node.key, above))
+                break
+
+    def missing(item: tuple[str, tuple[str, int]]) -> Finding:
+        above, (first, count) = item
+        more = f" and {count - 1:,} more below it" if count > 1 else ""
+        message = f"{above}/{METADATA} is missing, so that the root does not reach {first!r}{more}"
+        hint = f"Write the group's {METADATA}; `ozx repack` writes missing groups."
+        return make_finding("rfc9/one-hierarchy", message, entry=f"{first}/{METADATA}", hint=hint)
+
+    yield from each("rfc9/one-hierarchy", list(hidden.items()), missing)
+
+    def misplaced(item: tuple[str, str]) -> Finding:
+        key, above = item
+        message = f"{key} lies below the array {above!r}, which has chunks, but no nodes, below it"
+        hint = "Move the node out of the array's folder."
+        return make_finding("rfc9/one-hierarchy", message, entry=key, hint=hint)
+
+    yield from each("rfc9/one-hierarchy", below, misplaced)
+
+
+def _check_versions(root: NodeFacts, nodes: _Nodes) -> Iterator[Finding]:
+    # OME-Zarr 0.5, "The version of OME-Zarr metadata": one hierarchy has one version.
+    if not isinstance(root.version, str):
+        return
+    others = [node for node in nodes.values() if node.version is not None and node.version != root.version]
+    yield from each(
+        "rfc9/one-hierarchy",
+        others,
+        lambda node: make_finding(
+            "rfc9/one-hierarchy",
+            f"{node.key}: ome.version is {brief(node.version)}, but that of the root is {brief(root.version)}",
+            entry=node.key,
+            pointer="/attributes/ome/version",
+            hint="Write all metadata in one version.",
+        ),
+    )
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """Yield the paths of the nodes above `path`, the root first."""
+    if path:
+        yield ""
+    position = path.find("/")
+    while position >= 0:
+        yield path[:position]
+        position = path.find("/", position + 1)
+
+
+def _is_below(key: str, arrays: Mapping[str, str]) -> bool:
+    return any(above in arrays for above in _ancestors(key))

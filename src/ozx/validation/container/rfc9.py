@@ -1,0 +1,224 @@
+"""OME-Zarr in a ZIP file: how RFC-9 (R2, 2026-04-20) wants the archive, its order, its comment and its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ozx.archive.audit.facts import ArchiveFacts
+from ozx.archive.audit.names import iter_names
+from ozx.archive.records import method_name
+from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.entry_order import order_fault
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import (
+    LEGACY_METADATA,
+    METADATA,
+    ROOT_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+)
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import each, make_finding
+
+__all__ = [
+    "EntryRoles",
+    "check_comment",
+    "check_container",
+    "check_file_name",
+    "check_order",
+    "check_surroundings",
+    "read_comment",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRoles:
+    """Which entries are metadata.
+
+    Attributes
+    ----------
+    metadata
+        The keys of all ``zarr.json``, in the order of the central directory.
+    indices
+        Their entries.
+    legacy, legacy_indices
+        The keys of Zarr v2 metadata, and their entries.
+    """
+
+    metadata: list[str]
+    indices: list[int]
+    legacy: list[str]
+    legacy_indices: list[int]
+
+    @classmethod
+    def of(cls, facts: ArchiveFacts) -> EntryRoles:
+        """Return the roles of an archive's entries, by their names."""
+        roles = cls([], [], [], [])
+        for index, name in enumerate(iter_names(facts.columns)):
+            if is_metadata_key(name):
+                roles.metadata.append(name)
+                roles.indices.append(index)
+            elif is_legacy_metadata_key(name):
+                roles.legacy.append(name)
+                roles.legacy_indices.append(index)
+        return roles
+
+
+def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with an archive as the container of OME-Zarr: parts, archives in it, ZIP64, compression."""
+    columns, name = facts.columns, facts.columns.name
+    # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
+    yield from each(
+        "rfc9/not-split",
+        facts.on_other_disk.tolist(),
+        lambda entry: make_finding(
+            "rfc9/not-split", f"entry {name(entry)!r} stands in another part of a split archive", entry=name(entry)
+        ),
+    )
+    # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
+    by_content = set(facts.embedded.tolist())
+
+    def embedded(entry: int) -> Finding:
+        how = "by its content" if entry in by_content else "by its name"
+        return make_finding("rfc9/not-embedded", f"entry {name(entry)!r} is an archive {how}", entry=name(entry))
+
+    yield from each("rfc9/not-embedded", np.union1d(facts.embedded, facts.names.archives).tolist(), embedded)
+    # RFC-9: "The ZIP64 format extension SHOULD be used, irrespective of the ZIP file size."
+    if not facts.zip64:
+        yield make_finding("rfc9/zip64", "no ZIP64 structure is used")
+    elif not facts.zip64.end_record:
+        message = (
+            f"ZIP64 fields are used in {facts.zip64.local_extras:,} local headers and {facts.zip64.central_extras:,} "
+            "headers of the central directory, but there is no ZIP64 end record"
+        )
+        yield make_finding("rfc9/zip64", message, severity="note")
+    # RFC-9: "ZIP-level compression SHOULD be disabled in favor of Zarr-level compression codecs."
+    if len(facts.compressed):
+        entry = int(facts.compressed[0])
+        found = method_name(int(columns.methods[entry]))
+        message = f"{len(facts.compressed):,} of {len(columns):,} entries are compressed; the first is {found}"
+        yield make_finding("rfc9/stored", message, entry=name(entry), severity="error" if strict else None)
+    # RFC-9, review 3: no "archive comments beyond the specified ome JSON"; comments of entries are none either.
+    if strict and len(facts.commented):
+        entry = int(facts.commented[0])
+        yield make_finding(
+            "rfc9/comment", f"{len(facts.commented):,} entries have comments", entry=name(entry), severity="error"
+        )
+
+
+def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Iterator[Finding]:
+    """Yield what is wrong with the order of the entries."""
+    rank = np.empty(len(facts.layout.order), np.int64)
+    rank[facts.layout.order] = np.arange(len(rank))
+    indices = np.array(roles.indices, np.int64)
+    places = (("central directory", indices), ("file", rank[indices]))
+    # RFC-9, jsonFirst: a reader may take it that no zarr.json comes after the first entry that is none.
+    late = np.flatnonzero(indices >= len(indices))
+    if comment.json_first and len(late):
+        first = roles.metadata[int(np.flatnonzero(indices != np.arange(len(indices)))[0])]
+        yield make_finding(
+            "rfc9/json-first",
+            f"the comment claims jsonFirst, but {first!r} comes after an entry that is no {METADATA}: readers that "
+            "rely on it do not see this node",
+            entry=first,
+        )
+    if ROOT_METADATA not in roles.metadata:
+        return
+    # RFC-9: "The root-level zarr.json file SHOULD be the first ZIP file entry and the first entry in the central
+    # directory header; other zarr.json files SHOULD follow immediately afterwards, in breadth-first order."
+    root = roles.metadata.index(ROOT_METADATA)
+    wrong = [f"entry {int(positions[root]) + 1:,} in the {place}" for place, positions in places if positions[root]]
+    if wrong:
+        message = f"the root's {ROOT_METADATA} is {' and '.join(wrong)}"
+        yield make_finding("rfc9/root-first", message, entry=ROOT_METADATA)
+    for place, positions in places:
+        fault = order_fault(roles.metadata, positions)
+        if fault is not None:
+            key, what = fault
+            yield make_finding("rfc9/breadth-first", f"in the {place} {key!r} {what}", entry=key)
+            return
+
+
+def check_comment(
+    data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
+) -> Iterator[Finding]:
+    """Yield what is wrong with the archive comment.
+
+    Parameters
+    ----------
+    data
+        The comment's bytes.
+    comment
+        What `ozx.hierarchy.comment.parse_comment` made of them.
+    root_version
+        The OME-Zarr version of the root, where it has one.
+    strict
+        Whether a comment that holds anything else is an error (profile ``strict``).
+    """
+    # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
+    # version key".
+    if not data:
+        yield make_finding("rfc9/comment", "there is no archive comment")
+    elif comment.problem is not None:
+        message = f"the archive comment is not what RFC-9 asks for: {comment.problem}"
+        yield make_finding("rfc9/comment", message, severity="error" if strict else None)
+    if data and comment.has_trailing_nul:
+        yield make_finding("rfc9/comment-nul", "the archive comment ends in NUL")
+    if comment.version is not None and root_version is not None and comment.version != root_version:
+        message = f"the comment says OME-Zarr {comment.version}, the root {root_version}"
+        yield make_finding("rfc9/comment-version", message, entry=ROOT_METADATA, pointer="/attributes/ome/version")
+    document = comment.document or {}
+    ome = as_object(document.get("ome"))
+    for place, found in (("", document), ("ome.", ome), ("ome.zipFile.", as_object(ome.get("zipFile")))):
+        if "jsonFirst" in found:
+            message = f"{place}jsonFirst stands where no reader looks; expected ome.zipFile.centralDirectory.jsonFirst"
+            yield make_finding("rfc9/comment", message, severity="note")
+    others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})
+    if strict and others:
+        message = f"the archive comment holds more than RFC-9 specifies: {', '.join(others[:5])}"
+        yield make_finding("rfc9/comment", message, severity="error")
+
+
+def check_file_name(path: str) -> Iterator[Finding]:
+    """Yield a finding when a file's name does not end in ``.ozx``.
+
+    Examples
+    --------
+    >>> [finding.message for finding in check_file_name("scans/cells.zip")]
+    ["the name 'cells.zip' does not end in .ozx"]
+    """
+    # RFC-9: "The name of OME-Zarr zip files SHOULD end with .ozx."
+    name = os.path.basename(path)
+    if not name.endswith(".ozx"):
+        yield make_finding("rfc9/file-name", f"the name {name!r} does not end in .ozx")
+
+
+def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Finding]:
+    """Yield a finding when `path` lies inside a hierarchy in a directory; for a directory only a note."""
+    # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy (as a sub-hierarchy or
+    # otherwise)."
+    folder = os.path.dirname(os.path.abspath(path))
+    while True:
+        name = next((name for name in (METADATA, *LEGACY_METADATA) if os.path.isfile(os.path.join(folder, name))), None)
+        if name is not None:
+            break
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+    if is_directory:
+        message = f"this directory is part of a larger hierarchy: {folder} has a {name}"
+        hint = "Nothing has to be done; packed on its own it is a hierarchy without what stands above it."
+        yield make_finding("rfc9/not-embedded", message, severity="note", hint=hint)
+    else:
+        message = f"the file lies inside a hierarchy: {folder} has a {name}"
+        yield make_finding("rfc9/not-embedded", message)
+
+
+def read_comment(facts: ArchiveFacts) -> Comment:
+    """Return what the archive comment says."""
+    return parse_comment(facts.end.comment)

@@ -1,0 +1,258 @@
+"""What APPNOTE 6.3.10 demands of a ZIP file, what safety does, and the limits of today's readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ozx.archive.names.decoding import name_fault
+from ozx.archive.reader import BOMB_TOTAL
+from ozx.archive.records import EXTRA_PADDING, EXTRA_ZIP64, method_name
+from ozx.validation.container.ambiguities import check_ambiguities, each_entry
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import each, make_finding
+
+if TYPE_CHECKING:
+    from ozx.archive.audit.facts import ArchiveFacts
+
+__all__ = ["LARGE_ENTRY", "LONG_COMMENT", "MANY_ENTRIES", "TOO_MANY_ENTRIES", "check_zip"]
+
+# The figures stand in the table of rules with the readers they come from.
+LARGE_ENTRY = 2 << 30
+LONG_COMMENT = 4096
+MANY_ENTRIES = 65_535
+TOO_MANY_ENTRIES = 262_144
+
+
+def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with an archive as a ZIP file.
+
+    Parameters
+    ----------
+    facts
+        What `ozx.archive.audit.facts.audit` found.
+    strict
+        Whether extra fields are errors (profile ``strict``).
+    """
+    yield from _check_end_records(facts)
+    yield from _check_places(facts)
+    yield from _check_headers(facts)
+    yield from _check_zip64_fields(facts)
+    yield from _check_names(facts)
+    yield from _check_sizes(facts)
+    yield from _check_kinds(facts)
+    yield from check_ambiguities(facts)
+    yield from _check_limits(facts)
+    if strict:
+        yield from _check_extras(facts)
+
+
+def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
+    end, locator = facts.end, facts.end.locator_offset
+    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all offsets it may leave out
+    # what stands before the archive.
+    if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
+        message = f"the ZIP64 locator names an end record at {locator:,}; it stands at {end.end_offset:,}"
+        yield make_finding("zip/end-record", message, offset=end.end_offset)
+
+
+def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns, layout, end = facts.columns, facts.layout, facts.end
+
+    def beyond(entry: int) -> Finding:
+        name, offset = columns.name(entry), int(columns.header_offsets[entry])
+        message = (
+            f"entry {name!r} declares {int(columns.compressed_sizes[entry]):,} bytes at {offset:,}, but the central "
+            f"directory begins at {end.directory_offset:,}"
+        )
+        return make_finding("zip/bounds", message, entry=name)
+
+    # 4.3.6: every entry stands before the central directory.
+    yield from each("zip/bounds", facts.out_of_bounds.tolist(), beyond)
+
+    def overlap(pair: tuple[int, int]) -> Finding:
+        first, second = (columns.name(entry) for entry in pair)
+        offset = int(columns.header_offsets[pair[1]])
+        return make_finding("zip/overlap", f"entries {first!r} and {second!r} overlap", entry=second, offset=offset)
+
+    # 4.3.6: one entry after the other.
+    yield from each("zip/overlap", layout.overlaps, overlap)
+    yield from each(
+        "zip/overlap",
+        layout.into_directory.tolist(),
+        lambda entry: make_finding(
+            "zip/overlap",
+            f"entry {columns.name(entry)!r} runs into the central directory",
+            entry=columns.name(entry),
+            offset=int(columns.header_offsets[entry]),
+        ),
+    )
+    # 4.1.9: a self-extracting file begins with a program. What begins with a local header are left-over entries.
+    is_prefix = layout.leading > 0 and not layout.begins_as_entry
+    if end.prepended or is_prefix:
+        count = end.prepended or layout.leading
+        yield make_finding("zip/prepended-bytes", f"{count:,} bytes stand before the archive", offset=0)
+    # 4.3.16: the archive comment ends the file.
+    if end.trailing:
+        offset = facts.file_size - end.trailing
+        message = f"{end.trailing:,} bytes stand after the end record and its comment"
+        yield make_finding("zip/trailing-bytes", message, offset=offset)
+    if len(facts.out_of_bounds) or (facts.local.lengths < 0).any():
+        return  # what looks like a gap may belong to an entry whose header cannot be read
+    # The bytes before the archive, and those behind its directory, are no gaps in it.
+    gaps = layout.gap_offsets > 0 if end.prepended or is_prefix else layout.gap_offsets >= 0
+    gaps &= layout.gap_offsets != end.directory_offset + end.directory_size
+    offsets, lengths = layout.gap_offsets[gaps], layout.gap_lengths[gaps]
+    if len(offsets):
+        message = f"{int(lengths.sum()):,} bytes in {len(offsets):,} places belong to no entry"
+        yield make_finding("zip/unreferenced-bytes", message, offset=int(offsets[0]))
+
+
+def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    for rule in ("zip/truncated", "zip/local-header"):
+        faults = [fault for fault in facts.local.faults if fault.rule == rule]
+        # 4.3.2: each entry has a local header that corresponds to its header in the central directory.
+        yield from each(
+            rule,
+            faults,
+            lambda fault: make_finding(
+                fault.rule,
+                f"entry {columns.name(fault.entry)!r}: {fault.message}",
+                entry=columns.name(fault.entry),
+                offset=int(columns.header_offsets[fault.entry]),
+            ),
+        )
+    # 4.3.9: what follows the value says the same as the central directory.
+    message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
+    yield from each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
+    # 4.4.4: the sizes of an empty entry are 0, as those of one that lost them.
+    message = "entry {name!r} is empty by its headers, but bytes that belong to nothing follow"
+    yield from each_entry(facts, "zip/local-header", facts.layout.hidden_values, message)
+    # 4.4.4, bits 0 and 6.
+    yield from each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
+
+    def method(entry: int) -> Finding:
+        found = method_name(int(columns.methods[entry]))
+        message = f"entry {columns.name(entry)!r}: expected a stored, deflated or Deflate64 entry; found {found}"
+        return make_finding("zip/method", message, entry=columns.name(entry))
+
+    # 4.4.5
+    yield from each("zip/method", facts.unreadable_methods.tolist(), method)
+
+
+def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    for place, census in (
+        ("local header", facts.local.extras),
+        ("header in the central directory", facts.central_extras),
+    ):
+
+        def contradiction(entry: int, place: str = place) -> Finding:
+            sizes = (
+                f"{int(columns.compressed_sizes[entry]):,} bytes stored and {int(columns.uncompressed_sizes[entry]):,}"
+            )
+            message = (
+                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts what is in force there, "
+                f"{sizes} original, or holds another offset"
+            )
+            return make_finding("zip/zip64-field", message, entry=columns.name(entry))
+
+        # 4.5.3
+        yield from each("zip/zip64-field", census.contradicts.nonzero()[0].tolist(), contradiction)
+
+
+def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns, names = facts.columns, facts.names
+
+    def fault(entry: int) -> Finding:
+        name = columns.name(entry)
+        return make_finding("zip/name", f"entry name {name!r} is refused: {name_fault(name)}", entry=name)
+
+    # 4.4.17.1
+    yield from each("zip/name", names.faulty.tolist(), fault)
+    # 4.3.8: an entry for a folder has no bytes.
+    full = [entry for entry in names.directories.tolist() if columns.uncompressed_sizes[entry]]
+    yield from each_entry(
+        facts, "zip/name", full, "entry name {name!r} ends in a slash as a folder's, but it has bytes"
+    )
+
+    def duplicate(entries: list[int]) -> Finding:
+        name = columns.name(entries[0])
+        message = f"{len(entries):,} entries are called {name!r}; readers differ in which they see"
+        return make_finding("zip/duplicate-name", message, entry=name)
+
+    yield from each("zip/duplicate-name", names.duplicates, duplicate)
+
+    def folder(pair: tuple[int, int]) -> Finding:
+        name, below = map(columns.name, pair)
+        message = f"entry {name!r} has a value, and is the folder that {below!r} is in"
+        return make_finding("zip/value-and-folder", message, entry=name)
+
+    yield from each("zip/value-and-folder", names.also_folders, folder)
+    # 4.4.4, bit 11, and appendix D.
+    if len(names.unmarked):
+        name = columns.name(int(names.unmarked[0]))
+        message = (
+            f"{len(names.unmarked):,} names are not ASCII and not declared to be UTF-8; the first reads {name!r} here"
+        )
+        yield make_finding("zip/name-encoding", message, entry=name)
+
+
+def _check_sizes(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+
+    def uneven(entry: int) -> Finding:
+        stored, original = int(columns.compressed_sizes[entry]), int(columns.uncompressed_sizes[entry])
+        message = (
+            f"entry {columns.name(entry)!r} is stored, but declares {stored:,} bytes stored and {original:,} original"
+        )
+        return make_finding("zip/stored-size", message, entry=columns.name(entry))
+
+    # 4.4.8 and 4.4.9
+    yield from each("zip/stored-size", facts.uneven.tolist(), uneven)
+
+    def bomb(entry: int) -> Finding:
+        stored, original = int(columns.compressed_sizes[entry]), int(columns.uncompressed_sizes[entry])
+        message = f"entry {columns.name(entry)!r} would inflate from {stored:,} to {original:,} bytes"
+        return make_finding("zip/bomb", message, entry=columns.name(entry))
+
+    yield from each("zip/bomb", facts.bombs.tolist(), bomb)
+    if facts.inflated_total > BOMB_TOTAL:
+        yield make_finding("zip/bomb", f"its entries would inflate to {facts.inflated_total:,} bytes")
+
+
+def _check_kinds(facts: ArchiveFacts) -> Iterator[Finding]:
+    # 4.4.15
+    yield from each_entry(facts, "zip/symlink", facts.kinds.symlinks, "entry {name!r} is a symbolic link")
+    message = "entry {name!r} is a device, pipe or socket by its attributes"
+    yield from each_entry(facts, "zip/special-file", facts.kinds.special, message)
+    directories = facts.kinds.directories
+    # 4.3.8
+    if len(directories):
+        name = facts.columns.name(int(directories[0]))
+        yield make_finding("zip/directory-entry", f"{len(directories):,} entries stand for folders", entry=name)
+
+
+def _check_limits(facts: ArchiveFacts) -> Iterator[Finding]:
+    columns = facts.columns
+    large = (columns.uncompressed_sizes > LARGE_ENTRY).nonzero()[0]
+    if len(large):
+        name, size = columns.name(int(large[0])), int(columns.uncompressed_sizes[large].max())
+        message = f"{len(large):,} entries are larger than 2 GiB, the largest has {size:,} bytes"
+        yield make_finding("zip/large-entry", message, entry=name)
+    count = len(columns)
+    if count >= MANY_ENTRIES:
+        severity: Severity = "warning" if count >= TOO_MANY_ENTRIES else "note"
+        yield make_finding("zip/many-entries", f"there are {count:,} entries", severity=severity)
+    length = len(facts.end.comment)
+    if length > LONG_COMMENT:
+        yield make_finding("zip/long-comment", f"the archive comment has {length:,} bytes")
+
+
+def _check_extras(facts: ArchiveFacts) -> Iterator[Finding]:
+    # RFC-9, review 3: no "extra fields containing non-Zarr data".
+    for place, census in (("local headers", facts.local.extras), ("the central directory", facts.central_extras)):
+        for identifier in sorted(census.counts.keys() - {EXTRA_ZIP64, EXTRA_PADDING}):
+            message = f"{census.counts[identifier]:,} extra fields 0x{identifier:04X} in {place}"
+            yield make_finding("zip/extra-field", message, entry=facts.columns.name(census.first[identifier]))

@@ -1,0 +1,11 @@
+"""One node for the rules: its documents, the facts that are kept, places in it and expected values.
+
+``document``
+    A node's parsed documents, while they are checked.
+``facts``
+    The facts about each node that rules about the whole hierarchy use.
+``place``
+    A value's place in a document, and findings about it.
+``expecting``
+    Values of an expected type, and findings where they have another.
+"""

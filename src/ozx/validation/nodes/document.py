@@ -1,0 +1,150 @@
+"""The metadata of one node, parsed, as the rules about single nodes get them; gone once these are through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.strict import JsonFaults, parse_strictly
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import node_of
+from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
+from ozx.hierarchy.zarr_v2.documents import parse_v2_array
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import make_finding
+
+__all__ = ["NodeDocument", "merge_legacy"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDocument:
+    """One node and what its metadata say.
+
+    Attributes
+    ----------
+    key
+        The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` where it has
+        neither.
+    document
+        What stands there.
+    is_v3
+        Whether it is a ``zarr.json``.
+    attributes
+        The user's attributes as they stand, which may be no object; an empty object where there are none.
+    attributes_key, attributes_pointer
+        Where these stand.
+    array
+        The metadata of an array, as far as they could be read.
+    faults
+        What is doubtful about the JSON.
+    source
+        The bytes of a ``zarr.json``; many nodes of a plate have the same.
+    """
+
+    key: str
+    document: Document
+    is_v3: bool = True
+    attributes: Any = field(default_factory=dict)
+    attributes_key: str = ""
+    attributes_pointer: str = ""
+    array: ArrayMetadata | None = None
+    faults: Mapping[str, JsonFaults] = field(default_factory=dict)
+    source: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def of_v3(cls, key: str, data: bytes) -> NodeDocument:
+        """Return the node of a ``zarr.json``.
+
+        Raises
+        ------
+        FormatError
+            It is no JSON object (``zarr/json``).
+
+        Examples
+        --------
+        >>> node = NodeDocument.of_v3("0/zarr.json", b'{"node_type": "group"}')
+        >>> node.path, node.node_type, node.ome
+        ('0', 'group', None)
+        """
+        document, faults = parse_strictly(data, key)
+        return cls(
+            key,
+            document,
+            attributes=document.get("attributes", {}),
+            attributes_key=key,
+            attributes_pointer="/attributes",
+            array=parse_array(document) if document.get("node_type") == "array" else None,
+            faults={key: faults} if faults else {},
+            source=data,
+        )
+
+    def at(self, key: str) -> NodeDocument:
+        """Return the node of a ``zarr.json`` of the same bytes, whose key is `key`."""
+        return NodeDocument(
+            key,
+            self.document,
+            attributes=self.attributes,
+            attributes_key=key,
+            attributes_pointer=self.attributes_pointer,
+            array=self.array,
+            faults={key: next(iter(self.faults.values()))} if self.faults else {},
+            source=self.source,
+        )
+
+    @property
+    def path(self) -> str:
+        """Path of the node; the root's is empty."""
+        return node_of(self.key)
+
+    @property
+    def node_type(self) -> Any:
+        """``array`` or ``group``; whatever else stands in a ``zarr.json``."""
+        if self.is_v3:
+            return self.document.get("node_type")
+        return "group" if self.array is None else "array"
+
+    @property
+    def ome(self) -> dict[str, Any] | None:
+        """The OME-Zarr metadata, where there are any: ``attributes.ome``, in Zarr v2 all attributes."""
+        if self.is_v3:
+            ome = as_object(self.attributes).get("ome")
+            return ome if isinstance(ome, dict) else None
+        attributes = as_object(self.attributes)
+        return attributes if any(name in attributes for name in OME_KEYS) else None
+
+    @property
+    def ome_pointer(self) -> str:
+        """Where the OME-Zarr metadata stand in the document `attributes_key`: a JSON pointer."""
+        return "/attributes/ome" if self.is_v3 else ""
+
+    def finding(
+        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
+    ) -> Finding:
+        """Return a finding about the node; `pointer` is one into `document`."""
+        return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
+
+
+def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDocument:
+    """Return a node of Zarr v2.
+
+    Parameters
+    ----------
+    documents
+        Its ``.zarray``, ``.zgroup`` and ``.zattrs``, as far as it has them, by key and in this order.
+    """
+    key = next(iter(documents))
+    attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")
+    document = documents[key][0]
+    attributes = documents[attributes_key][0] if attributes_key else {}
+    return NodeDocument(
+        key,
+        document,
+        is_v3=False,
+        attributes=attributes,
+        attributes_key=attributes_key or key,
+        array=parse_v2_array(document) if key.endswith(".zarray") else None,
+        faults={key: faults for key, (_, faults) in documents.items() if faults},
+    )

@@ -1,0 +1,95 @@
+"""Values of the type that a clause demands, or a finding that says what was there instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ozx.validation.nodes.place import Check, Place
+from ozx.validation.wording import cut_short, shown
+
+__all__ = ["MISSING", "expect_integer", "expect_list", "expect_object", "expect_objects", "expect_text", "find"]
+
+#: Stands for a key that is not there.
+MISSING = object()
+
+
+def find(value: dict[str, Any], key: str) -> Any:
+    """Return ``value[key]``, or `MISSING`."""
+    return value.get(key, MISSING)
+
+
+def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] | None]:
+    """Return `value` where it is an object; else yield a finding of `rule` and return None."""
+    if isinstance(value, dict):
+        return value
+    yield place.finding(rule, _message(place, "an object", value))
+    return None
+
+
+def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Check[list[Any] | None]:
+    """Return `value` where it is a list; else yield a finding of `rule` and return None."""
+    if isinstance(value, list):
+        return value
+    yield place.finding(rule, _message(place, of, value))
+    return None
+
+
+def expect_objects(
+    value: Any, place: Place, rule: str, *, may_be_empty: bool = False
+) -> Check[list[tuple[Place, dict[str, Any]]]]:
+    """Return the objects of a list with their places; yield a finding of `rule` for all that is something else."""
+    items = yield from expect_list(value, place, rule, "a list of objects")
+    if items is None:
+        return []
+    if not items and not may_be_empty:
+        yield place.finding(rule, f"{_name(place)}: expected at least one object; the list is empty")
+    found = []
+    for number, item in enumerate(items):
+        if isinstance(item, dict):
+            found.append((place / number, item))
+        else:
+            yield (place / number).finding(rule, _message(place / number, "an object", item))
+    return found
+
+
+def expect_text(
+    parent: dict[str, Any], key: str, place: Place, rule: str, *, is_optional: bool = False
+) -> Check[str | None]:
+    """Return ``parent[key]`` where it is a string that is not empty; else yield a finding of `rule`, return None."""
+    value = find(parent, key)
+    if (isinstance(value, str) and value) or (is_optional and value is MISSING):
+        return value if isinstance(value, str) else None
+    yield place.finding(rule, _missing_or_wrong(place, key, "a string", value))
+    return None
+
+
+def expect_integer(
+    parent: dict[str, Any], key: str, place: Place, rule: str, *, least: int | None = None, is_optional: bool = False
+) -> Check[int | None]:
+    """Return ``parent[key]`` where it is an integer from `least` on; else yield a finding of `rule`, return None."""
+    value = find(parent, key)
+    if type(value) is int and (least is None or value >= least):
+        return value
+    if not (is_optional and value is MISSING):
+        expected = "an integer" if least is None else f"an integer of at least {least}"
+        yield place.finding(rule, _missing_or_wrong(place, key, expected, value))
+    return None
+
+
+def _missing_or_wrong(place: Place, key: str, expected: str, value: Any) -> str:
+    if value is MISSING:
+        return f"{_name(place)}: expected {key}, {expected}; it is missing"
+    return f"{_name(place / key)}: expected {expected}; found {shown(value)}"
+
+
+def _message(place: Place, expected: str, value: Any) -> str:
+    found = "it is missing" if value is MISSING else f"found {shown(value)}"
+    return f"{_name(place)}: expected {expected}; {found}"
+
+
+def _name(place: Place) -> str:
+    """Return the end of a pointer as people speak of it: ``datasets[1].path``."""
+    name = ""
+    for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:
+        name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{cut_short(part)}"
+    return name or "ome"

@@ -1,0 +1,243 @@
+"""What the rules need to know of each node, from its metadata documents; nothing else of them is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.chunk_grid import ChunkGrid
+from ozx.hierarchy.json.strict import parse_strictly
+from ozx.hierarchy.keys import ROOT_METADATA, node_of
+from ozx.hierarchy.references import iter_references
+from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.hierarchy.zarr.codecs import SHARDING
+from ozx.validation.nodes.document import NodeDocument, merge_legacy
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import make_finding
+
+__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
+
+# What is kept of documents, that equal ones need not be parsed: at most some megabytes.
+_LONGEST_REMEMBERED = 16 << 10
+_MOST_REMEMBERED = 512
+
+#: Is shown every node that could be read, once, and keeps what it likes.
+Look = Callable[[NodeDocument], object]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One node, as its ``zarr.json`` says, or in Zarr v2 its ``.zgroup``, ``.zarray`` and ``.zattrs``.
+
+    Attributes
+    ----------
+    key
+        The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
+    is_known
+        Whether that could be read.
+    zarr_format, node_type
+        As they stand in the document; None where they are missing.
+    has_ome
+        Whether there is an object ``attributes.ome``.
+    version
+        ``attributes.ome.version`` as it stands; None where it is missing.
+    unsharded_chunks
+        Number of chunks in the grid of an array without the sharding codec; None for any other node, and where the
+        document does not tell.
+    array
+        The metadata of an array, without its attributes; kept where the rules about the hierarchy are to follow.
+    ome
+        The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
+    ome_key, ome_pointer
+        Where these stand.
+    references
+        Names of the extensions that refer to another node, and their references; kept likewise.
+    """
+
+    key: str
+    is_known: bool = True
+    zarr_format: Any = None
+    node_type: Any = None
+    has_ome: bool = False
+    version: Any = None
+    unsharded_chunks: int | None = None
+    array: ArrayMetadata | None = None
+    ome: dict[str, Any] | None = None
+    ome_key: str = ""
+    ome_pointer: str = ""
+    references: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Path of the node; the root's is empty."""
+        return node_of(self.key)
+
+    def at(self, key: str) -> NodeFacts:
+        """Return what a ``zarr.json`` of the same bytes says, whose key is `key`."""
+        return replace(self, key=key, ome_key=key)
+
+    def finding(
+        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
+    ) -> Finding:
+        """Return a finding about the node; `pointer` is one into its document."""
+        return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
+
+    def ome_finding(
+        self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
+    ) -> Finding:
+        """Return a finding about the node's OME-Zarr metadata; `pointer` is one into these."""
+        where = self.ome_pointer + pointer
+        return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """All nodes of a hierarchy.
+
+    Attributes
+    ----------
+    nodes
+        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
+        False.
+    is_v3
+        Whether it is Zarr v3.
+    has_file
+        Tells whether there is a plain file of this key; everything is there where nothing is known of files.
+    """
+
+    nodes: Mapping[str, NodeFacts]
+    is_v3: bool = True
+    has_file: Callable[[str], bool] = lambda _: True
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFault:
+    """A metadata document that could not be read, and why."""
+
+    key: str
+    error: FormatError | UnsupportedError
+
+
+def read_nodes(
+    metadata: Mapping[str, bytes], unread: Collection[str] = (), look: Look | None = None
+) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
+    """Return the nodes by path, and what could not be read; each value is asked for once, the root's first.
+
+    Parameters
+    ----------
+    metadata
+        Key of each ``zarr.json`` to its bytes; may read them when asked.
+    unread
+        Keys that are known to be damaged and are not asked for.
+    look
+        Is shown the documents. Without it less is kept of them: no `NodeFacts.array` and no `NodeFacts.ome`.
+    """
+    nodes, faults, memory = {}, [], _Memory(keep=look is not None)
+    for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
+        path = node_of(key)
+        nodes[path] = NodeFacts(key, is_known=False)
+        if key in unread:
+            continue
+        try:
+            document, nodes[path] = memory.recall(key, metadata[key])
+        except (FormatError, UnsupportedError) as error:
+            faults.append(ReadFault(key, error))
+            continue
+        if look is not None:
+            look(document)
+    return nodes, faults
+
+
+class _Memory:
+    """Documents that were met already: in a plate thousands of nodes have the same bytes."""
+
+    def __init__(self, *, keep: bool) -> None:
+        self._keep = keep
+        self._met: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
+
+    def recall(self, key: str, data: bytes) -> tuple[NodeDocument, NodeFacts]:
+        """Return document and facts of the node with this ``zarr.json``."""
+        met = self._met.get(data)
+        if met is not None:
+            document, facts = met
+            return document.at(key), facts.at(key)
+        document = NodeDocument.of_v3(key, data)
+        facts = _facts_of(document, keep=self._keep)
+        if len(data) <= _LONGEST_REMEMBERED:
+            if len(self._met) >= _MOST_REMEMBERED:
+                del self._met[next(iter(self._met))]  # the oldest: fields of a plate that are all different come first
+            self._met[data] = document, facts
+        return document, facts
+
+
+def read_legacy_nodes(
+    metadata: Mapping[str, bytes], unread: Collection[str], look: Look
+) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
+    """Return the nodes of a hierarchy of Zarr v2 by path, and what could not be read.
+
+    Parameters
+    ----------
+    metadata
+        Key of each ``.zgroup``, ``.zarray`` and ``.zattrs`` to its bytes; others are passed over.
+    unread
+        Keys that are known to be damaged and are not asked for.
+    look
+        Is shown the documents.
+    """
+    nodes, faults = {}, []
+    for path, keys in _by_node(metadata).items():
+        nodes[path] = NodeFacts(keys[0], is_known=False, zarr_format=2)
+        documents = {}
+        for key in keys:
+            if key in unread:
+                continue
+            try:
+                documents[key] = parse_strictly(metadata[key], key)
+            except (FormatError, UnsupportedError) as error:
+                faults.append(ReadFault(key, error))
+        if len(documents) == len(keys):
+            document = merge_legacy(documents)
+            nodes[path] = _facts_of(document, keep=True)
+            look(document)
+    return nodes, faults
+
+
+def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
+    nodes: dict[str, list[str]] = {}
+    for key in keys:
+        if not key.endswith(".zmetadata"):  # copies of documents that stand beside it
+            nodes.setdefault(node_of(key), []).append(key)
+    # An array's own document before that of a group, attributes last.
+    order = (".zarray", ".zgroup", ".zattrs")
+    return {path: sorted(found, key=lambda key: order.index(key.rpartition("/")[2])) for path, found in nodes.items()}
+
+
+def _facts_of(node: NodeDocument, *, keep: bool) -> NodeFacts:
+    is_array = node.node_type == "array"
+    facts = NodeFacts(
+        node.key,
+        zarr_format=node.document.get("zarr_format"),
+        node_type=node.node_type,
+        has_ome=node.ome is not None,
+        version=(node.ome or {}).get("version"),
+        unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
+    )
+    if not keep:
+        return facts
+    return replace(
+        facts,
+        array=None if node.array is None else replace(node.array, attributes={}),
+        ome=None if is_array else node.ome,
+        ome_key=node.attributes_key,
+        ome_pointer=node.ome_pointer,
+        references=tuple(iter_references(node.document)) if node.is_v3 else (),
+    )
+
+
+def _count_unsharded_chunks(array: ArrayMetadata) -> int | None:
+    shape, chunks = array.shape, array.chunks
+    if SHARDING in array.codecs or shape is None or chunks is None or len(shape) != len(chunks) or 0 in chunks:
+        return None
+    return ChunkGrid(shape, chunks).total

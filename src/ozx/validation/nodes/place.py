@@ -1,0 +1,54 @@
+"""Where in a metadata document a value stands, and findings about it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple, TypeVar
+
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import make_finding
+from ozx.validation.wording import pointer
+
+__all__ = ["Check", "Place"]
+
+_T = TypeVar("_T")
+
+#: A check that yields findings and returns what could be read in spite of them.
+Check = Generator[Finding, None, _T]
+
+
+class Place(NamedTuple):
+    """A value in a metadata document.
+
+    Attributes
+    ----------
+    entry
+        Key of the document.
+    base
+        JSON pointer (RFC 6901) to where the steps begin.
+    steps
+        Keys and indexes on the way from there to the value. They become a pointer only when there is something to say
+        about it: a plate has a hundred thousand places.
+
+    Examples
+    --------
+    >>> place = Place("0/zarr.json", "/attributes") / "a/b" / 0
+    >>> place.pointer
+    '/attributes/a~1b/0'
+    """
+
+    entry: str
+    base: str = ""
+    steps: tuple[str | int, ...] = ()
+
+    def __truediv__(self, step: str | int) -> Place:
+        return Place(self.entry, self.base, (*self.steps, step))
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer of the value in the document."""
+        return self.base + pointer(*self.steps)
+
+    def finding(self, rule: str, message: str, *, severity: Severity | None = None, hint: str | None = None) -> Finding:
+        """Return a finding of `rule` about this value."""
+        return make_finding(rule, message, entry=self.entry, pointer=self.pointer or None, severity=severity, hint=hint)

@@ -1,0 +1,128 @@
+"""Findings made of rules: one, one for each item, or the first of each kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.report import Finding, Severity, Where
+from ozx.validation.rules.table import RULES
+
+__all__ = ["MOST_OF_A_KIND", "Kind", "LimitedFindings", "each", "finding_from_error", "make_finding"]
+
+#: Number of findings of one kind that are kept; one more counts the others.
+MOST_OF_A_KIND = 20
+
+#: The rule and the severity of a finding.
+Kind = tuple[str, Severity]
+
+_T = TypeVar("_T")
+
+
+def make_finding(
+    identifier: str,
+    message: str,
+    *,
+    entry: str | None = None,
+    pointer: str | None = None,
+    offset: int | None = None,
+    severity: Severity | None = None,
+    hint: str | None = None,
+) -> Finding:
+    """Return a finding of a rule.
+
+    Parameters
+    ----------
+    identifier
+        The rule's id.
+    message
+        What was expected, and what was found.
+    entry, pointer, offset
+        A key, a JSON pointer into its document (RFC 6901), bytes from the beginning of the file.
+    severity, hint
+        The rule's own unless given.
+
+    Examples
+    --------
+    >>> make_finding("rfc9/zip64", "no ZIP64 structure at all").severity
+    'warning'
+    """
+    rule = RULES[identifier]
+    return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.repair)
+
+
+def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | None = None) -> Finding:
+    """Return the finding for an error of reading.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        The error itself where it names no rule of the table: then it is a fault of this program.
+    """
+    if error.rule is None or error.rule not in RULES:
+        raise error
+    return make_finding(error.rule, error.message, entry=entry, hint=error.hint)
+
+
+def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]) -> Iterator[Finding]:
+    """Yield the findings of the first 20 items; one more finding counts the others.
+
+    Parameters
+    ----------
+    identifier
+        The rule that the items break.
+    describe
+        Returns the finding for one item.
+    """
+    for item in items[:MOST_OF_A_KIND]:
+        yield describe(item)
+    rest = len(items) - MOST_OF_A_KIND
+    if rest > 0:
+        yield _and_more(identifier, describe(items[MOST_OF_A_KIND]).severity, rest)
+
+
+class LimitedFindings:
+    """The first 20 findings of each rule and severity, and the number of the others.
+
+    Examples
+    --------
+    >>> findings = LimitedFindings()
+    >>> findings.add(make_finding("zarr/shape", str(number)) for number in range(100))
+    >>> [finding.message for finding in findings][-2:]
+    ['19', 'and 80 more of the same']
+    """
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._counts: Counter[Kind] = Counter()
+
+    def counts(self) -> Counter[Kind]:
+        """Return how many findings there are of each kind."""
+        return self._counts.copy()
+
+    def count_again(self, kinds: Counter[Kind]) -> bool:
+        """Count findings if none of them would be kept; otherwise do nothing and return False."""
+        if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
+            return False
+        self._counts.update(kinds)
+        return True
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Keep or count findings."""
+        for finding in findings:
+            kind = finding.id, finding.severity
+            self._counts[kind] += 1
+            if self._counts[kind] <= MOST_OF_A_KIND:
+                self._findings.append(finding)
+
+    def __iter__(self) -> Iterator[Finding]:
+        yield from self._findings
+        for (rule, severity), count in self._counts.items():
+            if count > MOST_OF_A_KIND:
+                yield _and_more(rule, severity, count - MOST_OF_A_KIND)
+
+
+def _and_more(identifier: str, severity: Severity, count: int) -> Finding:
+    return make_finding(identifier, f"and {count:,} more of the same", severity=severity)

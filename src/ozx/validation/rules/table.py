@@ -1,0 +1,104 @@
+"""Every rule by its id, read from the TOML files beside this module."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+
+from ozx.validation.report import Severity
+
+__all__ = ["RULES", "Rule", "near_matches"]
+
+# In the order of the documentation. `data` holds the rules of Zarr about stored values.
+_FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes
+    ----------
+    id
+        The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
+    severity
+        Severity of its findings, unless `clause` says when they have another.
+    title
+        What is wrong when the rule is broken, in a few words.
+    clause
+        The demand of the document.
+    document, revision
+        The document, and which edition of it.
+    meaning
+        Why the clause matters.
+    repair
+        How to repair a file that breaks it.
+    """
+
+    id: str
+    severity: Severity
+    title: str
+    clause: str
+    document: str
+    revision: str
+    meaning: str
+    repair: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return one element of ``rules`` in ``ozx rules --json``."""
+        return asdict(self)
+
+
+class _Rules(Mapping[str, Rule]):
+    """Rules by id; a file is read when a rule of its document is asked for, since most checks find little."""
+
+    def __getitem__(self, identifier: str) -> Rule:
+        document = identifier.partition("/")[0]
+        for name in sorted(_FILES, key=lambda name: (name != document, name)):
+            if identifier in (rules := _read(name)):
+                return rules[identifier]
+        raise KeyError(identifier)
+
+    def __iter__(self) -> Iterator[str]:
+        for name in _FILES:
+            yield from _read(name)
+
+    def __len__(self) -> int:
+        return sum(len(_read(name)) for name in _FILES)
+
+
+#: Every rule by its id, in the order of the documentation.
+RULES: Mapping[str, Rule] = _Rules()
+
+
+def near_matches(identifier: str) -> list[str]:
+    """Return up to three ids that resemble `identifier`.
+
+    Examples
+    --------
+    >>> near_matches("RFC9 stored")[0], near_matches("overlap")[0]
+    ('rfc9/stored', 'zip/overlap')
+    """
+    identifier = identifier.lower()
+    found = [known for known in RULES if identifier in known.split("/")]
+    found += difflib.get_close_matches(identifier, RULES, n=3, cutoff=0.6)
+    by_name = {known.rpartition("/")[2]: known for known in RULES}
+    found += [by_name[name] for name in difflib.get_close_matches(identifier.rpartition("/")[2], by_name, n=3)]
+    return list(dict.fromkeys(found))[:3]
+
+
+@cache
+def _read(name: str) -> dict[str, Rule]:
+    import tomllib  # noqa: PLC0415 (valid files need no rule)
+
+    rows = tomllib.loads((files("ozx.validation.rules") / f"{name}.toml").read_text("utf-8"))
+    documents, repairs = rows.pop("documents"), rows.pop("repairs", {})
+    rules = {}
+    for identifier, row in rows.items():
+        document, revision = documents[row.pop("document", next(iter(documents)))]
+        row["repair"] = repairs.get(row["repair"], row["repair"])
+        rules[identifier] = Rule(id=identifier, document=document, revision=revision, **row)
+    return rules

@@ -1,0 +1,15 @@
+"""Rules about Zarr: metadata documents and stored values.
+
+``documents``
+    Zarr core 3.1 and Zarr v2: JSON, fields of every document, names of nodes and dimensions.
+``arrays``, ``codecs``, ``codec_settings``
+    Arrays, chains of codecs, and the settings of each codec.
+``extensions``
+    Zarr core 3.1, ZEP 9 and ZEP 10: extensions, their names and handlers.
+``consolidated_copies``
+    Copies in the root's consolidated metadata, compared with the nodes.
+``conventions``, ``schemas``
+    Zarr conventions in both forms, and JSON schemas given for them.
+``chunks``
+    Keys and decoding of stored chunks.
+"""

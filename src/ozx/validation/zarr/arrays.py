@@ -1,0 +1,133 @@
+"""Zarr core 3.1: the metadata of arrays, their codecs apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ozx.hierarchy.json.values import as_lengths
+from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.fill_values import fill_value_fault
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.report import Finding
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
+from ozx.validation.zarr.codecs import check_codecs
+
+__all__ = ["check_array"]
+
+# Core 3.1, "Data type list".
+CORE_DATA_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|r[0-9]+")
+_RAW = re.compile(r"r([0-9]+)")
+_SETTINGS = {"regular": {"chunk_shape"}, "default": {"separator"}, "v2": {"separator"}}
+
+
+def check_array(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the ``zarr.json`` of an array. Fields that are missing have findings already."""
+    array = node.array
+    if not node.is_v3 or array is None:
+        return
+    document = node.document
+    if "shape" in document:
+        yield from _check_shape(node, document["shape"])
+    if "data_type" in document:
+        yield from _check_data_type(node, document["data_type"])
+    if "chunk_grid" in document:
+        yield from _check_chunk_grid(node, document["chunk_grid"])
+    if "chunk_key_encoding" in document:
+        yield from _check_key_encoding(node, document["chunk_key_encoding"])
+    if "fill_value" in document and array.data_type is not None:
+        # Core 3.1, "fill_value": "The permitted values depend on the data type."
+        expected = fill_value_fault(array.data_type, document["fill_value"])
+        if expected is not None:
+            message = f"expected {expected} for the data type {array.data_type}; found {shown(document['fill_value'])}"
+            yield node.finding("zarr/fill-value", message, "/fill_value")
+    if "dimension_names" in document:
+        yield from _check_dimension_names(node, document["dimension_names"])
+    if "codecs" in document:
+        yield from check_codecs(node)
+
+
+def _check_shape(node: NodeDocument, value: Any) -> Iterator[Finding]:
+    # Core 3.1, "shape": "An array of integers providing the length of each dimension of the Zarr array."
+    if as_lengths(value) is None:
+        message = f"expected an array of lengths, integers from 0 to 2**63 - 1; found {shown(value)}"
+        yield node.finding("zarr/shape", message, "/shape")
+
+
+def _check_data_type(node: NodeDocument, value: Any) -> Iterator[Finding]:
+    named = parse_named(value)
+    if named is None:
+        return  # `zarr/extension-definition` says so
+    raw = _RAW.fullmatch(named.name)
+    # Core 3.1, "Data types": "r followed by the number of bits, multiple of 8".
+    if raw is not None and (int(raw[1][:9]) == 0 or int(raw[1][-3:]) % 8):
+        yield node.finding("zarr/data-type", f"expected r and a multiple of 8 bits; found {shown(value)}", "/data_type")
+    elif raw is not None:
+        message = f"{ZARR_PYTHON} and {TENSORSTORE} have no raw data types; found {shown(value)}"
+        yield node.finding("zarr/reader-refuses", message, "/data_type")
+    # Core 3.1, "data_type": "If the data type is defined in this specification, then the value must be the data type
+    # identifier provided as a string."
+    elif isinstance(value, dict) and CORE_DATA_TYPES.fullmatch(named.name):
+        message = f"expected a core data type as a string, {shown(named.name)}; found an object"
+        yield node.finding("zarr/data-type", message, "/data_type")
+
+
+def _check_chunk_grid(node: NodeDocument, value: Any) -> Iterator[Finding]:
+    grid = parse_named(value)
+    if grid is None or grid.name != "regular":
+        return
+    yield from _check_settings(node, grid.name, grid.configuration, "/chunk_grid")
+    # Core 3.1, "chunk_grid": "chunk_shape must be an array of integers providing the lengths of the chunk along each
+    # dimension of the array."
+    where = "/chunk_grid/configuration/chunk_shape"
+    lengths, array = as_lengths(grid.configuration.get("chunk_shape")), node.array
+    shape = None if array is None else array.shape
+    if lengths is None:
+        found = shown(grid.configuration["chunk_shape"]) if "chunk_shape" in grid.configuration else "none"
+        message = f"expected a chunk_shape, an array of lengths; found {found}"
+        yield node.finding("zarr/chunk-grid", message, where if found != "none" else "/chunk_grid")
+    elif shape is not None and len(lengths) != len(shape):
+        message = f"expected a chunk_shape of {len(shape)} lengths, as the shape has; found {len(lengths)}"
+        yield node.finding("zarr/chunk-grid", message, where)
+    elif 0 in lengths:
+        # Core 3.1, "Chunk": "The chunk shape elements are non-zero when the corresponding dimensions of the arrays
+        # have non-zero length." Since 2026-07-23: chunk lengths "must be greater than zero".
+        is_empty = shape is not None and all(chunk or not length for chunk, length in zip(lengths, shape, strict=True))
+        message = f"expected chunk lengths greater than zero, as {TENSORSTORE} does; found {shown(list(lengths))}"
+        yield node.finding("zarr/chunk-grid", message, where, severity="warning" if is_empty else None)
+
+
+def _check_key_encoding(node: NodeDocument, value: Any) -> Iterator[Finding]:
+    encoding = parse_named(value)
+    if encoding is None or encoding.name not in ("default", "v2"):
+        return
+    yield from _check_settings(node, encoding.name, encoding.configuration, "/chunk_key_encoding")
+    # Core 3.1, "chunk_key_encoding": "separator, which must be either "/" or ".""
+    separator = encoding.configuration.get("separator", "/")
+    if separator not in ("/", "."):
+        message = f"expected the separator '/' or '.'; found {shown(separator)}"
+        yield node.finding("zarr/chunk-key-encoding", message, "/chunk_key_encoding/configuration/separator")
+
+
+def _check_settings(node: NodeDocument, name: str, found: dict[str, Any], where: str) -> Iterator[Finding]:
+    for setting in sorted(found.keys() - _SETTINGS[name]):
+        message = f"{ZARR_PYTHON} and {TENSORSTORE} refuse settings they do not know; found {shown(setting)}"
+        yield node.finding("zarr/reader-refuses", message, where + pointer("configuration", setting))
+
+
+def _check_dimension_names(node: NodeDocument, value: Any) -> Iterator[Finding]:
+    # Core 3.1, "dimension_names": "If specified, must be an array of strings or null objects with the same length as
+    # shape."
+    shape = None if node.array is None else node.array.shape
+    if not isinstance(value, list):
+        message = f"expected an array of names; found {shown(value)}"
+        yield node.finding("zarr/dimension-names", message, "/dimension_names")
+        return
+    for index, name in enumerate(value):
+        if name is not None and not isinstance(name, str):
+            message = f"expected a string or null; found {shown(name)}"
+            yield node.finding("zarr/dimension-names", message, pointer("dimension_names", index))
+    if shape is not None and len(value) != len(shape):
+        message = f"expected {len(shape)} dimension names, as the shape has lengths; found {len(value)}"
+        yield node.finding("zarr/dimension-names", message, "/dimension_names")

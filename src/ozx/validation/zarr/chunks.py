@@ -1,0 +1,222 @@
+"""Level data: every chunk is where its array looks for it, and can be decoded."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.chunks.block_transcoding import UndecodableError
+from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
+from ozx.flow.chunks.stored_chunks import KeyGroup, iter_key_groups, places_of
+from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.entry import Part
+from ozx.flow.sources.source import Source
+from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
+from ozx.validation.wording import listed
+
+__all__ = ["check_data"]
+
+# So much is given to a worker at a time.
+_VALUES_PER_TASK = 64
+_BYTES_PER_TASK = 8 << 20
+
+
+def check_data(
+    source: Source, *, has_checksums: bool, jobs: int | None = None, progress: Progress = NO_PROGRESS
+) -> Iterator[Finding]:
+    """Yield what is wrong with the values of a hierarchy; each is read once, several at a time.
+
+    In memory are some values at a time, for each worker at least one, and what a chunk decodes to.
+
+    Parameters
+    ----------
+    source
+        The hierarchy.
+    has_checksums
+        Whether reading a value checks it, so that values that are no chunks are worth reading.
+    jobs
+        How many values are worked on at a time; by default as many as there are processors.
+    progress
+        Is told of every byte that was checked.
+    """
+    arrays, found = _read_arrays(source)
+    findings = LimitedFindings()
+    findings.add(found)
+    total = None if progress is NO_PROGRESS else sum(map(source.size, source.iter_keys()))
+    progress.start(f"checking {source.name}", total)
+    try:
+        check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
+        findings.add(check.run(jobs or os.cpu_count() or 1))
+    finally:
+        progress.stop()
+    yield from findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array whose chunks are to be looked at; `decoder` is None where they cannot be decoded here."""
+
+    path: str
+    key: str
+    layout: ArrayLayout
+    decoder: ChunkDecoder | None
+
+
+def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
+    """Return the arrays by path, and what keeps others from being looked at."""
+    from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
+
+    arrays: dict[str, _Array] = {}
+    findings = []
+    is_legacy = METADATA not in source
+    for key in source.iter_keys():
+        if not (is_metadata_key(key) or (is_legacy and key.endswith(".zarray"))):
+            if not is_legacy_metadata_key(key) and not is_legacy:
+                break  # metadata come first
+            continue
+        path = node_of(key)
+        try:
+            document = parse_document(source.read(key), key)
+            if not is_legacy and document.get("node_type") != "array":
+                continue
+            layout = parse_v2_layout(document, path) if is_legacy else parse_layout(document, path, understands_opening)
+            arrays[path] = _Array(path, key, layout, None)
+            arrays[path] = _Array(path, key, layout, ChunkDecoder(document, layout, path))
+        except FormatError as error:
+            # What is wrong with a document, the rules about documents say.
+            message = f"its chunks were not looked at: {error.message}"
+            hint = error.hint or "Repair what other findings say of it, and validate again."
+            findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
+        except UnsupportedError as error:
+            message = f"its chunks were not decoded: {error.message}"
+            findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=error.hint))
+    return arrays, findings
+
+
+# The key of a value, and its place in the grid of stored values.
+_Named = tuple[str, tuple[int, ...]]
+
+
+class _DataCheck:
+    def __init__(
+        self, source: Source, arrays: Mapping[str, _Array], *, has_checksums: bool, progress: Progress
+    ) -> None:
+        self._source = source
+        self._arrays = arrays
+        self._has_checksums = has_checksums
+        self._progress = StoppableProgress(progress)
+
+    def run(self, jobs: int) -> Iterator[Finding]:
+        executor = ThreadPoolExecutor(jobs)
+        waiting: deque[Future[list[Finding]]] = deque()
+        try:
+            layouts = {path: array.layout for path, array in self._arrays.items()}
+            for group in iter_key_groups(self._source.iter_keys(), layouts):
+                yield from _check_keys(group)
+                for task in self._tasks(group):
+                    waiting.append(executor.submit(self._check, *task))
+                    if len(waiting) > 2 * jobs:
+                        yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            self._progress.stop_all()
+            executor.shutdown(cancel_futures=True)
+
+    def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
+        """Yield what a worker does at a time: values of an array with their places, or others."""
+        array = None if group.path is None else self._arrays[group.path]
+        if array is not None:
+            prefix, encode = f"{array.path}/" if array.path else "", array.layout.keys.encode
+            places = places_of(group.numbers, array.layout.stored_grid)
+            named = ((prefix + encode(place), place) for place in places)
+            yield from ((array, *batch) for batch in self._batches(named))
+        if self._has_checksums:
+            others: Iterator[_Named] = ((key, ()) for key in (*group.others, *group.outside) if not key.endswith("/"))
+            yield from ((None, *batch) for batch in self._batches(others))
+
+    def _batches(self, values: Iterator[_Named]) -> Iterator[tuple[list[_Named], list[Part]]]:
+        batch: list[_Named] = []
+        size = 0
+        for key, place in values:
+            batch.append((key, place))
+            size += self._source.size(key)
+            if len(batch) >= _VALUES_PER_TASK or size >= _BYTES_PER_TASK:
+                yield batch, self._source.parts([key for key, _ in batch])
+                batch, size = [], 0
+        if batch:
+            yield batch, self._source.parts([key for key, _ in batch])
+
+    def _check(self, array: _Array | None, values: Sequence[_Named], parts: Sequence[Part]) -> list[Finding]:
+        findings: list[Finding] = []
+        for (key, place), part in zip(values, parts, strict=True):
+            try:
+                most = None if array is None else _most_stored(array)
+                if array is None or (most is not None and part.length > most):
+                    for _ in part.iter_blocks():
+                        pass
+                    if most is not None:
+                        message = f"{key}: expected at most {most:,} bytes for its pixels; it has {part.length:,}"
+                        findings.append(make_finding("zarr/chunk-data", message, entry=key))
+                else:
+                    findings += _check_value(array, key, place, b"".join(part.iter_blocks()))
+            except (FormatError, UnsupportedError) as error:
+                findings.append(finding_from_error(error, entry=key))
+            self._progress.advance(part.length)
+        return findings
+
+
+def _check_keys(group: KeyGroup) -> Iterator[Finding]:
+    if group.path is None:
+        return
+    start = len(group.path) + 1 if group.path else 0
+    strays = group.outside + [key for key in group.others if looks_like_chunk(key[start:]) is not None]
+    if not strays:
+        return
+    # Core 3.1, "Resizing" (not normative): chunks outside of the grid may be kept where an array has shrunk. Where none
+    # of them belongs, nobody finds the array's pixels.
+    if len(group.numbers):
+        for key in strays:
+            yield make_finding("zarr/chunk-key", f"{key} is no chunk of its array's grid", entry=key)
+    else:
+        message = f"none of the {len(strays):,} chunks of the array belongs to its grid: {listed(strays)}"
+        yield make_finding("zarr/chunk-key", message, entry=strays[0], severity="error")
+
+
+def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
+    # sharding codec 1.0, "Binary shard format": the index, its checksum, and where its chunks are.
+    inner = dict(iter_inner_chunks(data, place, array.layout, key))
+    if array.decoder is None:
+        return
+    # Chunks of a shard past the array's edge are nobody's.
+    inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
+    try:
+        array.decoder.decode(inside)
+    except UndecodableError as error:
+        at, reason = error.args
+        which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"
+        shape = "×".join(map(str, array.layout.chunks)) or "one"
+        message = f"{key}: {which} cannot be decoded to {shape} pixels: {reason}"
+        yield make_finding("zarr/chunk-data", message, entry=key)
+
+
+def _most_stored(array: _Array) -> int | None:
+    """Return how long a stored chunk can be, None where nothing says so; shards may have gaps of any length."""
+    layout = array.layout
+    return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)
+
+
+def _is_inside(place: tuple[int, ...], grid: tuple[int, ...]) -> bool:
+    return all(position < count for position, count in zip(place, grid, strict=True))

@@ -1,0 +1,198 @@
+"""Zarr core 3.1 and the codecs' own documents: the chain of codecs, each codec's settings, and shards in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ozx.hierarchy.json.values import as_lengths
+from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, parse_named
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.report import Finding
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
+from ozx.validation.zarr.codec_settings import CODECS
+
+__all__ = ["check_codecs"]
+
+# A sharding codec inside another is legal; no writer nests them deeper than two.
+_DEEPEST = 8
+# Whose output is as long for every index.
+_FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """A chain of codecs: where it stands, and what goes into it.
+
+    Attributes
+    ----------
+    node
+        The array.
+    pointer
+        Where the chain stands.
+    shape
+        Lengths of what is encoded; None where they are not known.
+    item_size
+        Bytes of an item; None where they are not known.
+    depth
+        How many sharding codecs are around it.
+    """
+
+    node: NodeDocument
+    pointer: str
+    shape: tuple[int, ...] | None
+    item_size: int | None
+    depth: int = 0
+
+    def finding(self, rule: str, message: str, *place: str | int) -> Finding:
+        return self.node.finding(rule, message, self.pointer + pointer(*place))
+
+
+def check_codecs(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the codecs of an array."""
+    array = node.array
+    if array is None:
+        return
+    stored = array.chunks if array.shards is None else array.shards
+    chain = _Chain(node, "/codecs", stored, array.item_size)
+    yield from _check_chain(chain, node.document.get("codecs"))
+
+
+def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
+    # Core 3.1, "codecs": "Because codecs MUST contain an array -> bytes codec, the list cannot be empty".
+    if not isinstance(value, list) or not value:
+        yield chain.finding("zarr/codecs", f"expected an array of codecs, at least one; found {shown(value)}")
+        return
+    # A codec without a name has a finding of `zarr/extension-definition`; nothing can be said about the chain then.
+    codecs = [parse_named(item) for item in value]
+    named = [codec for codec in codecs if codec is not None]
+    if len(named) == len(codecs):
+        yield from _check_order(chain, named)
+    for index, codec in enumerate(codecs):
+        if codec is None:
+            continue
+        if codec.name in CODECS:
+            yield from _check_settings(chain, index, codec)
+        if codec.name == "transpose":
+            chain = replace(chain, shape=_transposed(chain.shape, codec))
+        if codec.name == SHARDING:
+            yield from _check_sharding(chain, index, codec)
+            if index + 1 < len(codecs):
+                message = f"{TENSORSTORE} refuses codecs after {SHARDING}; no reader can read parts of such a shard"
+                yield chain.finding("zarr/reader-refuses", message, index + 1)
+
+
+def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterator[Finding]:
+    # Core 3.1, "Codecs": "zero or more array -> array codecs; followed by exactly one array -> bytes codec; followed by
+    # zero or more bytes -> bytes codecs." A codec that is not known may be of any kind.
+    kinds = [CODECS[codec.name].kind if codec.name in CODECS else None for codec in codecs]
+    serializers = [index for index, kind in enumerate(kinds) if kind == "serializer"]
+    if len(serializers) > 1:
+        names = " and ".join(codecs[index].name for index in serializers[:2])
+        message = f"expected exactly one array -> bytes codec; found {names}"
+        yield chain.finding("zarr/codec-order", message, serializers[1])
+        return
+    if not serializers:
+        known = [kind for kind in kinds if kind is not None]
+        if len(known) == len(kinds):
+            names = ", ".join(codec.name for codec in codecs[:5])
+            yield chain.finding("zarr/codec-order", f"expected an array -> bytes codec, such as bytes; found {names}")
+            return
+        # One of the unknown ones: after every array -> array codec, before every bytes -> bytes codec.
+        last_array = max((index for index, kind in enumerate(kinds) if kind == "array"), default=-1)
+        first_bytes = min((index for index, kind in enumerate(kinds) if kind == "bytes"), default=len(kinds))
+        if not any(kind is None and last_array < index < first_bytes for index, kind in enumerate(kinds)):
+            message = "expected an array -> bytes codec before every bytes -> bytes codec; there is none"
+            yield chain.finding("zarr/codec-order", message)
+        return
+    middle = serializers[0]
+    for index, kind in enumerate(kinds):
+        if (kind == "array" and index > middle) or (kind == "bytes" and index < middle):
+            side, what = ("after", "array -> array") if kind == "array" else ("before", "bytes -> bytes")
+            message = (
+                f"the {what} codec {codecs[index].name} stands {side} {codecs[middle].name}, the array -> bytes codec"
+            )
+            yield chain.finding("zarr/codec-order", message, index)
+
+
+def _check_settings(chain: _Chain, index: int, codec: NamedConfiguration) -> Iterator[Finding]:
+    known, found = CODECS[codec.name], codec.configuration
+    for name, setting in known.settings.items():
+        if name not in found:
+            if setting.is_required or _is_needed(name, codec, chain):
+                message = f"expected the setting {name!r} of {codec.name} ({known.document}); it is missing"
+                yield chain.finding("zarr/codec-configuration", message, index)
+        elif not setting.fits(found[name]):
+            message = f"expected {setting.expected} for {name!r} of {codec.name}; found {shown(found[name])}"
+            yield chain.finding("zarr/codec-configuration", message, index, "configuration", name)
+    for name in sorted(found.keys() - known.settings.keys()):
+        message = f"{ZARR_PYTHON} and {TENSORSTORE} refuse settings they do not know; found {shown(name)}"
+        yield chain.finding("zarr/reader-refuses", message, index, "configuration", name)
+    if codec.name == "transpose" and "order" in found:
+        # transpose codec 1.0: "order: … must be a permutation of 0, 1, …, n-1".
+        order, ndim = as_lengths(found["order"]), None if chain.shape is None else len(chain.shape)
+        if order is None or sorted(order) != list(range(len(order) if ndim is None else ndim)):
+            message = f"expected an order, each dimension once; found {shown(found['order'])}"
+            yield chain.finding("zarr/codec-configuration", message, index, "configuration", "order")
+
+
+def _transposed(shape: tuple[int, ...] | None, codec: NamedConfiguration) -> tuple[int, ...] | None:
+    order = as_lengths(codec.configuration.get("order"))
+    if shape is None or order is None or sorted(order) != list(range(len(shape))):
+        return None
+    return tuple(shape[axis] for axis in order)
+
+
+def _is_needed(name: str, codec: NamedConfiguration, chain: _Chain) -> bool:
+    """Tell whether a setting that is not always required is so here."""
+    if name == "endian":  # raw bits have no byte order
+        data_type = chain.node.array.data_type if chain.node.array is not None else None
+        return (chain.item_size or 1) > 1 and not (data_type or "").startswith("r")
+    return name == "typesize" and codec.configuration.get("shuffle") in ("shuffle", "bitshuffle")
+
+
+def _check_sharding(chain: _Chain, index: int, codec: NamedConfiguration) -> Iterator[Finding]:
+    found, place = codec.configuration, (index, "configuration")
+    inner = as_lengths(found.get("chunk_shape"))
+    if "chunk_shape" in found:
+        # sharding codec 1.0, "chunk_shape": "An array of integers specifying the shape of the inner chunks … The
+        # length of the chunk_shape array must match the number of dimensions of the shard shape", "Each integer must
+        # by divisible by the chunk_shape".
+        fault = _chunk_shape_fault(found["chunk_shape"], inner, chain.shape)
+        if fault is not None:
+            yield chain.finding("zarr/sharding", fault, *place, "chunk_shape")
+    if chain.depth >= _DEEPEST:
+        yield chain.finding("zarr/sharding", f"shards are nested deeper than {_DEEPEST} times", index)
+        return
+    if "codecs" in found:
+        below = chain.pointer + pointer(*place, "codecs")
+        yield from _check_chain(_Chain(chain.node, below, inner, chain.item_size, chain.depth + 1), found["codecs"])
+    if "index_codecs" in found:
+        below = chain.pointer + pointer(*place, "index_codecs")
+        # The index is an array of uint64, one dimension more than the shard.
+        shape = None if inner is None else (*inner, 2)
+        yield from _check_chain(_Chain(chain.node, below, shape, 8, chain.depth + 1), found["index_codecs"])
+        yield from _check_index_codecs(chain, index, found["index_codecs"])
+
+
+def _chunk_shape_fault(value: Any, inner: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> str | None:
+    if inner is None:
+        return f"expected a chunk_shape, an array of lengths; found {shown(value)}"
+    if 0 in inner:
+        return f"expected inner chunks of lengths greater than zero; found {shown(value)}"
+    if shape is None:
+        return None
+    if len(inner) != len(shape):
+        return f"expected inner chunks of {len(shape)} lengths, as the shard has; found {len(inner)}"
+    if any(whole % part for whole, part in zip(shape, inner, strict=True)):
+        return f"expected inner chunks that divide the shard, {shown(list(shape))}; found {shown(value)}"
+    return None
+
+
+def _check_index_codecs(chain: _Chain, index: int, value: Any) -> Iterator[Finding]:
+    # sharding codec 1.0, "index_codecs": "The codecs MUST have a fixed-size encoded representation".
+    for position, codec in enumerate(map(parse_named, value if isinstance(value, list) else [])):
+        if codec is not None and codec.name in CODECS and codec.name not in _FIXED_SIZE:
+            message = f"expected codecs of fixed size for the index of a shard; found {codec.name}"
+            yield chain.finding("zarr/sharding", message, index, "configuration", "index_codecs", position)

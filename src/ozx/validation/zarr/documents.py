@@ -1,0 +1,184 @@
+"""Zarr core 3.1: what every metadata document has to be, array or group, and how nodes may be called."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+
+from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.zarr.extensions import unknown_fields
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.report import Finding, Severity
+from ozx.validation.rules.findings import make_finding
+from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
+
+__all__ = ["check_dimension_names", "check_fields", "check_json", "check_legacy", "check_name", "check_node_name"]
+
+# Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
+_MANDATORY = {
+    "array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"),
+    "group": (),
+}
+# Zarr v2 specification, "Metadata": keys that MUST be present.
+_LEGACY_MANDATORY = ("shape", "chunks", "dtype", "compressor", "fill_value", "order", "filters")
+# Zarr core 3.1, "Node names": the characters that are recommended.
+_PORTABLE = re.compile(r"[A-Za-z0-9._-]*")
+
+
+def check_json(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is doubtful about the JSON of a node's documents."""
+    for key, faults in node.faults.items():
+        # RFC 8259, 4: "The names within an object SHOULD be unique." Which value counts is left to the reader.
+        if faults.duplicates:
+            message = f"names stand twice in one object: {listed(faults.duplicates)}"
+            yield make_finding("zarr/json-names", message, entry=key)
+        # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are
+        # not permitted."
+        if faults.specials:
+            message = f"expected JSON; found the bare word {listed(faults.specials)}"
+            yield make_finding("zarr/json-numbers", message, entry=key)
+        # RFC 8259, 6: numbers "of greater magnitude or precision than provided by these" may not interoperate.
+        if faults.huge:
+            message = f"numbers beyond the range of a double: {listed(faults.huge)}"
+            yield make_finding("zarr/json-numbers", message, entry=key, severity="warning")
+        # RFC 8259, 8.2: "The behavior of software that receives JSON texts containing such values is unpredictable".
+        if faults.has_lone_surrogate:
+            message = "a string holds half of a surrogate pair, which is no character"
+            yield make_finding("zarr/json-text", message, entry=key)
+
+
+def check_fields(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the fields of a ``zarr.json`` that arrays and groups share, and with unknown ones."""
+    if not node.is_v3:
+        return
+    document, node_type = node.document, node.node_type
+    # Core 3.1, "zarr_format": "An integer defining the version of the storage specification …, must be 3 here."
+    zarr_format = document.get("zarr_format")
+    if type(zarr_format) is not int or zarr_format != 3:
+        yield node.finding("zarr/zarr-format", f"expected zarr_format 3; found {_found(node, 'zarr_format')}")
+    # Core 3.1, "node_type": "must be array here", "must be group here".
+    if not isinstance(node_type, str) or node_type not in _MANDATORY:
+        yield node.finding(
+            "zarr/node-type", f"expected the node_type array or group; found {_found(node, 'node_type')}"
+        )
+        return
+    # Core 3.1, "Array metadata": "the following mandatory names".
+    for name in _MANDATORY[node_type]:
+        if name not in document:
+            yield node.finding("zarr/missing-field", f"expected the field {name!r} of an array; it is missing")
+    # Core 3.1, "attributes": "The value must be an object."
+    if not isinstance(node.attributes, dict):
+        yield node.finding("zarr/attributes", f"expected an object; found {shown(node.attributes)}", "/attributes")
+    yield from _check_unknown(node)
+    if node_type == "group" and "consolidated_metadata" in document:
+        yield from _check_consolidated(node)
+
+
+def check_name(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the name of a node."""
+    name = node.path.rpartition("/")[2]
+    if not node.path:
+        return
+    # Core 3.1, "Node names": "must not be the empty string", "must not be a string composed only of period
+    # characters", "must not start with the reserved prefix "__"".
+    if not name:
+        yield node.finding("zarr/node-name", "the name of this node is empty")
+    elif not name.strip("."):
+        yield node.finding("zarr/node-name", f"the name {shown(name)} of this node is made of periods only")
+    elif name.startswith("__"):
+        yield node.finding("zarr/node-name", f"the name {shown(name)} of this node begins with '__', which is reserved")
+    # Core 3.1 (2026-07-23): "must not be zarr.json".
+    elif name == METADATA:
+        yield node.finding("zarr/node-name", f"this node is called {METADATA}, as its metadata are", severity="warning")
+
+
+def check_node_name(node: NodeDocument) -> Iterator[Finding]:
+    """Yield advice about the name of a node."""
+    name = node.path.rpartition("/")[2]
+    if _PORTABLE.fullmatch(name):
+        return
+    # Zarr core 3.1, "Node names": "When using non-ASCII Unicode characters, we recommend users to use case-folded
+    # NFKC-normalized strings".
+    normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    if not name.isascii() and name != normal:
+        message = f"the name {shown(name)} is not in its normal form, which is {shown(normal)}"
+        yield node.finding("zarr/normal-name", message)
+        return
+    # "To ensure consistent behaviour across different storage systems and programming languages, we recommend users to
+    # only use characters in the sets a-z, A-Z, 0-9, -, _, .."
+    odd = listed(sorted(set(_PORTABLE.sub("", name))))
+    yield node.finding("zarr/portable-name", f"the name {shown(name)} has characters that are not portable: {odd}")
+
+
+def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
+    """Yield advice about the names of an array's dimensions."""
+    # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
+    # distinct (no two dimensions have the same non-empty name)."
+    names = [] if node.array is None else [name for name in node.array.dimension_names or () if name]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        message = f"dimension_names has {listed(repeated)} more than once, which {TENSORSTORE} refuses"
+        yield node.finding("zarr/repeated-dimension-name", message, "/dimension_names")
+
+
+def check_legacy(node: NodeDocument) -> Iterator[Finding]:
+    """Yield what is wrong with the documents of a node of Zarr v2."""
+    if node.is_v3:
+        return
+    if node.key.endswith(".zattrs"):
+        yield node.finding("zarr/v2-metadata", "attributes stand here without a .zgroup or .zarray: this is no node")
+        return
+    # Zarr v2, "Metadata": "zarr_format: An integer defining the version of the storage specification".
+    if node.document.get("zarr_format") != 2:
+        yield node.finding("zarr/v2-metadata", f"expected zarr_format 2; found {_found(node, 'zarr_format')}")
+    if node.array is None:
+        return
+    for name in _LEGACY_MANDATORY:
+        if name not in node.document:
+            yield node.finding("zarr/v2-metadata", f"expected the field {name!r} of an array; it is missing")
+    for problem in node.array.problems:
+        field = problem.partition(" ")[0]
+        if field in node.document or field not in _LEGACY_MANDATORY:
+            yield node.finding("zarr/v2-metadata", problem)
+    # "order: Either "C" or "F"". "fill_value … or null".
+    order = node.document.get("order", "C")
+    if order not in ("C", "F"):
+        yield node.finding("zarr/v2-metadata", f"expected the order C or F; found {shown(order)}", "/order")
+
+
+def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
+    # Core 3.1, "must_understand": "An implementation MUST fail to open Zarr groups or arrays if any metadata fields
+    # are present which (a) the implementation does not recognize and (b) are not explicitly set to
+    # "must_understand": false."
+    for field in unknown_fields(node.document):
+        if field.must_understand:
+            message = f'the field {shown(field.name)} is unknown, and no object that says "must_understand": false'
+            yield node.finding("zarr/unknown-field", message, field.pointer)
+        elif node.node_type == "group":
+            message = f"{ZARR_PYTHON} refuses groups with unknown fields, though {shown(field.name)} may be ignored"
+            yield node.finding("zarr/reader-refuses", message, field.pointer)
+
+
+def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
+    # No part of core 3.1, but written by zarr-python, and allowed: it may be ignored where it is an object.
+    value = node.document["consolidated_metadata"]
+    if isinstance(value, dict):
+        documents = value.get("metadata")
+        if value.get("kind") != "inline" or not isinstance(documents, dict):
+            message = f'{ZARR_PYTHON} reads none but {{"kind": "inline", "metadata": {{…}}}}; found {shown(value)}'
+            yield node.finding("zarr/reader-refuses", message, "/consolidated_metadata")
+        elif any(not isinstance(copy, dict) for copy in documents.values()):
+            message = "expected copies of documents; some are no objects"
+            yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata/metadata")
+        return
+    # Early versions of zarr-python 3 wrote null.
+    message = f"expected an object; found {shown(value)}"
+    severity: Severity | None = "warning" if value is None else None
+    yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata", severity=severity)
+
+
+def _found(node: NodeDocument, name: str) -> str:
+    return shown(node.document[name]) if name in as_object(node.document) else "none"

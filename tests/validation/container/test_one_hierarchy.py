@@ -1,0 +1,255 @@
+"""`check_metadata`: what pack refuses with, so the words matter as much as the ids."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.validation.cases.archive_builder import array, group
+from ozx.validation.container.one_hierarchy import check_metadata, check_sharding, refuse_errors
+from ozx.validation.nodes.facts import read_nodes
+from ozx.validation.report import Where
+from ozx.validation.rules.findings import MOST_OF_A_KIND
+
+
+def messages(metadata, legacy=()):
+    return [(finding.id, finding.message) for finding in check_metadata(metadata, legacy)]
+
+
+def test_a_hierarchy_that_is_right():
+    metadata = {
+        "zarr.json": group(),
+        "0/zarr.json": array([4], [2]),
+        "labels/zarr.json": group(None),
+        "labels/cells/zarr.json": group(),
+        "labels/cells/0/zarr.json": array([4], [2]),
+    }
+    assert messages(metadata) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "legacy", "message"),
+    [
+        ([], [], "expected a zarr.json at the root; found no metadata of Zarr at all"),
+        ([], [".zattrs", ".zgroup"], "expected a zarr.json at the root; found .zgroup: this is OME-Zarr 0.4 (Zarr v2)"),
+        (
+            ["a/zarr.json", "a/0/zarr.json"],
+            [],
+            "expected a zarr.json at the root; found the hierarchy in the folder 'a' instead",
+        ),
+        (
+            ["data/a/zarr.json", "data/a/0/zarr.json"],
+            [],
+            "expected a zarr.json at the root; found the hierarchy in the folder 'data/a' instead",
+        ),
+        (
+            ["./zarr.json", "./0/zarr.json"],
+            [],
+            "expected a zarr.json at the root; found './zarr.json', which is another name",
+        ),
+        (
+            [],
+            ["a/.zgroup", "a/0/.zarray"],
+            "expected a zarr.json at the root; found an OME-Zarr 0.4 (Zarr v2) hierarchy in the folder 'a' instead",
+        ),
+        (
+            ["a/zarr.json", "b/zarr.json"],
+            ["c/.zgroup"],
+            "expected a zarr.json at the root; found 3 nodes, but none above them all: 'a', 'b', 'c'",
+        ),
+    ],
+)
+def test_no_root_says_what_there_is_instead(keys, legacy, message):
+    assert messages(dict.fromkeys(keys, group()), legacy) == [("rfc9/root", message)]
+
+
+def test_arrays_alone_are_no_hierarchy_in_a_folder():
+    assert "none above them all: '0'" in messages({"0/zarr.json": array([4], [4])})[0][1]
+
+
+def test_an_old_root_names_the_way_to_convert_it():
+    (finding,) = check_metadata({}, [".zgroup"])
+    assert "ozx repack" in finding.hint
+    (finding,) = check_metadata({}, ["a/.zgroup"])
+    assert "Pack the folder 'a' itself" in finding.hint
+    assert "ozx repack" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("root", "message", "pointer"),
+    [
+        (array([4], [4]), "the root is an array: this is Zarr, but not OME-Zarr, which has a group at its root", None),
+        (group(node_type=None), "zarr.json: expected the node_type group; found None", "/node_type"),
+        (group(zarr_format=2), "zarr.json: expected zarr_format 3; found 2", "/zarr_format"),
+        (group(None), "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr", "/attributes"),
+        (group(attributes=[]), "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr", "/attributes"),
+        (
+            group(attributes={"ome": {"multiscales": []}}),
+            "zarr.json: expected attributes.ome.version, a string; found none",
+            "/attributes/ome",
+        ),
+        (group(0.5), "zarr.json: expected attributes.ome.version, a string; found 0.5", "/attributes/ome"),
+    ],
+)
+def test_roots_that_are_no_ome_zarr(root, message, pointer):
+    (finding,) = check_metadata({"zarr.json": root})
+    assert (finding.id, finding.message, finding.severity) == ("rfc9/one-hierarchy", message, "error")
+    assert finding.where == Where("zarr.json", pointer=pointer)
+
+
+def test_missing_groups_are_named_each_once():
+    metadata = {"zarr.json": group()} | {f"A/{well}/0/zarr.json": group() for well in (1, 2)}
+    assert messages(metadata) == [
+        (
+            "rfc9/one-hierarchy",
+            "A/zarr.json is missing, so that the root does not reach 'A/1/0' and 1 more below it",
+        ),
+        ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so that the root does not reach 'A/1/0'"),
+        ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so that the root does not reach 'A/2/0'"),
+    ]
+    assert all("ozx repack" in finding.hint for finding in check_metadata(metadata))
+
+
+def test_nodes_below_an_array():
+    metadata = {"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/labels/zarr.json": group()}
+    assert messages(metadata) == [
+        ("rfc9/one-hierarchy", "0/labels/zarr.json lies below the array '0', which has chunks, but no nodes, below it")
+    ]
+
+
+def test_old_metadata_beside_new():
+    assert messages({"zarr.json": group()}, ["x/.zattrs"]) == [
+        ("rfc9/one-hierarchy", "x/.zattrs is Zarr v2 metadata in a Zarr v3 hierarchy")
+    ]
+
+
+def test_versions_below_the_root():
+    metadata = {"zarr.json": group("0.5"), "a/zarr.json": group("0.6"), "b/zarr.json": group("0.5")}
+    (finding,) = check_metadata(metadata)
+    assert finding.message == "a/zarr.json: ome.version is '0.6', but that of the root is '0.5'"
+    assert finding.where == Where("a/zarr.json", pointer="/attributes/ome/version")
+
+
+def test_broken_documents_hide_nothing_else():
+    metadata = {
+        "zarr.json": group(),
+        "a/zarr.json": b"{",
+        "a/b/zarr.json": group(),
+        "c/zarr.json": b"\xff",
+        "d/zarr.json": b"1",
+    }
+    found = messages(metadata)
+    assert [identifier for identifier, _ in found] == ["zarr/json"] * 3
+    assert found[0][1].startswith("a/zarr.json: expected JSON; ")
+    assert found[1][1] == "c/zarr.json: expected JSON in UTF-8; byte 0 is not UTF-8"
+    assert found[2][1] == "d/zarr.json: expected a JSON object; found int"
+
+
+def test_a_broken_root_is_not_called_missing():
+    assert [identifier for identifier, _ in messages({"zarr.json": b"", "0/zarr.json": array([4], [4])})] == [
+        "zarr/json"
+    ]
+
+
+def test_what_cannot_be_read_is_a_finding_of_its_rule():
+    asked = []
+
+    class Failing(Mapping):
+        def __getitem__(self, key):
+            asked.append(key)
+            if key == "0/zarr.json":
+                raise FormatError("its bytes are damaged", rule="zip/crc", hint="Copy it again.")
+            if key == "1/zarr.json":
+                raise UnsupportedError("encrypted", rule="zip/encrypted")
+            return group()
+
+        def __iter__(self):
+            return iter(("zarr.json", "0/zarr.json", "1/zarr.json", "2/zarr.json"))
+
+        def __len__(self):
+            return 4
+
+    found = list(check_metadata(Failing()))
+    assert [(finding.id, finding.where.entry) for finding in found] == [
+        ("zip/crc", "0/zarr.json"),
+        ("zip/encrypted", "1/zarr.json"),
+    ]
+    assert found[0].hint == "Copy it again."
+    assert sorted(asked) == sorted(set(asked)), "each value is asked for once"
+
+
+def test_an_error_without_a_rule_is_a_fault_of_the_program():
+    class Faulty(dict):
+        def __getitem__(self, key):
+            raise FormatError("no rule")
+
+    with pytest.raises(FormatError, match="no rule"):
+        list(check_metadata(Faulty({"zarr.json": b""})))
+
+
+def test_many_of_a_kind_are_summed_up():
+    count = MOST_OF_A_KIND + 3
+    found = list(check_metadata({"zarr.json": group()}, [f"{number}/.zattrs" for number in range(count)]))
+    assert len(found) == MOST_OF_A_KIND + 1
+    assert found[-1].message == "and 3 more of the same"
+    assert {finding.severity for finding in found} == {"error"}
+    assert (
+        len(list(check_metadata({"zarr.json": group()}, [f"{i}/.zattrs" for i in range(MOST_OF_A_KIND)])))
+        == MOST_OF_A_KIND
+    )
+
+
+def sharding(metadata, keys):
+    return [(finding.severity, finding.message) for finding in check_sharding(read_nodes(metadata)[0], keys)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [(0, []), (1, []), (2, ["note"]), (999, ["note"]), (1000, ["warning"])],
+)
+def test_sharding_goes_by_the_entries_of_unsharded_arrays(entries, expected):
+    metadata = {"zarr.json": group(), "0/zarr.json": array([5000], [1])}
+    keys = [*metadata, "OME/a", "OME/b", *(f"0/c/{number}" for number in range(entries))]
+    assert [severity for severity, _ in sharding(metadata, keys)] == expected
+
+
+def test_sharding_counts_no_shards():
+    metadata = {
+        "zarr.json": group(),
+        "0/zarr.json": array([5000], [1], sharded=True),
+        "1/zarr.json": array([3], [1]),
+        "2/zarr.json": array([1], [1]),
+        "a/3/zarr.json": array([3], [1]),
+    }
+    keys = [*(f"0/c/{number}" for number in range(5000)), "1/c/0", "1/c/1", "2/c/0", "a/3/c/0", "a/3/zarr.json"]
+    assert sharding(metadata, keys) == [
+        ("note", "2 arrays of several chunks are not sharded; their chunks take 3 entries")
+    ]
+
+
+def test_sharding_says_nothing_of_arrays_it_does_not_understand():
+    odd = json.loads(array([8], [1]))
+    odd["chunk_grid"] = {"name": "rectangular"}
+    zero = json.loads(array([8], [1]))
+    zero["chunk_grid"]["configuration"]["chunk_shape"] = [0]
+    metadata = {"0/zarr.json": json.dumps(odd).encode(), "1/zarr.json": json.dumps(zero).encode()}
+    assert sharding(metadata, ["0/c/0", "0/c/1", "1/c/0", "1/c/1"]) == []
+
+
+def test_one_array_without_shards_is_named():
+    metadata = {"a/0/zarr.json": array([3], [1])}
+    message = "the array 'a/0' of several chunks is not sharded; its chunks take 2 entries"
+    assert sharding(metadata, ["a/0/c/0", "a/0/c/1"]) == [("note", message)]
+
+
+def test_what_has_no_errors_passes():
+    assert refuse_errors({"zarr.json": group()}, path="cells.zarr") is None
+
+
+def test_the_first_error_is_raised_with_its_rule():
+    metadata = {"zarr.json": json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()}
+    first = next(finding for finding in check_metadata(metadata) if finding.severity == "error")
+    with pytest.raises(FormatError) as caught:
+        refuse_errors(metadata, path="cells.zarr")
+    assert (caught.value.rule, caught.value.hint, caught.value.path) == (first.id, first.hint, "cells.zarr")
