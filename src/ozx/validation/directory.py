@@ -1,4 +1,4 @@
-"""What of RFC-9 applies to a hierarchy in a directory: its nodes, and archives among its files."""
+"""Checks of a hierarchy in a directory: its nodes, and archives among its files."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def check_directory(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the hierarchy at `path`, and what keeps it from being packed.
+    """Yield findings about the hierarchy at `path`, also those that keep it from being packed.
 
     Parameters
     ----------
     path
         The directory.
     level
-        How much is looked at, as for `ozx.validate`.
+        Depth of the checks, as for `ozx.validate`.
     options
-        How the documents are looked at.
+        Options of the checks of documents.
     jobs
-        How many threads decode chunks.
+        Number of threads that decode chunks.
     progress
-        Told the bytes read.
+        Receives the number of bytes read.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def check_directory(
     try:
         listing = list_directory(path)
     except FormatError as error:
-        # It stops at the first file that can be no entry; what else is there is looked at all the same.
+        # The listing stops at the first file that cannot be an entry; the others are checked nevertheless.
         refusal, listing = error, _list_everything(path)
     archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
     if refusal is not None and not (archives and refusal.rule == "rfc9/not-embedded"):
@@ -91,7 +91,7 @@ def check_directory(
 
 
 def _list_everything(path: str) -> Listing:
-    """Return the plain files of a directory, whatever else is in it; links are not followed."""
+    """Return the plain files of a directory and ignore everything else; links are not followed."""
     listing = Listing(path)
     for folder, folders, names in os.walk(path, onerror=raise_error):
         below = os.path.relpath(folder, path).replace(os.sep, "/")

@@ -1,7 +1,7 @@
-"""The rules about metadata documents: what there is to check of each node, and of all of them together.
+"""All checks of metadata documents: of each node, and of all nodes together.
 
-Nothing here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the hierarchy
-one from all `NodeFacts`; whoever adds one puts it into the table below.
+No function here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the
+hierarchy one from all `NodeFacts`; the tables below list them.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ __all__ = [
 ]
 
 
-# Documents that may be met again: at most some megabytes.
+# Limits of the cache of checked documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
-#: Run for each node, as they go by where it stands.
+#: Run for each node; they depend on its path.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
 
-#: Run for each node when it has been read. They go by its documents, not by where it stands: a document that was met
-#: already is not checked again where nothing would be said of it, or nothing but one more of many.
+#: Run for each node once it is read. They depend on its documents only: a known document is not checked again if it
+#: has no findings, or its findings would only be counted.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
     check_fields,
@@ -76,14 +76,14 @@ HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hier
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is looked at besides the rules that hold for everybody.
+    """Optional checks.
 
     Attributes
     ----------
     second_opinion
-        Whether ome-zarr-models is asked, too.
+        Whether ome-zarr-models checks, too.
     schemas
-        The schemas of conventions that are given.
+        The given schemas of conventions.
     """
 
     second_opinion: bool = True
@@ -98,14 +98,14 @@ class Options:
 
 
 class NodeRules:
-    """Collects what is wrong with nodes, one after the other as they are read.
+    """Findings about nodes, collected one node after the other while they are read.
 
-    Of each rule only the first findings are kept, the others counted: documents come from anywhere.
+    Only the first findings of each rule are kept, the others counted, since documents can be hostile.
 
     Parameters
     ----------
     options
-        What is looked at.
+        Optional checks.
 
     Examples
     --------
@@ -119,12 +119,12 @@ class NodeRules:
         self._node_checks = tuple((options or Options()).node_checks())
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
-        # Handlers of extensions are shown the node's path and may judge by it.
+        # Handlers of extensions get the node's path, and their answer may depend on it.
         self._met: dict[bytes, Counter[Kind]] = {}
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node; what is only counted by now need not be looked for in a document that was met already."""
+        """Check one node; a known document is not checked again if its findings would only be counted."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
@@ -144,7 +144,7 @@ class NodeRules:
             self._met[node.source] = self._found.counts() - before
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield what was found in the nodes, and what is wrong with the hierarchy that they make up."""
+        """Yield the findings about the nodes and about the hierarchy."""
         for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
         self._found.add(self._copies.findings(hierarchy))
@@ -152,18 +152,18 @@ class NodeRules:
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
-    """Yield what is wrong with the metadata documents of a hierarchy.
+    """Yield findings about the metadata documents of a hierarchy.
 
-    That the hierarchy is one that RFC-9 allows in a file is for `ozx.validation.container.one_hierarchy` to say.
+    `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file.
 
     Parameters
     ----------
     metadata
         Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
-        of Zarr v2. May read them when asked: each is asked for once, the root's first, and what it raises as
-        `FormatError` or `UnsupportedError` becomes a finding.
+        of Zarr v2. A mapping may read them lazily: each key is looked up once, the root's first; a `FormatError` or
+        `UnsupportedError` that it raises becomes a finding.
     options
-        What is looked at besides.
+        Optional checks.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from ozx.validation.validate import validate
 
 __all__ = ["Outcome", "validate_many"]
 
-#: A report, or why there is none: the file cannot be read, or ozx has a fault.
+#: A report, or the error that prevents it: the file cannot be read, or ozx has a fault.
 Outcome = Report | OzxError
 
 
@@ -31,24 +31,24 @@ def validate_many(
     schemas: Mapping[str, str] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Outcome]:
-    """Yield what there is to say of each file, in their order, as soon as that is known.
+    """Yield a report or an error for each file, in order, as soon as it is ready.
 
     Parameters
     ----------
     paths
-        Files and directories. One that cannot be read does not keep the others from being checked.
+        Files and directories. All are checked, even if some cannot be read.
     jobs
-        How many are checked at a time, each by a process of its own: to parse and compare documents is work for Python.
-        Of one file at a time the chunks (level ``data``) are decoded by as many threads as there are processors.
+        Number of files checked at a time, each by its own process, since Python holds its lock while it parses
+        documents. With 1, as many threads as there are processors decode the chunks of a file (level ``data``).
     level, profile, second_opinion, schemas
         As for `validate`.
     progress
-        Is told how far level ``data`` is, of one file at a time.
+        Receives the progress of level ``data`` if `jobs` is 1.
 
     Raises
     ------
     UsageError
-        There is no such level or profile, or no such node; or a schema is none.
+        The level, profile or node does not exist, or a schema is invalid.
     """
     check = partial(_outcome, level=level, profile=profile, second_opinion=second_opinion, schemas=schemas)
     if jobs <= 1 or len(paths) <= 1:
@@ -65,5 +65,5 @@ def _outcome(path: str, **options: Any) -> Outcome:
         return validate(path, **options)
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 (a fault of ozx with one of many files does not keep the others)
+    except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
         return as_error(error).at(path)

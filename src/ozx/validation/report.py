@@ -12,26 +12,26 @@ Severity = Literal["error", "warning", "note"]
 Level = Literal["archive", "hierarchy", "data"]
 Container = Literal["zip", "directory"]
 
-#: How much was looked at.
+#: How much was checked.
 Extent = Literal["all", "some", "none"]
 
-#: How far a check goes; each takes in those before it. The container, every metadata document, every chunk.
+#: Depths of the checks, each with those before it: the container, every metadata document, every chunk.
 LEVELS: tuple[Level, ...] = ("archive", "hierarchy", "data")
 
-#: From the worst on. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
+#: The worst first. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The place a finding is about.
+    """The place of a finding.
 
     Attributes
     ----------
     entry
-        Name of the entry, or key of the file in a directory; None for the file as a whole.
+        Name of the entry, or key of the file in a directory; None for the whole file.
     pointer
-        JSON pointer (RFC 6901) into that entry, where it is a document.
+        JSON pointer (RFC 6901) into that entry, if it is a document.
     offset
         Position in the file, in bytes.
 
@@ -57,7 +57,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule says about a file.
+    """One result of a rule about a file.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Finding:
     severity
         ``error``, ``warning`` or ``note``.
     where
-        What it is about.
+        The place in the file.
     message
-        What was expected and what was found, for a person.
+        The expected and the actual state, for people.
     hint
-        What to do about it.
+        How to repair it.
     """
 
     id: str
@@ -80,7 +80,7 @@ class Finding:
     hint: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as ``ozx validate --json`` shows it."""
+        """Return one element of ``findings`` in ``ozx validate --json``."""
         return {
             "id": self.id,
             "severity": self.severity,
@@ -97,13 +97,13 @@ class Report:
     Attributes
     ----------
     path
-        What was checked.
+        Path of the file or directory.
     level
-        How far the check went.
+        Depth of the checks.
     findings
         The findings.
     container
-        ``zip`` or ``directory``; to a directory the rules about ZIP do not apply.
+        ``zip`` or ``directory``; rules about ZIP do not apply to a directory.
     """
 
     path: str
@@ -113,7 +113,7 @@ class Report:
 
     @classmethod
     def of(cls, path: str, level: Level, findings: Iterable[Finding], container: Container = "zip") -> Report:
-        """Return a report on `findings`, sorted by severity; the same thing said twice counts once.
+        """Return a report on `findings`, sorted by severity and without duplicates.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Report:
 
     @property
     def looked_at(self) -> dict[str, Extent]:
-        """Return how much was looked at of the structure (ZIP file, RFC-9), the metadata documents and the pixels.
+        """How much was checked of the structure (ZIP file, RFC-9), the metadata documents and the pixels.
 
         A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
 

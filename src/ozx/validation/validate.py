@@ -54,38 +54,37 @@ def validate(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Report:
-    """Return everything that is wrong with an OME-Zarr zip file or an OME-Zarr directory.
+    """Return a report with all findings about an OME-Zarr zip file or an OME-Zarr directory.
 
-    Every fault of format becomes a finding; none is raised.
+    Every format error becomes a finding instead of being raised.
 
     Parameters
     ----------
     path
-        A file, a URL of one (extra ``remote``), or a directory. Of a directory only what can apply is checked. Of a
-        node URI such as ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked, as a node is only as good as
-        the file it is in; findings about entries that are not below the node are left out, those about the file as a
-        whole stay.
+        A file, a URL of one (extra ``remote``), or a directory, to which only some rules apply. For a node URI such as
+        ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked; findings about entries outside the node are
+        left out, those about the whole file stay.
     level
-        How far to look: ``archive``, the container and what RFC-9 asks of it; ``hierarchy``, every metadata document,
-        too; ``data``, every chunk, too.
+        Depth of the checks: ``archive``, the container and RFC-9; ``hierarchy``, also every metadata document;
+        ``data``, also every chunk.
     profile
         ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
         comments other than RFC-9's.
     second_opinion
-        Whether ome-zarr-models is asked about OME-Zarr metadata, too.
+        Whether ome-zarr-models checks the OME-Zarr metadata, too.
     schemas
-        JSON schemas of conventions: the URL that documents know each by, and the file it is in. No URL is resolved.
+        JSON schemas of conventions: URL in the documents to local file. No URL is resolved.
     jobs
-        How many chunks are decoded at a time; by default as many as there are processors.
+        Number of chunks decoded at a time; by default the number of processors.
     progress
-        Is told how far level ``data`` is.
+        Receives the progress of level ``data``.
 
     Raises
     ------
     ResourceError
-        It does not exist or cannot be read, or a schema.
+        The file or a schema does not exist or cannot be read.
     UsageError
-        There is no such level or profile, or no such node; or a schema is none, or refers to another that is not given.
+        The level, profile or node does not exist; or a schema is invalid, or refers to another that is not given.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def validate(
         found = check_directory(where, level, options, jobs=jobs, progress=progress)
         return Report.of(given, level, found, "directory")
     if location.node:
-        with suppress(FormatError, UnsupportedError):  # findings say why it cannot be looked for
+        with suppress(FormatError, UnsupportedError):  # findings give the reason
             open_view(path)
     source = open_remote(where) if location.is_remote else FileSource(where)
     try:
@@ -125,16 +124,16 @@ def check_archive(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield everything that is wrong with an archive, its name and its place apart.
+    """Yield all findings about an archive, except those about its name and place.
 
     Parameters
     ----------
     reader
         The archive.
     level
-        How far to look.
+        Depth of the checks.
     options
-        What is looked at besides.
+        Optional checks.
     strict
         Whether the profile is ``strict``.
     jobs, progress
@@ -143,7 +142,7 @@ def check_archive(
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:
-        # Without a directory there are no entries to speak of.
+        # Without a directory no entries are known.
         yield finding_from_error(error)
         if level == "data":
             yield make_finding("zarr/not-decoded", "no chunk was looked at: the archive cannot be opened")
@@ -195,14 +194,14 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
     try:
         reader.check(allow_duplicates=True)
     except (FormatError, UnsupportedError) as error:
-        # It is a finding already; nobody reads such an archive as a whole.
+        # It has a finding already.
         yield make_finding("zarr/not-decoded", f"no chunk was looked at: {error.message}")
         return
     yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
-    """Return what tells whether there is an entry of a name, however damaged the archive is."""
+    """Return a function that tells whether an entry exists, even in a damaged archive."""
 
     @cache
     def names() -> frozenset[str]:
@@ -216,12 +215,12 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
 
 
 class _MetadataEntries(Mapping[str, bytes]):
-    """Metadata documents of an archive by key, read when asked for; of entries with the same name the last counts."""
+    """Metadata documents of an archive by key, read lazily; the last entry of a name counts."""
 
     def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
         self._facts = facts
         self._end = reader.end
-        # Metadata that are read one after the other mostly stand one behind the other.
+        # Metadata are mostly stored in the order in which they are read.
         self._source = ReadAhead(reader.source)
         self._indices = dict(zip(keys, indices, strict=True))
         self._long = LongDocuments()
@@ -239,7 +238,7 @@ class _MetadataEntries(Mapping[str, bytes]):
         return len(self._indices)
 
     def damaged(self) -> set[str]:
-        """Return the keys whose entries have findings already; reading them would say the same again."""
+        """Return the keys whose entries have findings already; reading them would repeat these."""
         facts = self._facts
         groups = (
             facts.out_of_bounds,

@@ -1,4 +1,4 @@
-"""Values from documents in messages: short, on one line, whatever they are."""
+"""Values from documents in messages: short and on one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = _LONGEST
 
 
 def brief(value: Any) -> str:
-    """Return a value as Python writes it, the middle left out where it is long.
+    """Return the `repr` of a value, shortened in the middle.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def brief(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a JSON value as it may stand in a message.
+    """Return a JSON value for a message, shortened.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def shown(value: Any) -> str:
 
 
 def cut_short(text: str) -> str:
-    """Return text as long as a line can take it.
+    """Return text of at most 80 characters, then an ellipsis.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def cut_short(text: str) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first of several values, and whether there are more.
+    """Return the first three different values, then an ellipsis if there are more.
 
     Examples
     --------
     >>> listed(["a", "b"]), listed(["a", "b", "a", "c", "d"]), listed([{"a": 1}, {"a": 1}])
     ('"a", "b"', '"a", "b", "c", …', '{"a": 1}')
     """
-    # Told apart as they are shown: they may be of any kind, and a dict cannot be the key of one.
+    # Compared by their text, since values may be unhashable.
     unique: dict[str, None] = {}
     for value in values:
         unique[shown(value)] = None
@@ -71,7 +71,7 @@ def listed(values: Sequence[Any]) -> str:
 
 
 def pointer(*parts: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) that leads along `parts`.
+    """Return the JSON pointer (RFC 6901) of these parts.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def _cut(value: Any, depth: int) -> Any:
-    """Return a value of which a message shows the beginning: as much as that needs, and no deeper."""
+    """Return the part of a value that a message may show."""
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:

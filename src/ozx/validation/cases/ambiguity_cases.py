@@ -1,4 +1,4 @@
-"""The cases of the rules about what readers of ZIP files understand in different ways."""
+"""Cases of the rules about ZIP structures that programs read differently."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Archives built from their records: a valid one, and named departures from it.
 
-Uses nothing of ozx: what is to show whether ozx reads archives rightly must not be written by it.
+Uses nothing of ozx, so that its archives can test how ozx reads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BuiltEntry:
     """One entry. `local` and `central` replace fields of its two headers by name; `size` may be a hole's."""
 
     name: bytes
-    data: bytes  # as it stands in the file
+    data: bytes  # as stored in the file
     value: bytes  # before compression
     method: int = 0
     flags: int = 0
@@ -88,7 +88,7 @@ class BuiltEntry:
         }
 
     def local_header(self, *, zip64: bool) -> bytes:
-        """APPNOTE 4.3.7; in the form of ozx with the ZIP64 field, or in the classic one."""
+        """Return a local header (APPNOTE 4.3.7): as ozx writes it, with the ZIP64 field, or classic."""
         fields = self._fields() | self.local
         extra, compressed, uncompressed = fields["extra"], fields["compressed"], fields["uncompressed"]
         if zip64:
@@ -111,7 +111,7 @@ class BuiltEntry:
         return b"".join((header, fields["name"], extra))
 
     def central_header(self, offset: int) -> bytes:
-        """APPNOTE 4.3.12, true values."""
+        """Return a header of the central directory (APPNOTE 4.3.12) with true values."""
         fields = self._fields() | {
             "made_by": 3 << 8 | 45,
             "external": 0o100644 << 16,
@@ -144,9 +144,9 @@ class BuiltEntry:
 
 
 class ArchiveBuilder:
-    """An archive to be: entries in order, and departures from the right form by name.
+    """A builder of an archive: entries in order, and named departures from the valid form.
 
-    Entries that are not in `file_order`, where that is given, stand in the central directory only.
+    If `file_order` is given, entries missing from it are in the central directory only.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class ArchiveBuilder:
         return self
 
     def set(self, name: str, /, **fields: Any) -> ArchiveBuilder:
-        """Set fields of an entry; those of `local` and `central` are added to what is set already."""
+        """Set fields of an entry; `local` and `central` extend the fields set before."""
         entry = self[name]
         for key, value in fields.items():
             setattr(entry, key, getattr(entry, key) | value if isinstance(value, dict) else value)
@@ -274,7 +274,7 @@ class ArchiveBuilder:
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 
     def pieces(self) -> list[bytes | int]:
-        """Return the archive in pieces: bytes, or the length of a hole."""
+        """Yield the archive in pieces: bytes, or the length of a hole."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:

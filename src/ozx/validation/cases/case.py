@@ -1,4 +1,4 @@
-"""One file or directory that breaks a rule, or just does not, and what is to be found in it."""
+"""One file or directory that breaks a rule, or just does not, and the expected findings."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["Case"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file or directory, and all that is found in it.
+    """A file or directory, and its findings.
 
-    Where breaking one rule cannot be done without another, `found` names both.
+    If a file cannot break the rule without breaking another, `found` names both.
 
     Attributes
     ----------
     rule
-        The rule it is a case of; it breaks it where `found` has its id.
+        The rule; the case breaks it if `found` has its id.
     name
-        What it is, in a few words; unique among the cases of the rule.
+        Description in a few words, unique among the cases of the rule.
     make
-        Gives an archive, bytes that are none, or the files of a directory by key.
+        Returns an archive, other bytes, or the files of a directory by key.
     found
-        The ids of all findings, separated by blanks; ``rfc9/sharding=note`` where the severity is not the rule's own.
+        The ids of all findings, separated by spaces; ``rfc9/sharding=note`` if the severity is not the rule's own.
     profile, level
-        How it is validated.
+        Options of `validate`.
     file
-        The path it is validated under; some rules are about names.
+        The path of the file; some rules are about names.
     beside
-        Other files that have to be there, by path.
+        Other files that the case needs, by path.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def breaks_its_rule(self) -> bool:
-        """Whether it breaks `rule`; else it is as near to that as can be."""
+        """Whether it breaks `rule` or just does not."""
         return self.rule in self.severities()
 
     def severities(self) -> dict[str, Severity]:

@@ -1,4 +1,4 @@
-"""The cases of the rules about stored values: an array, what is stored of it, and what level data finds there."""
+"""Cases of the rules about stored values: an array, its stored chunks, and the findings of level data."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _gzip(data: bytes) -> bytes:
 def _case(
     rule: str, name: str, values: Mapping[str, bytes], found: str = "", document: Mapping[str, Any] | None = None
 ) -> Case:
-    """Return a case of an image with one array, whose stored values are given by their keys below it."""
+    """Return a case of an image with one array and stored values by their keys below it."""
 
     def make() -> ArchiveBuilder:
         builder = ArchiveBuilder().add("zarr.json", group())
@@ -79,7 +79,7 @@ _UNKNOWN = _array([_BYTES, {"name": "https://example.com/pack"}])
 _NEEDED = _array(extensions=["example.a"])
 _IGNORABLE = _array(extensions=[{"name": "example.a", "must_understand": False}])
 _HUGE = _array(shape=(3 << 30,), chunks=(3 << 30,))
-# A shard in which a shard has a wrong checksum.
+# A shard within a shard has a wrong checksum.
 _INSIDE = _shard((0, 1), (1, 1), data=b"ab", is_damaged=True)
 _DAMAGED_INSIDE = _shard((0, len(_INSIDE)), (_EMPTY, _EMPTY), data=_INSIDE)
 

@@ -1,10 +1,9 @@
-"""The cases of the rules about metadata documents: the JSON files in ``hierarchy/``, one for each rule.
+"""Cases of the rules about metadata documents: the JSON files in ``hierarchy/``, one for each rule.
 
 A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule; a case is ``{"name", "documents", "found"}``:
-the value of each metadata key, as an object or, where it is not to be one, as text; and the ids of all findings with
-their severities. Every case in ``fails`` breaks the rule; those in ``passes`` are as near to it as can be and do not.
-Where the rule asks for more than documents, ``schemas`` of the file are JSON schemas by their URLs, and ``handlers``
-names the extensions that have to be understood.
+the value of each metadata key, an object or text; and the ids of all findings with their severities. Every case in
+``fails`` breaks the rule; those in ``passes`` just do not. If the rule needs more than documents, ``schemas`` of the
+file holds JSON schemas by URL, and ``handlers`` names the extensions that must be understood.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cases of the rules about OME-Zarr in a ZIP file, and about names that hold documents which are none."""
+"""Cases of the rules about OME-Zarr in a ZIP file, and about metadata keys whose values are no documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cases of the rules about the ZIP file."""
+"""Cases of the rules about the ZIP file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rules about ZIP files that readers understand in different ways, as `ozx.archive.audit.ambiguities` sees them.
+"""Rules about ZIP structures that programs read differently, by the facts of `ozx.archive.audit.ambiguities`.
 
-An error where readers give different names or bytes, or some give none; a warning where they only complain.
+An error where programs return different names or bytes, or some return nothing; a warning where they only complain.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["check_ambiguities", "each_entry"]
 
 
 def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
-    """Yield what readers of an archive understand in different ways.
+    """Yield findings about parts of an archive that programs read differently.
 
     Parameters
     ----------
     facts
-        What `ozx.archive.audit.facts.audit` found.
+        Result of `ozx.archive.audit.facts.audit`.
     """
     yield from _check_ends(facts)
     yield from _check_beginning(facts)
@@ -41,7 +41,7 @@ def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
 
 def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
     end, found = facts.end, facts.ambiguities
-    # 4.3.14.1 and 4.3.14.2: the size of the ZIP64 end record; in what follows its fields readers do not find their way.
+    # 4.3.14.1 and 4.3.14.2: the size of the ZIP64 end record; programs do not read past its fields.
     if end.zip64_length not in (None, ZIP64_END_LENGTH):
         message = (
             f"expected a ZIP64 end record of {ZIP64_END_LENGTH} bytes; by its own size it has {end.zip64_length:,}. "
@@ -73,7 +73,7 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
     if found.leading_entries:
         message = f"the file begins with {found.leading_entries:,} bytes of entries that the directory does not list"
         yield make_finding("zip/leading-entries", message, offset=0)
-    # 4.3.6: without entries the end record is all there is.
+    # 4.3.6: an archive without entries has nothing but the end record.
     if not len(facts.columns) and end.end_offset:
         message = f"{end.end_offset:,} bytes stand before the end record of an archive without entries"
         yield make_finding("zip/prepended-bytes", message, offset=0, severity="warning")

@@ -1,6 +1,6 @@
-"""OME-Zarr in one file: the hierarchy that RFC-9 (R2, 2026-04-20) demands, and its nodes.
+"""RFC-9 (R2, 2026-04-20): exactly one OME-Zarr hierarchy, and its nodes.
 
-Nothing here reads a file: `check_metadata` takes the metadata documents, from an archive or from a directory.
+No function here reads a file: `check_metadata` takes the metadata documents, from an archive or a directory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _Nodes = Mapping[str, NodeFacts]
 
 
 def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield what keeps a hierarchy from being exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
+    """Yield findings where metadata are not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
 
     Parameters
     ----------
     metadata
-        Key of each ``zarr.json`` to its bytes. May read them when asked: each is asked for once, in its order, and
-        what it raises as `FormatError` or `UnsupportedError` becomes a finding.
+        Key of each ``zarr.json`` to its bytes. A mapping may read them lazily: each key is looked up once, the root's
+        first; a `FormatError` or `UnsupportedError` that it raises becomes a finding.
     legacy_keys
         Keys that are metadata of Zarr v2.
 
@@ -49,7 +49,7 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
 
 
 def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Raise the first error that the rules find in the metadata of what is to be written.
+    """Raise the first error in metadata that are about to be written.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()
     legacy_keys
         Keys that are metadata of Zarr v2.
     path
-        What the error names.
+        The path in the error.
 
     Raises
     ------
     FormatError
-        It is no OME-Zarr hierarchy; `rule` says what it lacks.
+        The metadata are no OME-Zarr hierarchy; `rule` names the broken rule.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()
 
 
 def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
-    """Yield a finding for each ``zarr.json`` that could not be read, by rule (Zarr core 3.1, "Metadata documents")."""
+    """Yield a finding for each ``zarr.json`` that cannot be read, by rule (Zarr core 3.1, "Metadata documents")."""
 
     def rule_of(fault: ReadFault) -> str:
         return fault.error.rule or ""
@@ -87,7 +87,7 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
 
 
 def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with the hierarchy that the nodes, by path, make up; OME-Zarr 0.4 may be in a directory."""
+    """Yield findings about the hierarchy of the nodes, given by path; a directory may hold OME-Zarr 0.4."""
     root = nodes.get("")
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
@@ -119,7 +119,7 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
     nodes
         The nodes by path.
     keys
-        All keys of the hierarchy; they are gone through only where there is such an array.
+        All keys of the hierarchy; read only if there is such an array.
     """
     # RFC-9: "The sharding codec SHOULD be used to reduce the number of entries within the ZIP archive."
     arrays = {path: node.key for path, node in nodes.items() if (node.unsharded_chunks or 0) > 1}
@@ -148,7 +148,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
         return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 needs OME-Zarr 0.5. {_CONVERT}")
     paths = {*nodes, *map(node_of, legacy_keys)}
     top = min(paths, key=breadth_first, default="")
-    if top == ".":  # as some programs write when they are given the folder they stand in
+    if top == ".":  # some programs write it when they pack their working folder
         hint = "Unpack it with the program that wrote it, then run `ozx pack` on the folder."
         return make_finding("rfc9/root", f"{expected} './{METADATA}', which is another name", entry=top, hint=hint)
     is_legacy = top not in nodes

@@ -1,4 +1,4 @@
-"""OME-Zarr in a ZIP file: how RFC-9 (R2, 2026-04-20) wants the archive, its order, its comment and its name."""
+"""RFC-9 (R2, 2026-04-20): the archive, its order, its comment and its name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EntryRoles:
-    """Which entries are metadata.
+    """The metadata among the entries.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class EntryRoles:
 
 
 def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with an archive as the container of OME-Zarr: parts, archives in it, ZIP64, compression."""
+    """Yield findings about an archive as a container: parts, archives in it, ZIP64, compression."""
     columns, name = facts.columns, facts.columns.name
     # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
     yield from each(
@@ -102,7 +102,7 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
         found = method_name(int(columns.methods[entry]))
         message = f"{len(facts.compressed):,} of {len(columns):,} entries are compressed; the first is {found}"
         yield make_finding("rfc9/stored", message, entry=name(entry), severity="error" if strict else None)
-    # RFC-9, review 3: no "archive comments beyond the specified ome JSON"; comments of entries are none either.
+    # RFC-9, review 3: no "archive comments beyond the specified ome JSON"; comments of entries count, too.
     if strict and len(facts.commented):
         entry = int(facts.commented[0])
         yield make_finding(
@@ -111,12 +111,12 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
 
 
 def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Iterator[Finding]:
-    """Yield what is wrong with the order of the entries."""
+    """Yield findings about the order of the entries."""
     rank = np.empty(len(facts.layout.order), np.int64)
     rank[facts.layout.order] = np.arange(len(rank))
     indices = np.array(roles.indices, np.int64)
     places = (("central directory", indices), ("file", rank[indices]))
-    # RFC-9, jsonFirst: a reader may take it that no zarr.json comes after the first entry that is none.
+    # RFC-9, jsonFirst: a reader may stop at the first entry that is no zarr.json.
     late = np.flatnonzero(indices >= len(indices))
     if comment.json_first and len(late):
         first = roles.metadata[int(np.flatnonzero(indices != np.arange(len(indices)))[0])]
@@ -146,18 +146,18 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
 def check_comment(
     data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the archive comment.
+    """Yield findings about the archive comment.
 
     Parameters
     ----------
     data
         The comment's bytes.
     comment
-        What `ozx.hierarchy.comment.parse_comment` made of them.
+        Those bytes, parsed by `ozx.hierarchy.comment.parse_comment`.
     root_version
-        The OME-Zarr version of the root, where it has one.
+        The OME-Zarr version of the root, or None.
     strict
-        Whether a comment that holds anything else is an error (profile ``strict``).
+        Whether a comment with other content is an error (profile ``strict``).
     """
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
@@ -220,5 +220,5 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
 
 
 def read_comment(facts: ArchiveFacts) -> Comment:
-    """Return what the archive comment says."""
+    """Return the parsed archive comment."""
     return parse_comment(facts.end.comment)

@@ -1,4 +1,4 @@
-"""What APPNOTE 6.3.10 demands of a ZIP file, what safety does, and the limits of today's readers."""
+"""APPNOTE 6.3.10, safety, and the limits of today's readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGE_ENTRY", "LONG_COMMENT", "MANY_ENTRIES", "TOO_MANY_ENTRIES", "check_zip"]
 
-# The figures stand in the table of rules with the readers they come from.
+# rules/zip.toml gives the figures and the readers they come from.
 LARGE_ENTRY = 2 << 30
 LONG_COMMENT = 4096
 MANY_ENTRIES = 65_535
@@ -25,12 +25,12 @@ TOO_MANY_ENTRIES = 262_144
 
 
 def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with an archive as a ZIP file.
+    """Yield findings about an archive as a ZIP file.
 
     Parameters
     ----------
     facts
-        What `ozx.archive.audit.facts.audit` found.
+        Result of `ozx.archive.audit.facts.audit`.
     strict
         Whether extra fields are errors (profile ``strict``).
     """
@@ -49,8 +49,8 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
 
 def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
     end, locator = facts.end, facts.end.locator_offset
-    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all offsets it may leave out
-    # what stands before the archive.
+    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all
+    # offsets it may not count the bytes before the archive.
     if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
         message = f"the ZIP64 locator names an end record at {locator:,}; it stands at {end.end_offset:,}"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
@@ -87,7 +87,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
             offset=int(columns.header_offsets[entry]),
         ),
     )
-    # 4.1.9: a self-extracting file begins with a program. What begins with a local header are left-over entries.
+    # 4.1.9: a self-extracting file begins with a program. Bytes that begin with a local header are old entries.
     is_prefix = layout.leading > 0 and not layout.begins_as_entry
     if end.prepended or is_prefix:
         count = end.prepended or layout.leading
@@ -98,7 +98,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
         message = f"{end.trailing:,} bytes stand after the end record and its comment"
         yield make_finding("zip/trailing-bytes", message, offset=offset)
     if len(facts.out_of_bounds) or (facts.local.lengths < 0).any():
-        return  # what looks like a gap may belong to an entry whose header cannot be read
+        return  # a gap may belong to an entry whose header cannot be read
     # The bytes before the archive, and those behind its directory, are no gaps in it.
     gaps = layout.gap_offsets > 0 if end.prepended or is_prefix else layout.gap_offsets >= 0
     gaps &= layout.gap_offsets != end.directory_offset + end.directory_size
@@ -123,10 +123,10 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
                 offset=int(columns.header_offsets[fault.entry]),
             ),
         )
-    # 4.3.9: what follows the value says the same as the central directory.
+    # 4.3.9: the data descriptor agrees with the central directory.
     message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
     yield from each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
-    # 4.4.4: the sizes of an empty entry are 0, as those of one that lost them.
+    # 4.4.4: an entry that lost its sizes looks empty.
     message = "entry {name!r} is empty by its headers, but bytes that belong to nothing follow"
     yield from each_entry(facts, "zip/local-header", facts.layout.hidden_values, message)
     # 4.4.4, bits 0 and 6.

@@ -1,4 +1,4 @@
-"""The metadata of one node, parsed, as the rules about single nodes get them; gone once these are through."""
+"""The parsed metadata of one node, for checks of single nodes; not kept after them."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ __all__ = ["NodeDocument", "merge_legacy"]
 
 @dataclass(frozen=True, slots=True)
 class NodeDocument:
-    """One node and what its metadata say.
+    """One node and its metadata.
 
     Attributes
     ----------
     key
-        The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` where it has
-        neither.
+        The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
     document
-        What stands there.
+        The document at `key`.
     is_v3
-        Whether it is a ``zarr.json``.
+        Whether the document is a ``zarr.json``.
     attributes
-        The user's attributes as they stand, which may be no object; an empty object where there are none.
+        The user's attributes, of any JSON type; an empty object if there are none.
     attributes_key, attributes_pointer
-        Where these stand.
+        Key and JSON pointer of the attributes.
     array
-        The metadata of an array, as far as they could be read.
+        The metadata of an array, as far as they can be read.
     faults
-        What is doubtful about the JSON.
+        Doubtful JSON, by key.
     source
-        The bytes of a ``zarr.json``; many nodes of a plate have the same.
+        The bytes of a ``zarr.json``; many nodes of a plate share them.
     """
 
     key: str
@@ -82,7 +81,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return the node of a ``zarr.json`` of the same bytes, whose key is `key`."""
+        """Return a copy for a ``zarr.json`` of the same bytes at `key`."""
         return NodeDocument(
             key,
             self.document,
@@ -101,14 +100,14 @@ class NodeDocument:
 
     @property
     def node_type(self) -> Any:
-        """``array`` or ``group``; whatever else stands in a ``zarr.json``."""
+        """``array`` or ``group``; in a ``zarr.json`` possibly any other value."""
         if self.is_v3:
             return self.document.get("node_type")
         return "group" if self.array is None else "array"
 
     @property
     def ome(self) -> dict[str, Any] | None:
-        """The OME-Zarr metadata, where there are any: ``attributes.ome``, in Zarr v2 all attributes."""
+        """The OME-Zarr metadata, or None: ``attributes.ome``, in Zarr v2 all attributes."""
         if self.is_v3:
             ome = as_object(self.attributes).get("ome")
             return ome if isinstance(ome, dict) else None
@@ -117,7 +116,7 @@ class NodeDocument:
 
     @property
     def ome_pointer(self) -> str:
-        """Where the OME-Zarr metadata stand in the document `attributes_key`: a JSON pointer."""
+        """JSON pointer to the OME-Zarr metadata in the document `attributes_key`."""
         return "/attributes/ome" if self.is_v3 else ""
 
     def finding(
@@ -133,7 +132,7 @@ def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDo
     Parameters
     ----------
     documents
-        Its ``.zarray``, ``.zgroup`` and ``.zattrs``, as far as it has them, by key and in this order.
+        Those of its ``.zarray``, ``.zgroup`` and ``.zattrs`` that exist, by key and in this order.
     """
     key = next(iter(documents))
     attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")

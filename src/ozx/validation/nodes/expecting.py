@@ -1,4 +1,4 @@
-"""Values of the type that a clause demands, or a finding that says what was there instead."""
+"""Values of the type that a clause demands, or a finding that names the actual value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find(value: dict[str, Any], key: str) -> Any:
 
 
 def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] | None]:
-    """Return `value` where it is an object; else yield a finding of `rule` and return None."""
+    """Return `value` if it is an object; otherwise yield a finding of `rule` and return None."""
     if isinstance(value, dict):
         return value
     yield place.finding(rule, _message(place, "an object", value))
@@ -27,7 +27,7 @@ def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] |
 
 
 def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Check[list[Any] | None]:
-    """Return `value` where it is a list; else yield a finding of `rule` and return None."""
+    """Return `value` if it is a list; otherwise yield a finding of `rule` and return None."""
     if isinstance(value, list):
         return value
     yield place.finding(rule, _message(place, of, value))
@@ -37,7 +37,7 @@ def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Chec
 def expect_objects(
     value: Any, place: Place, rule: str, *, may_be_empty: bool = False
 ) -> Check[list[tuple[Place, dict[str, Any]]]]:
-    """Return the objects of a list with their places; yield a finding of `rule` for all that is something else."""
+    """Return the objects of a list with their places; yield a finding of `rule` for each other value."""
     items = yield from expect_list(value, place, rule, "a list of objects")
     if items is None:
         return []
@@ -55,7 +55,7 @@ def expect_objects(
 def expect_text(
     parent: dict[str, Any], key: str, place: Place, rule: str, *, is_optional: bool = False
 ) -> Check[str | None]:
-    """Return ``parent[key]`` where it is a string that is not empty; else yield a finding of `rule`, return None."""
+    """Return ``parent[key]`` if it is a non-empty string; otherwise yield a finding of `rule`, return None."""
     value = find(parent, key)
     if (isinstance(value, str) and value) or (is_optional and value is MISSING):
         return value if isinstance(value, str) else None
@@ -66,7 +66,7 @@ def expect_text(
 def expect_integer(
     parent: dict[str, Any], key: str, place: Place, rule: str, *, least: int | None = None, is_optional: bool = False
 ) -> Check[int | None]:
-    """Return ``parent[key]`` where it is an integer from `least` on; else yield a finding of `rule`, return None."""
+    """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding of `rule`, return None."""
     value = find(parent, key)
     if type(value) is int and (least is None or value >= least):
         return value
@@ -88,7 +88,7 @@ def _message(place: Place, expected: str, value: Any) -> str:
 
 
 def _name(place: Place) -> str:
-    """Return the end of a pointer as people speak of it: ``datasets[1].path``."""
+    """Return the end of a pointer in the form ``datasets[1].path``."""
     name = ""
     for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:
         name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{cut_short(part)}"

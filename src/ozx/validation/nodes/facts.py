@@ -1,4 +1,4 @@
-"""What the rules need to know of each node, from its metadata documents; nothing else of them is kept."""
+"""The facts about each node that checks of the hierarchy need; the rest of its documents is not kept."""
 
 from __future__ import annotations
 
@@ -19,41 +19,40 @@ from ozx.validation.rules.findings import make_finding
 
 __all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
 
-# What is kept of documents, that equal ones need not be parsed: at most some megabytes.
+# Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512
 
-#: Is shown every node that could be read, once, and keeps what it likes.
+#: Called once with every node that can be read.
 Look = Callable[[NodeDocument], object]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One node, as its ``zarr.json`` says, or in Zarr v2 its ``.zgroup``, ``.zarray`` and ``.zattrs``.
+    """Facts from a ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``.
 
     Attributes
     ----------
     key
         The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
     is_known
-        Whether that could be read.
+        Whether that can be read.
     zarr_format, node_type
-        As they stand in the document; None where they are missing.
+        The values in the document; None if missing.
     has_ome
         Whether there is an object ``attributes.ome``.
     version
-        ``attributes.ome.version`` as it stands; None where it is missing.
+        The value of ``attributes.ome.version``; None if missing.
     unsharded_chunks
-        Number of chunks in the grid of an array without the sharding codec; None for any other node, and where the
-        document does not tell.
+        Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     array
-        The metadata of an array, without its attributes; kept where the rules about the hierarchy are to follow.
+        The metadata of an array without attributes; kept if checks of the hierarchy follow.
     ome
         The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
     ome_key, ome_pointer
-        Where these stand.
+        Key and JSON pointer of `ome`.
     references
-        Names of the extensions that refer to another node, and their references; kept likewise.
+        Name and reference of each extension that refers to another node; kept likewise.
     """
 
     key: str
@@ -75,7 +74,7 @@ class NodeFacts:
         return node_of(self.key)
 
     def at(self, key: str) -> NodeFacts:
-        """Return what a ``zarr.json`` of the same bytes says, whose key is `key`."""
+        """Return the facts of a ``zarr.json`` of the same bytes at `key`."""
         return replace(self, key=key, ome_key=key)
 
     def finding(
@@ -99,12 +98,11 @@ class Hierarchy:
     Attributes
     ----------
     nodes
-        By path; the root's is empty. Nodes whose documents could not be read are there, with `NodeFacts.is_known`
-        False.
+        By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     is_v3
         Whether it is Zarr v3.
     has_file
-        Tells whether there is a plain file of this key; everything is there where nothing is known of files.
+        Tells whether there is a plain file of this key; True for every key if the files are unknown.
     """
 
     nodes: Mapping[str, NodeFacts]
@@ -114,7 +112,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class ReadFault:
-    """A metadata document that could not be read, and why."""
+    """A metadata document that cannot be read, and the reason."""
 
     key: str
     error: FormatError | UnsupportedError
@@ -123,16 +121,16 @@ class ReadFault:
 def read_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str] = (), look: Look | None = None
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes by path, and what could not be read; each value is asked for once, the root's first.
+    """Return the nodes by path, and the faults of reading; each value is looked up once, the root's first.
 
     Parameters
     ----------
     metadata
-        Key of each ``zarr.json`` to its bytes; may read them when asked.
+        Key of each ``zarr.json`` to its bytes; may read them lazily.
     unread
-        Keys that are known to be damaged and are not asked for.
+        Keys of damaged entries, which are not looked up.
     look
-        Is shown the documents. Without it less is kept of them: no `NodeFacts.array` and no `NodeFacts.ome`.
+        Is called with each document. Without it the facts lack `array` and `ome`.
     """
     nodes, faults, memory = {}, [], _Memory(keep=look is not None)
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
@@ -151,7 +149,7 @@ def read_nodes(
 
 
 class _Memory:
-    """Documents that were met already: in a plate thousands of nodes have the same bytes."""
+    """A cache of parsed documents: in a plate thousands of nodes have the same bytes."""
 
     def __init__(self, *, keep: bool) -> None:
         self._keep = keep
@@ -175,16 +173,16 @@ class _Memory:
 def read_legacy_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str], look: Look
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes of a hierarchy of Zarr v2 by path, and what could not be read.
+    """Return the nodes of a Zarr v2 hierarchy by path, and the faults of reading.
 
     Parameters
     ----------
     metadata
-        Key of each ``.zgroup``, ``.zarray`` and ``.zattrs`` to its bytes; others are passed over.
+        Key of each ``.zgroup``, ``.zarray`` and ``.zattrs`` to its bytes; other keys are ignored.
     unread
-        Keys that are known to be damaged and are not asked for.
+        Keys of damaged entries, which are not looked up.
     look
-        Is shown the documents.
+        Is called with each document.
     """
     nodes, faults = {}, []
     for path, keys in _by_node(metadata).items():
@@ -207,7 +205,7 @@ def read_legacy_nodes(
 def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     nodes: dict[str, list[str]] = {}
     for key in keys:
-        if not key.endswith(".zmetadata"):  # copies of documents that stand beside it
+        if not key.endswith(".zmetadata"):  # copies of the other documents
             nodes.setdefault(node_of(key), []).append(key)
     # An array's own document before that of a group, attributes last.
     order = (".zarray", ".zgroup", ".zattrs")

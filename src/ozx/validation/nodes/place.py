@@ -1,4 +1,4 @@
-"""Where in a metadata document a value stands, and findings about it."""
+"""A value's place in a metadata document, and findings about it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ class Place(NamedTuple):
     entry
         Key of the document.
     base
-        JSON pointer (RFC 6901) to where the steps begin.
+        JSON pointer (RFC 6901) to the start of the steps.
     steps
-        Keys and indexes on the way from there to the value. They become a pointer only when there is something to say
-        about it: a plate has a hundred thousand places.
+        Keys and indexes from there to the value. Only a finding turns them into a pointer: a plate has 100,000 places.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The axes of an image: OME-Zarr 0.5.2, "axes" metadata, and what "multiscales" metadata demands of them."""
+"""The axes of an image: OME-Zarr 0.5.2, "axes" metadata, and their order by "multiscales" metadata."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ozx.validation.wording import listed, shown
 __all__ = ["check_axes", "check_axis_order"]
 
 _UNITS = {"space": SPACE_UNITS, "time": TIME_UNITS}
-# In this order they come; anything else is a custom type and stands where channels stand.
+# The order of the types; a custom type has the place of a channel.
 _RANKS = {"time": 0, "channel": 1, "space": 2}
 
 
 def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
-    """Yield what is wrong with each axis by itself; return the axes, or None where there are none to speak of."""
+    """Yield findings about each axis; return the axes, or None if they are incomplete."""
     # OME-Zarr 0.5.2, "axes": "It MUST be a list of dictionaries, where each dictionary describes a dimension (axis)".
     items = yield from expect_objects(value, place, "ome/axes")
     axes = []
@@ -56,7 +56,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
     # following strings".
     unit = find(item, "unit")
     if unit is MISSING or unit is None:
-        # A note only: who does not know the size of a pixel must not be pushed to make up a unit.
+        # Only a note: a writer that does not know the pixel size must not invent a unit.
         message = f"axis {shown(name)}: expected a unit of {kind}; it is missing"
         yield place.finding("ome/axis-unit", message, severity="note")
     elif not isinstance(unit, str) or unit not in units:
@@ -65,7 +65,7 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
 
 
 def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with the axes of an image taken together: their number, kinds and order."""
+    """Yield findings about all axes of an image: number, types and order."""
     # OME-Zarr 0.5.2, "multiscales": "The length of "axes" must be between 2 and 5".
     if not 2 <= len(axes) <= 5:
         yield place.finding("ome/axes-count", f"axes: expected 2 to 5 of them; found {len(axes):,}")

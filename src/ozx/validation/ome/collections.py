@@ -16,7 +16,7 @@ _OME_XML = "OME/METADATA.ome.xml"
 
 
 def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield what is wrong between a collection and its images."""
+    """Yield findings about a collection and its images."""
     if LAYOUT not in (group.node.ome or {}):
         return
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "SHOULD have OME metadata representing the entire collection of images in

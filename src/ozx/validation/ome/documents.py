@@ -1,4 +1,4 @@
-"""The OME-Zarr metadata of one node, as far as they alone tell: which version, which keys, and each key's own rules."""
+"""The OME-Zarr metadata of one node by themselves: version, keys, and the rules of each key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CHECKS: dict[str, Callable[[Any, Place], Iterator[Finding]]] = {
     "series": check_series,
     "scene": check_scene,
 }
-# What of OME-Zarr 0.4 had a version of its own.
+# Parts with a version in OME-Zarr 0.4.
 _VERSIONED = ("omero", "plate", "well", "image-label")
 
 
@@ -43,13 +43,13 @@ def is_understood(version: str | None, *, is_v3: bool) -> bool:
     >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
     [True, True, False]
     """
-    if version is None:  # for `ome/version` to say; a reader goes by what it finds
+    if version is None:  # `ome/version` reports it; readers use the keys
         return True
     return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield where the parts of OME-Zarr metadata have a version of their own, and what it is.
+    """Yield path and value of each version inside the parts of OME-Zarr metadata.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...],
 
 
 def check_ome(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the OME-Zarr metadata of a node."""
+    """Yield findings about the OME-Zarr metadata of a node."""
     attributes = as_object(node.attributes)
     if node.node_type == "array":
         return
@@ -86,7 +86,7 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
         known = "0.5 and 0.6" if node.is_v3 else "0.4"
         message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
         yield place.finding("ome/unknown-version", message)
-        if node.is_v3:  # what was before 0.4 had other forms
+        if node.is_v3:  # versions before 0.4 had other forms
             for finding in _check_keys(ome, place, is_v2=False):
                 yield replace(finding, severity="warning") if finding.severity == "error" else finding
 

@@ -1,4 +1,4 @@
-"""The OME-Zarr metadata of all nodes together: what is said is there, and the arrays are as it is said."""
+"""The OME-Zarr metadata of all nodes: named nodes exist, and arrays agree with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
 
 
 def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
-    """Yield what is wrong between the OME-Zarr metadata of nodes, and between these and the arrays."""
+    """Yield findings where OME-Zarr metadata of nodes contradict each other or the arrays."""
     for node in hierarchy.nodes.values():
         yield from _check_version(node)
     nodes = OmeNodes(hierarchy)
@@ -39,7 +39,7 @@ def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
 
 def _check_version(node: NodeFacts) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "The version of the OME-Zarr Metadata is denoted as a string in the `version`
-    # attribute within the `ome` namespace." Of the root `rfc9/one-hierarchy` says so.
+    # attribute within the `ome` namespace." `rfc9/one-hierarchy` checks the root.
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
         return
     version = find(node.ome, "version")

@@ -1,4 +1,4 @@
-"""Labels: OME-Zarr 0.5.2, "labels" metadata, of the group that lists them and of each label image."""
+"""Labels: OME-Zarr 0.5.2, "labels" metadata of the group that lists them and of each label image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_image_label", "check_labels"]
 
 
 def check_labels(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with the list of a ``labels`` group."""
+    """Yield findings about the list of a ``labels`` group."""
     # OME-Zarr 0.5.2, "labels": "The OME-Zarr Metadata in the `zarr.json` file associated with the "labels" group MUST
     # contain a JSON object with the key `labels`, whose value is a JSON array of paths to the labeled multiscale
     # image(s)."
@@ -26,16 +26,16 @@ def check_labels(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with what a label image says of its values.
+    """Yield findings about the ``image-label`` of a label image.
 
     Parameters
     ----------
     value
-        ``image-label``; `MISSING` where there is none.
+        ``image-label``, or `MISSING`.
     place
-        Where it stands.
+        Its place.
     is_v2
-        Whether this is OME-Zarr 0.4, which asks for less.
+        Whether this is OME-Zarr 0.4, which demands less.
     """
     # "the OME-Zarr Metadata in this image-level `zarr.json` file SHOULD contain another key, `image-label`, whose value
     # is also a JSON object."
@@ -46,7 +46,7 @@ def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Itera
     if label is None:
         return
     # "That `image-label` object SHOULD contain the following keys: first, a `colors` key". Its second, `version`, is
-    # left over from 0.4: the group's own version says it.
+    # a remnant of 0.4: the group's own version counts.
     if "colors" in label:
         yield from _check_values(label["colors"], place / "colors")
     elif not is_v2:

@@ -1,4 +1,4 @@
-"""Images and their arrays: what OME-Zarr 0.5.2, "multiscales" and "axes" metadata, demands of both together."""
+"""Images and their arrays: OME-Zarr 0.5.2, "multiscales" and "axes" metadata."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ozx.validation.wording import listed, shown
 
 __all__ = ["check_levels"]
 
-# Scales are rounded by their writers.
+# Writers round scales.
 _SAME = 1.001
-# A level may be cut or filled up to whole pixels, or to whole chunks of a factor; more is another scale.
+# A level may be cropped or padded to whole pixels or chunks; a larger difference is another scale.
 _TOLERANCE = 0.1
 
 
@@ -31,7 +31,7 @@ class _Level:
 
 
 def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield what is wrong between the images of a group and the arrays of their levels."""
+    """Yield findings about the images of a group and the arrays of their levels."""
     has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.raw("multiscales")))
     for number, multiscale in enumerate(group.ome.multiscales):
         place = group.place / "multiscales" / number
@@ -89,15 +89,15 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
     for finer, coarser in pairwise(levels):
         if len(finer.shape) != len(coarser.shape):
             continue
-        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." Where scales tell which
-        # resolution is the higher, `ome/level-order` goes by these.
+        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." If scales tell the higher
+        # resolution, `ome/level-order` uses these.
         grows = any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True))
         if grows and not _is_coarser(finer.scale, coarser.scale):
             message = "expected levels from the largest to the smallest; found the shape "
             message += f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
             yield coarser.place.finding("ome/level-order", message)
-        # What a scale says of a level is what its shape says, too: where pixels are twice as large, there are half as
-        # many. No clause says so, but a reader that goes by one of them shows another place than by the other.
+        # Scale and shape of a level agree: pixels twice as large are half as many. No clause says so, but readers that
+        # use one or the other show different places.
         elif finer.scale is not None and coarser.scale is not None and not _agree(finer, coarser):
             shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
             scales = f"{shown(list(coarser.scale))} after {shown(list(finer.scale))}"
@@ -110,11 +110,11 @@ def _is_coarser(finer: Sequence[float] | None, coarser: Sequence[float] | None) 
 
 
 def _agree(finer: _Level, coarser: _Level) -> bool:
-    """Tell whether the shapes of two levels differ as their scales say."""
+    """Tell whether the shapes of two levels agree with their scales."""
     scales = zip(finer.scale or (), coarser.scale or (), strict=False)
     for before, after, (small, large) in zip(finer.shape, coarser.shape, scales, strict=False):
         if small <= 0 or large < small:
-            continue  # `ome/scale-value` and `ome/level-order` say so
+            continue  # `ome/scale-value` and `ome/level-order` report it
         expected = before * small / large
         is_same = large < small * _SAME
         if (is_same and after != before) or abs(after - expected) > max(1, _TOLERANCE * expected):

@@ -18,7 +18,7 @@ __all__ = ["check_multiscales"]
 
 
 def check_multiscales(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with the images of a group, as far as their metadata alone tell."""
+    """Yield findings about the images of a group from their metadata alone."""
     # OME-Zarr 0.5.2, "multiscales": ""multiscales" contains a list of dictionaries where each entry describes a
     # multiscale image."
     items = yield from expect_objects(value, place, "ome/multiscales")
@@ -66,8 +66,8 @@ def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]
         yield place.finding("ome/image-name", f"expected a name, a string; {found}")
     # "Each "multiscales" dictionary SHOULD contain the field "type", which gives the type of downscaling method used to
     # generate the multiscale image pyramid. It SHOULD contain the field "metadata", which contains a dictionary with
-    # additional information about the downscaling method." An image of one level was not downscaled, and where the type
-    # is there, more about it is not missed.
+    # additional information about the downscaling method." An image of one level was not downscaled, and a type without
+    # metadata is accepted.
     levels = item.get("datasets")
     if isinstance(levels, list) and len(levels) > 1 and "type" not in item:
         missing = "type" if "metadata" in item else "type and metadata"

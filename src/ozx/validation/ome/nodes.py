@@ -1,4 +1,4 @@
-"""The nodes of a hierarchy as the rules about OME-Zarr look at them together."""
+"""The groups of a hierarchy with OME-Zarr metadata, and the nodes that these name."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class OmeGroup:
     node
         The group.
     ome
-        Its metadata, as far as they could be read.
+        Its metadata, as far as they can be read.
     place
-        Where they stand.
+        Place of the metadata.
     """
 
     node: NodeFacts
@@ -46,17 +46,17 @@ class OmeGroup:
         return bool(self.node.zarr_format == 2)
 
     def raw(self, key: str) -> object:
-        """Return what stands under `key`, or None."""
+        """Return the value of `key`, or None."""
         return (self.node.ome or {}).get(key)
 
 
 class OmeNodes:
-    """All nodes, and the OME-Zarr metadata of the groups among them whose version the rules know.
+    """All nodes, and the OME-Zarr metadata of groups whose version the rules know.
 
     Parameters
     ----------
     hierarchy
-        The nodes, and which files there are besides.
+        The nodes, and a test for other files.
     """
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -71,16 +71,16 @@ class OmeNodes:
         yield from self._groups.values()
 
     def group(self, path: str) -> OmeGroup | None:
-        """Return the group at `path` where it has OME-Zarr metadata."""
+        """Return the group at `path` if it has OME-Zarr metadata."""
         return self._groups.get(path)
 
     def is_group(self, path: str) -> bool:
-        """Tell whether there is a group at `path`, or a node of which nothing is known."""
+        """Tell whether there is a group at `path`, or a node that cannot be read."""
         node = self._nodes.get(path)
         return node is not None and (not node.is_known or node.node_type == "group")
 
     def is_unknown(self, path: str) -> bool:
-        """Tell whether nothing can be said of the node at `path`: it cannot be read, or its version is not known."""
+        """Tell whether the node at `path` cannot be read, or its version is unknown."""
         node = self._nodes.get(path)
         if node is None:
             return False
@@ -92,7 +92,7 @@ class OmeNodes:
         return None if node is None else node.array
 
     def is_image(self, path: str) -> bool:
-        """Tell whether there is an image at `path`, or something that may be one."""
+        """Tell whether there is an image at `path`, or an unknown node."""
         group = self._groups.get(path)
         return self.is_unknown(path) or (group is not None and bool(group.ome.multiscales))
 
@@ -100,12 +100,12 @@ class OmeNodes:
         """Yield the paths of all groups with OME-Zarr metadata below `path`."""
         if not path:
             return (found for found in self._sorted if found)
-        # "/" sorts right before "0": what is below a path stands together.
+        # "/" sorts right before "0", so the paths below a path are consecutive.
         return iter(self._sorted[bisect_left(self._sorted, f"{path}/") : bisect_left(self._sorted, f"{path}0")])
 
     @staticmethod
     def resolve(group: OmeGroup, path: str) -> str | None:
-        """Return the path in the hierarchy that the metadata of `group` mean by `path`; None where it leads out.
+        """Return the path in the hierarchy of a path in the metadata of `group`; None if it is outside.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class OmeNodes:
         >>> OmeNodes.resolve(group, "0"), OmeNodes.resolve(group, "../../..")
         ('A/1/0', None)
         """
-        if path.startswith("/"):  # relative to the group, though some write it so
+        if path.startswith("/"):  # some writers mean a path relative to the group
             return join_path(group.path, path.strip("/"))
         return resolve_reference(group.path, path)
 

@@ -1,4 +1,4 @@
-"""How an image is shown: OME-Zarr 0.5.2, "omero" metadata (transitional)."""
+"""Display settings of an image: OME-Zarr 0.5.2, "omero" metadata (transitional)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WINDOW = ("min", "max", "start", "end")
 
 
 def check_omero(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with the channels of an image, as far as their metadata alone tell."""
+    """Yield findings about the channels of an image from their metadata alone."""
     omero = yield from expect_object(value, place, "ome/omero")
     if omero is None:
         return

@@ -1,4 +1,4 @@
-"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata, as far as these alone tell."""
+"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata by themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
 
 
 def check_plate(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with a plate's rows, columns, wells and acquisitions."""
+    """Yield findings about a plate's rows, columns, wells and acquisitions."""
     plate = yield from expect_object(value, place, "ome/plate")
     if plate is None:
         return
@@ -134,7 +134,7 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_well(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with a well's list of fields."""
+    """Yield findings about a well's list of fields."""
     well = yield from expect_object(value, place, "ome/well")
     if well is None:
         return

@@ -1,7 +1,7 @@
-"""What ome-zarr-models says of OME-Zarr metadata, where it says something else than our own rules.
+"""Findings of ome-zarr-models about OME-Zarr metadata that our own rules do not have.
 
-It is given attributes that are parsed already: its ``from_zarr`` walks the store, which takes minutes for a plate. So
-only what it says of attributes counts; that arrays are there and fit is for our own rules to say.
+It gets parsed attributes, since its ``from_zarr`` walks the store, which takes minutes for a plate. Our own rules check
+the arrays.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _MODELS = {
     "well": ("well", "WellAttrs"),
     LAYOUT: ("bioformats2raw", "BioFormats2RawAttrs"),
 }
-# What it takes whatever it is, and what differs from image to image.
+# Values that it does not check and that differ between images.
 _IGNORED = ("name", "type", "metadata")
-# What is a warning here, and refused there.
+# Warnings of our own rules that it refuses.
 _ALSO_ERRORS = ("ome/inner-version",)
-# Many refusals of one part say the same.
+# Many refusals of one part are equal.
 _MOST = 3
-# It compares each row of a plate with each other, and so with columns, fields of a well, axes and datasets.
+# It compares all rows of a plate in pairs, likewise columns, fields of a well, axes and datasets.
 _LONGEST_COMPARED = 500
 
 
 def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the OME-Zarr metadata of a node, by our own rules and by ome-zarr-models."""
+    """Yield findings about the OME-Zarr metadata of a node, by our own rules and ome-zarr-models."""
     ours = list(check_ome(node))
     yield from ours
     yield from check_second_opinion(node, ours)
 
 
 def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Iterator[Finding]:
-    """Yield what ome-zarr-models refuses of a node's OME-Zarr metadata, and our own rules do not.
+    """Yield findings about OME-Zarr metadata that ome-zarr-models refuses and our own rules allow.
 
     Parameters
     ----------
     node
         The node.
     ours
-        What our own rules say of its OME-Zarr metadata.
+        Findings of our own rules about its OME-Zarr metadata.
     """
     ome = node.ome
     if ome is None or node.node_type == "array" or any(finding.id == "ome/unknown-version" for finding in ours):
@@ -66,7 +66,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
     place = Place(node.attributes_key, node.ome_pointer)
     known = {_key_of(finding, place) for finding in ours if finding.severity == "error" or finding.id in _ALSO_ERRORS}
     for pointer, message in refusals(ome, is_v3=node.is_v3):
-        if (pointer[0] in known) if pointer else known:  # ours say what is wrong there, in their own words
+        if (pointer[0] in known) if pointer else known:  # our own rules report it
             continue
         where = place
         for part in pointer:
@@ -76,7 +76,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
 
 
 def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return where ome-zarr-models finds fault with OME-Zarr metadata, and what it says.
+    """Return JSON pointers and messages of ome-zarr-models about OME-Zarr metadata.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
 
 
 def _takes_long(part: Any) -> bool:
-    """Tell whether ome-zarr-models would compare too many items with each other; there is no opinion then."""
+    """Tell whether ome-zarr-models would compare too many items with each other; it is not run then."""
     lists = [part.get(name) for name in ("rows", "columns", "images")] if isinstance(part, dict) else []
     lists += [as_object(item).get(name) for item in as_list(part) for name in ("axes", "datasets")]
     return any(len(as_list(items)) > _LONGEST_COMPARED for items in lists)
@@ -106,7 +106,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return the refusals of metadata given as JSON: the images of a plate differ in little but their names."""
+    """Return the refusals of metadata given as JSON, cached: images of a plate differ in little but their names."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
@@ -122,7 +122,7 @@ def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[
 
 
 def _canonical(ome: dict[str, Any], key: str, *, is_v3: bool) -> str:
-    """Return what a model looks at, the same for images that differ in what it does not mind."""
+    """Return the parts that a model checks, as JSON: equal for images that differ only in other parts."""
     keys = [key, *(["multiscales"] if key == "image-label" else []), *(["version"] if is_v3 else ["omero"])]
     chosen = {name: ome[name] for name in keys if name in ome}
     if isinstance(chosen.get("multiscales"), list):
@@ -150,7 +150,7 @@ def _without_offsets(dataset: Any) -> Any:
 
 
 def _pointer(location: tuple[str | int, ...], document: Any) -> tuple[str | int, ...]:
-    """Return as much of pydantic's location as leads into the document: it names models on the way, too."""
+    """Return the part of pydantic's location that is in the document: it also names models."""
     pointer: list[str | int] = []
     value = document
     for part in location:

@@ -16,7 +16,7 @@ LAYOUT = "bioformats2raw.layout"
 
 
 def check_layout(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield a finding when the layout is none that there is."""
+    """Yield a finding if the layout is not 3."""
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "MUST have the value "3" for the "bioformats2raw.layout" key in their
     # OME-Zarr Metadata in the `zarr.json` at the top of the hierarchy". Its schema asks for the number.
     if type(value) is not int or value != 3:
@@ -24,7 +24,7 @@ def check_layout(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_series(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with the list of images in the group ``OME``."""
+    """Yield findings about the list of images in the group ``OME``."""
     # ""series" MUST be a list of string objects, each of which is a path to an image group."
     items = yield from expect_list(value, place, "ome/series", "a list of paths")
     for number, item in enumerate(items or []):

@@ -1,7 +1,7 @@
 """Coordinate systems, from 0.6 on: OME-Zarr 0.6 (released by 2026-09), checked structurally.
 
-Names, types and that what is referred to is there; parameters of transformations only where they are numbers of a
-scale or translation. Ends of transformations are taken as objects, as 0.6 has them, and as the strings of its drafts.
+The rules check names, types and references; parameters of transformations only for scale and translation. Ends of
+transformations may be objects, as in 0.6, or strings, as in its drafts.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _PARTS = {
     "bijection": ("forward", "inverse"),
     "byDimension": ("transformations",),
 }
-# Deeper than any transformation is nested.
+# No real transformation is nested deeper.
 _DEEPEST = 16
 
 
 def check_systems(item: dict[str, Any], place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with one image that has coordinate systems."""
+    """Yield findings about one image with coordinate systems."""
     # OME-Zarr 0.6, "multiscales": "Each `multiscales` dictionary MUST contain the field "coordinateSystems"".
     systems = yield from _check_list_of_systems(item["coordinateSystems"], place / "coordinateSystems")
     for where, axes in systems.values():
@@ -61,7 +61,7 @@ def check_systems(item: dict[str, Any], place: Place) -> Iterator[Finding]:
 
 
 def check_scene(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield what is wrong with a scene, which says how images lie to each other."""
+    """Yield findings about a scene, which places images relative to each other."""
     scene = yield from expect_object(value, place, "ome/scene")
     if scene is None:
         return
@@ -161,7 +161,7 @@ def _check_inner(step: dict[str, Any], kind: str, place: Place, depth: int) -> I
 
 
 def _check_end(value: Any, place: Place, systems: _Systems | None) -> Check[tuple[Axis, ...] | None]:
-    """Yield a finding when a transformation ends nowhere; return the axes of the coordinate system it ends at."""
+    """Yield a finding if the end of a transformation does not exist; return the axes of its coordinate system."""
     name = value.get("name") if isinstance(value, dict) else value
     path = value.get("path") if isinstance(value, dict) else None
     if not isinstance(name, str) and not isinstance(path, str):

@@ -1,4 +1,4 @@
-"""How levels lie in space, up to 0.5: OME-Zarr 0.5.2, "coordinateTransformations" and "multiscales" metadata."""
+"""Lists of levels; transformations up to 0.5: OME-Zarr 0.5.2, "multiscales" and "coordinateTransformations"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALLOWED = ("scale", "translation")
 
 
 def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place, dict[str, Any]]]]:
-    """Yield what is wrong with the list of levels; return those that are objects."""
+    """Yield findings about the list of levels; return its objects."""
     # "Each "multiscales" dictionary MUST contain the field "datasets", which is a list of dictionaries describing the
     # arrays storing the individual resolution levels."
     datasets = yield from expect_objects(find(item, "datasets"), place / "datasets", "ome/datasets")
@@ -28,16 +28,14 @@ def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place
 
 
 def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield what is wrong with the transformations of a level, or of a multiscale; return the scale.
+    """Yield findings about the transformations of a level, or of a multiscale; return the scale.
 
     Parameters
     ----------
-    value
-        What stands there.
-    place
-        Where it stands.
+    value, place
+        The transformations, and their place.
     ndim
-        Number of axes; None where that is not known.
+        Number of axes; None if unknown.
     """
     # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "coordinateTransformations",
     # which contains a list of transformations". "It is a list of dictionaries."
@@ -85,7 +83,7 @@ def _check_parameters(
 
 
 def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield what is wrong with the numbers of a scale or translation; return them where they can be used."""
+    """Yield findings about the numbers of a scale or translation; return valid ones."""
     value = find(step, kind)
     where, rule = place / kind, f"ome/{kind}"
     numbers = as_numbers(value)

@@ -15,7 +15,7 @@ __all__ = ["check_plate_wells", "check_well_fields"]
 
 
 def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield what is wrong between a plate and its wells."""
+    """Yield findings about a plate and its wells."""
     if plate.ome.plate is None:
         return
     document = as_object(plate.raw("plate"))
@@ -67,7 +67,7 @@ def _check_unlisted(plate: OmeGroup, wells: list[str], nodes: OmeNodes) -> Itera
     listed_wells = {nodes.resolve(plate, name) for name in wells}
     others = [path for path in nodes.below(plate.path) if path not in listed_wells]
     unlisted = [path for path in others if (group := nodes.group(path)) is not None and group.ome.fields is not None]
-    # What nothing leads to is not shown by viewers; no clause forbids it.
+    # Viewers do not show unlisted wells; no clause forbids them.
     if unlisted:
         message = f"the plate does not list the wells {listed(unlisted)}: viewers do not show them"
         yield (plate.place / "plate" / "wells").finding("ome/unlisted", message)
@@ -82,7 +82,7 @@ def _check_unlisted(plate: OmeGroup, wells: list[str], nodes: OmeNodes) -> Itera
 
 
 def check_well_fields(well: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield what is wrong between a well and its fields."""
+    """Yield findings about a well and its fields."""
     if well.ome.fields is None:
         return
     images = as_list(as_object(well.raw("well")).get("images"))

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from ozx.validation.report import Severity
 
@@ -94,7 +94,7 @@ def near_matches(identifier: str) -> list[str]:
 def _read(name: str) -> dict[str, Rule]:
     import tomllib  # noqa: PLC0415 (valid files need no rule)
 
-    rows = tomllib.loads((files("ozx.validation.rules") / f"{name}.toml").read_text("utf-8"))
+    rows = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
     documents, repairs = rows.pop("documents"), rows.pop("repairs", {})
     rules = {}
     for identifier, row in rows.items():

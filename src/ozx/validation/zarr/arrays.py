@@ -1,4 +1,4 @@
-"""Zarr core 3.1: the metadata of arrays, their codecs apart."""
+"""Zarr core 3.1: the metadata of arrays, except codecs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTINGS = {"regular": {"chunk_shape"}, "default": {"separator"}, "v2": {"separ
 
 
 def check_array(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the ``zarr.json`` of an array. Fields that are missing have findings already."""
+    """Yield findings about the ``zarr.json`` of an array. `check_fields` reports missing fields."""
     array = node.array
     if not node.is_v3 or array is None:
         return
@@ -58,7 +58,7 @@ def _check_shape(node: NodeDocument, value: Any) -> Iterator[Finding]:
 def _check_data_type(node: NodeDocument, value: Any) -> Iterator[Finding]:
     named = parse_named(value)
     if named is None:
-        return  # `zarr/extension-definition` says so
+        return  # `zarr/extension-definition` reports it
     raw = _RAW.fullmatch(named.name)
     # Core 3.1, "Data types": "r followed by the number of bits, multiple of 8".
     if raw is not None and (int(raw[1][:9]) == 0 or int(raw[1][-3:]) % 8):

@@ -1,4 +1,4 @@
-"""Level data: every chunk is where its array looks for it, and can be decoded."""
+"""Level data: every chunk has a key of its array and can be decoded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ozx.validation.wording import listed
 
 __all__ = ["check_data"]
 
-# So much is given to a worker at a time.
+# Size of a task for a worker.
 _VALUES_PER_TASK = 64
 _BYTES_PER_TASK = 8 << 20
 
@@ -36,20 +36,20 @@ _BYTES_PER_TASK = 8 << 20
 def check_data(
     source: Source, *, has_checksums: bool, jobs: int | None = None, progress: Progress = NO_PROGRESS
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the values of a hierarchy; each is read once, several at a time.
+    """Yield findings about the values of a hierarchy; each is read once, several at a time.
 
-    In memory are some values at a time, for each worker at least one, and what a chunk decodes to.
+    Memory holds some values at a time, at least one for each worker, and their decoded chunks.
 
     Parameters
     ----------
     source
         The hierarchy.
     has_checksums
-        Whether reading a value checks it, so that values that are no chunks are worth reading.
+        Whether reading a value checks it, so that other values than chunks are read, too.
     jobs
-        How many values are worked on at a time; by default as many as there are processors.
+        Number of values decoded at a time; by default the number of processors.
     progress
-        Is told of every byte that was checked.
+        Receives the number of checked bytes.
     """
     arrays, found = _read_arrays(source)
     findings = LimitedFindings()
@@ -66,7 +66,7 @@ def check_data(
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array whose chunks are to be looked at; `decoder` is None where they cannot be decoded here."""
+    """An array and its chunks; `decoder` is None if they cannot be decoded here."""
 
     path: str
     key: str
@@ -75,7 +75,7 @@ class _Array:
 
 
 def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
-    """Return the arrays by path, and what keeps others from being looked at."""
+    """Return the arrays by path, and findings about arrays whose chunks are not decoded."""
     from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
 
     arrays: dict[str, _Array] = {}
@@ -95,7 +95,7 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
             arrays[path] = _Array(path, key, layout, None)
             arrays[path] = _Array(path, key, layout, ChunkDecoder(document, layout, path))
         except FormatError as error:
-            # What is wrong with a document, the rules about documents say.
+            # Checks of documents report faults of a document.
             message = f"its chunks were not looked at: {error.message}"
             hint = error.hint or "Repair what other findings say of it, and validate again."
             findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
@@ -136,7 +136,7 @@ class _DataCheck:
             executor.shutdown(cancel_futures=True)
 
     def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
-        """Yield what a worker does at a time: values of an array with their places, or others."""
+        """Yield tasks for workers: values of an array with their places, or other values."""
         array = None if group.path is None else self._arrays[group.path]
         if array is not None:
             prefix, encode = f"{array.path}/" if array.path else "", array.layout.keys.encode
@@ -185,8 +185,8 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
     strays = group.outside + [key for key in group.others if looks_like_chunk(key[start:]) is not None]
     if not strays:
         return
-    # Core 3.1, "Resizing" (not normative): chunks outside of the grid may be kept where an array has shrunk. Where none
-    # of them belongs, nobody finds the array's pixels.
+    # Core 3.1, "Resizing" (not normative): chunks outside of the grid may remain after an array has shrunk. If all are
+    # outside, no reader finds the array's pixels.
     if len(group.numbers):
         for key in strays:
             yield make_finding("zarr/chunk-key", f"{key} is no chunk of its array's grid", entry=key)
@@ -200,7 +200,7 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
     inner = dict(iter_inner_chunks(data, place, array.layout, key))
     if array.decoder is None:
         return
-    # Chunks of a shard past the array's edge are nobody's.
+    # Chunks of a shard past the array's edge belong to no place.
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
         array.decoder.decode(inside)
@@ -213,7 +213,7 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
 
 
 def _most_stored(array: _Array) -> int | None:
-    """Return how long a stored chunk can be, None where nothing says so; shards may have gaps of any length."""
+    """Return the length limit of a stored chunk, or None; shards may have gaps of any length."""
     layout = array.layout
     return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)
 

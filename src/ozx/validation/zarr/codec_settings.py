@@ -1,4 +1,4 @@
-"""The codecs that the specifications define: what kind each is, and the settings it takes."""
+"""Codecs of the specifications: kind and settings of each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Setting:
     Attributes
     ----------
     expected
-        What it has to be, in words.
+        The expected value, in words.
     fits
-        Tells whether a value is that.
+        Tells whether a value is valid.
     is_required
-        Whether it may not be left out.
+        Whether the setting is required.
     """
 
     expected: str
@@ -32,7 +32,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CodecSettings:
-    """What is known of a codec.
+    """Kind and settings of a codec.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def _integer(low: int, high: int | None = None) -> Setting:
 
 
 def _anything(*, is_required: bool = True) -> Setting:
-    """Return a setting that is checked elsewhere, where it is there."""
+    """Return an optional setting that is checked elsewhere."""
     return Setting("", lambda _: True, is_required)
 
 

@@ -17,26 +17,26 @@ __all__ = ["check_codecs"]
 
 # A sharding codec inside another is legal; no writer nests them deeper than two.
 _DEEPEST = 8
-# Whose output is as long for every index.
+# Codecs with output of a fixed size.
 _FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """A chain of codecs: where it stands, and what goes into it.
+    """A chain of codecs: its place and its input.
 
     Attributes
     ----------
     node
         The array.
     pointer
-        Where the chain stands.
+        JSON pointer to the chain.
     shape
-        Lengths of what is encoded; None where they are not known.
+        Shape of the encoded array; None if unknown.
     item_size
-        Bytes of an item; None where they are not known.
+        Bytes of an item; None if unknown.
     depth
-        How many sharding codecs are around it.
+        Number of sharding codecs around the chain.
     """
 
     node: NodeDocument
@@ -50,7 +50,7 @@ class _Chain:
 
 
 def check_codecs(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the codecs of an array."""
+    """Yield findings about the codecs of an array."""
     array = node.array
     if array is None:
         return
@@ -85,7 +85,7 @@ def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
 
 def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterator[Finding]:
     # Core 3.1, "Codecs": "zero or more array -> array codecs; followed by exactly one array -> bytes codec; followed by
-    # zero or more bytes -> bytes codecs." A codec that is not known may be of any kind.
+    # zero or more bytes -> bytes codecs." An unknown codec may be of any kind.
     kinds = [CODECS[codec.name].kind if codec.name in CODECS else None for codec in codecs]
     serializers = [index for index, kind in enumerate(kinds) if kind == "serializer"]
     if len(serializers) > 1:
@@ -145,7 +145,7 @@ def _transposed(shape: tuple[int, ...] | None, codec: NamedConfiguration) -> tup
 
 
 def _is_needed(name: str, codec: NamedConfiguration, chain: _Chain) -> bool:
-    """Tell whether a setting that is not always required is so here."""
+    """Tell whether a conditional setting is required here."""
     if name == "endian":  # raw bits have no byte order
         data_type = chain.node.array.data_type if chain.node.array is not None else None
         return (chain.item_size or 1) > 1 and not (data_type or "").startswith("r")

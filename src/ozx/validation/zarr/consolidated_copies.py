@@ -1,4 +1,4 @@
-"""The copies in the root's consolidated metadata, compared with the nodes as these are read."""
+"""Copies in the root's consolidated metadata, compared with the nodes as these are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ConsolidatedCopies"]
 
 
 class ConsolidatedCopies:
-    """Is shown the nodes of a hierarchy, the root first; forgets a copy once it was compared.
+    """A comparison of nodes, the root first, with their copies; each copy is dropped once compared.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class ConsolidatedCopies:
         """Compare a node with its copy."""
         if not node.path:
             copies = as_object(node.document.get(FIELD)).get("metadata")
-            # Of others `zarr/consolidated-metadata` and `zarr/reader-refuses` speak.
+            # `zarr/consolidated-metadata` and `zarr/reader-refuses` report others.
             if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
                 self._copies = dict(copies)
         elif self._copies is not None:
@@ -49,9 +49,9 @@ class ConsolidatedCopies:
                 self._other.append(node.path)
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield how the copies differ from all nodes, of which those that cannot be read have findings of their own."""
+        """Yield findings where copies differ from nodes; nodes that cannot be read have findings already."""
         left = [path for path in self._copies or () if path not in hierarchy.nodes]
-        # No part of core 3.1, but of zarr-python, which reads the copies and never looks at the documents.
+        # Not in core 3.1: zarr-python reads the copies instead of the documents.
         for paths, what in (
             (self._other, "copies that say something else than their nodes"),
             (self._missing, "nodes without a copy"),

@@ -1,6 +1,6 @@
-"""Zarr conventions: their declarations, in the form of v1 (2025-12-10) and in that of the draft before it.
+"""Declarations of Zarr conventions: v1 (2025-12-10), and the draft 0.1.0 before it.
 
-Nothing here resolves a URL. Whether attributes are as a convention has them is said by a schema that is given.
+No URL is resolved. Only given schemas check the attributes of a convention.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SEMVER = re.compile(
 
 
 def check_conventions(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the declarations of conventions of a node."""
+    """Yield findings about a node's declarations of conventions."""
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)
     if CONVENTIONS in attributes:
@@ -50,14 +50,14 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
-    """Yield where the attributes of a node are not as the schemas of its conventions have them.
+    """Yield findings where the attributes of a node break the schemas of its conventions.
 
     Parameters
     ----------
     node
         The node.
     schemas
-        Those that are given; conventions whose schema is not among them are passed over.
+        The given schemas; conventions with other schemas are ignored.
     """
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)

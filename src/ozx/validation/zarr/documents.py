@@ -1,4 +1,4 @@
-"""Zarr core 3.1: what every metadata document has to be, array or group, and how nodes may be called."""
+"""Zarr core 3.1 and Zarr v2: JSON, common fields, and names of nodes and dimensions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PORTABLE = re.compile(r"[A-Za-z0-9._-]*")
 
 
 def check_json(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is doubtful about the JSON of a node's documents."""
+    """Yield findings about doubtful JSON in a node's documents."""
     for key, faults in node.faults.items():
-        # RFC 8259, 4: "The names within an object SHOULD be unique." Which value counts is left to the reader.
+        # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
         if faults.duplicates:
             message = f"names stand twice in one object: {listed(faults.duplicates)}"
             yield make_finding("zarr/json-names", message, entry=key)
@@ -51,7 +51,7 @@ def check_json(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_fields(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the fields of a ``zarr.json`` that arrays and groups share, and with unknown ones."""
+    """Yield findings about the common fields of arrays and groups in a ``zarr.json``, and about unknown fields."""
     if not node.is_v3:
         return
     document, node_type = node.document, node.node_type
@@ -78,7 +78,7 @@ def check_fields(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_name(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the name of a node."""
+    """Yield findings about the name of a node."""
     name = node.path.rpartition("/")[2]
     if not node.path:
         return
@@ -125,7 +125,7 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_legacy(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the documents of a node of Zarr v2."""
+    """Yield findings about the documents of a node of Zarr v2."""
     if node.is_v3:
         return
     if node.key.endswith(".zattrs"):
@@ -163,7 +163,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
 
 
 def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
-    # No part of core 3.1, but written by zarr-python, and allowed: it may be ignored where it is an object.
+    # Not in core 3.1, but written by zarr-python, and allowed: an object may be ignored.
     value = node.document["consolidated_metadata"]
     if isinstance(value, dict):
         documents = value.get("metadata")

@@ -1,4 +1,4 @@
-"""Zarr core 3.1, ZEP 9 and ZEP 10: extensions, how they are written, what they are called, and who understands them."""
+"""Zarr core 3.1, ZEP 9 and ZEP 10: definition, names and handlers of extensions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEMBERS = frozenset(("name", "configuration", "must_understand"))
 
 
 def check_extensions(node: NodeDocument) -> Iterator[Finding]:
-    """Yield what is wrong with the extensions of a node, at all six points."""
+    """Yield findings about the extensions of a node, at all six points."""
     if not node.is_v3 or node.node_type not in ("array", "group"):
         return
     for extension in _extensions_of(node):
@@ -40,7 +40,7 @@ def check_extensions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
-    """Yield what is wrong with references from extensions to other nodes."""
+    """Yield findings about references from extensions to other nodes."""
     for path, node in hierarchy.nodes.items():
         for name, reference in node.references:
             # ZEP 10, "Application to sub-nodes": "A reference to the metadata as part of the extension itself".
@@ -103,7 +103,7 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
     # "an identifier that has been registered prior to release in any implementation".
     elif not is_listed(extension.point, extension.name) and find_handler(extension.point, extension.name) is None:
         message = f"{_called(extension)} is not registered (registry as of {registry_date()})"
-        # ZEP 10's point is in no released text, so that nothing can be registered for it.
+        # No released text has ZEP 10's point, so no name can be registered for it.
         severity: Severity | None = "note" if extension.point == EXTENSIONS else None
         yield node.finding("zarr/extension-unregistered", message, extension.pointer, severity=severity)
 

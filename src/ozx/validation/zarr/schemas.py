@@ -1,4 +1,4 @@
-"""JSON schemas of conventions, given as local files; no URL is ever resolved."""
+"""JSON schemas of conventions from local files; no URL is resolved."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Schemas"]
 
-# A schema may say the same of thousands of values.
+# A schema may report thousands of values.
 _MOST = 20
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Schemas:
-    """The schemas that are given, by the URL that documents know them by.
+    """The given schemas, by their URL in documents.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Schemas:
     Raises
     ------
     UsageError
-        One of them is no JSON schema, or refers to another that is not given: nothing is fetched.
+        One is no JSON schema, or refers to another that is not given.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Schemas:
     """
 
     def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
-        # References in a schema without a name of its own are relative to where it comes from.
+        # References in a schema without `$id` are relative to its URL.
         self._documents = {
             url: {"$id": url, **schema} if isinstance(schema, dict) else schema
             for url, schema in (documents or {}).items()
@@ -67,7 +67,7 @@ class Schemas:
         OSError
             A file cannot be read.
         UsageError
-            One is no JSON schema, or refers to what is not given.
+            One is no JSON schema, or refers to another that is not given.
         """
         documents = {}
         for url, path in files.items():
@@ -82,16 +82,16 @@ class Schemas:
     def faults(
         self, url: Any, value: dict[str, Any], document: dict[str, Any] | None = None
     ) -> list[tuple[tuple[str | int, ...], str]]:
-        """Return where `value` is not as the schema of `url` has it, and in what; nothing where that is not given.
+        """Return path and message of each breach of the schema of `url`; none if it is not given.
 
         Parameters
         ----------
         url
-            As it stands in the metadata; a fragment such as an empty one does not count.
+            The URL in the metadata, which may have an empty fragment.
         value
             The properties of the convention.
         document
-            The whole document of the node: some schemas describe that, with a property ``attributes``.
+            The whole document of the node, which schemas with a property ``attributes`` describe.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Schemas:
 
 
 def _registry_of(documents: Mapping[str, Any]) -> Registry[Any]:
-    """Return what references are looked up in: the given schemas, by URL and by ``$id``, and nothing else."""
+    """Return the registry for references: only the given schemas, by URL and by ``$id``."""
     from referencing import Registry, Resource  # noqa: PLC0415 (loaded when schemas are given)
     from referencing.exceptions import CannotDetermineSpecification  # noqa: PLC0415
     from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
@@ -165,7 +165,7 @@ def _validator(url: str, schema: Any, registry: Registry[Any]) -> Validator:
 
 
 def _iter_objects(schema: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every object in a schema, and the URL that references in it are relative to."""
+    """Yield the base URL of references and the object, for every object in a schema."""
     pending = [(schema, base)]
     while pending:
         value, base = pending.pop()
