@@ -2,7 +2,8 @@
 
 One thread reads each file behind the place of its header in a buffer of 1 MiB, hashes it there and fills the header
 in; another thread writes full buffers. So a small file costs five system calls and no copy in Python, and reading
-overlaps writing. Measured beside other ways in docs/benchmarks.md.
+overlaps writing. `fast_assembling`, which takes any entry, needs 1.7 times as long for 20,000 files of 5 kB. Measured
+beside other ways in docs/benchmarks.md.
 """
 
 from __future__ import annotations
