@@ -37,7 +37,7 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     command = f"ozx {arguments[0]}" if arguments[0] in COMMANDS else "ozx"
     assert out == ""
     err = err.replace("[COMMAND]", "COMMAND")  # as newer releases of click have it
-    assert err == f"error: {message}\nhint: {hint}; {command} --help explains it.\n"
+    assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
 
 
 def test_an_error_without_a_way_out_leads_to_its_rule(capsys, tmp_path):
@@ -45,7 +45,7 @@ def test_an_error_without_a_way_out_leads_to_its_rule(capsys, tmp_path):
     path.write_bytes(b"# words")
     assert run(["info", str(path)]) == 1
     err = capsys.readouterr().err
-    assert err.endswith("[zip/not-a-zip]\nhint: ozx rules zip/not-a-zip explains it.\n")
+    assert err.endswith("[zip/not-a-zip]\nhint: See ozx rules zip/not-a-zip.\n")
     assert run(["rules", "zip/not-a-zip"]) == 0
 
 
@@ -97,7 +97,7 @@ def raising(monkeypatch, error):
         (MemoryError("Unable to allocate 8 EiB"), 4, "error: the memory of this computer ended: Unable to allocate"),
         (FileNotFoundError(2, "No such file", "a.ozx"), 4, "error: a.ozx: No such file"),
         (FormatError("broken", path="a.ozx"), 1, "error: a.ozx: broken"),
-        (KeyboardInterrupt(), 130, "interrupted; nothing was left half-written"),
+        (KeyboardInterrupt(), 130, "interrupted; no incomplete file was left"),
         (BrokenPipeError(32, "Broken pipe"), 0, ""),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_full_disk_behind_stdout_is_named(cells, arguments):
     assert told.returncode == 4
     assert told.stderr == (
         "error: standard output cannot be written: No space left on device\n"
-        "hint: Send it elsewhere. Files that the command has given their names are complete.\n"
+        "hint: Send it elsewhere. Files that have their final names are complete.\n"
     )
 
 

@@ -29,7 +29,7 @@ write    {home}/.config/mimeapps.list
 run      update-mime-database {share}/mime
 write    {share}/ozx-toolkit/association.json
 .ozx files open with: {programs}/ozx view FILE
-to undo it: ozx associate --remove
+to revert it: ozx associate --remove
 """
 
 
@@ -39,8 +39,8 @@ def test_what_is_done_and_how_to_undo_it(home, programs, capsys):
     assert call(capsys) == (0, again, "")
     code, out, err = call(capsys, "--remove")
     assert (code, err) == (0, "")
-    assert out.endswith("\n.ozx files are as they were before ozx associate\n")
-    assert call(capsys, "--remove") == (0, "nothing to take back\n", "")
+    assert out.endswith("\nozx associate has been reverted\n")
+    assert call(capsys, "--remove") == (0, "nothing to revert\n", "")
     assert list(home.iterdir()) == []
 
 
@@ -49,7 +49,7 @@ def test_a_dry_run_shows_every_line_and_does_nothing(home, programs, capsys):
     assert (code, err) == (0, "")
     assert '         +     <glob pattern="*.ozx"/>\n' in out
     assert "         + Exec=/usr/bin/sh -x %f\n" in out
-    assert out.endswith("\ndry run, nothing done\n")
+    assert out.endswith("\ndry run, nothing changed\n")
     assert list(home.iterdir()) == []
     call(capsys)
     code, out, _ = call(capsys, "--remove", "--dry-run")
@@ -71,10 +71,10 @@ def test_what_changes_in_a_file_of_others_is_shown(home, capsys):
 
 def test_the_status(home, programs, capsys):
     unknown = (
-        "type of .ozx files  none of their own\n"
-        "opened by           nothing that is known\n"
+        "type of .ozx files  none\n"
+        "opened by           no known program\n"
         "set by ozx          no\n"
-        "to have ozx view open them: ozx associate\n"
+        "to open them with ozx view: ozx associate\n"
     )
     assert call(capsys, "--status") == (0, unknown, "")
     call(capsys)
@@ -113,9 +113,9 @@ def test_json_is_what_the_library_returns(home, capsys):
         (["--viewer", "no-such-viewer"], "to open .ozx files with\nhint: Give its full path"),
         (["--viewer", ""], "got an empty one"),
         (["--viewer", "sh 'open"], "hint: Close the quotes."),
-        (["--viewer", "sh", "--remove"], "expected --viewer or --remove; got both"),
-        (["--status", "--remove"], "--status changes nothing"),
-        (["--status", "--dry-run"], "--status changes nothing"),
+        (["--viewer", "sh", "--remove"], "--viewer and --remove cannot be combined"),
+        (["--status", "--remove"], "--status cannot be combined"),
+        (["--status", "--dry-run"], "--status cannot be combined"),
         (["cells.ozx"], "unexpected extra argument"),
     ],
 )

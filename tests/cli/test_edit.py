@@ -52,7 +52,7 @@ def test_the_difference_is_shown_and_written(cells, capsys):
     assert (code, out, err) == (0, IMAGE_SCREEN + last, "")
     assert cells.read_bytes() == before
     assert call(capsys, cells, *EVERYTHING) == (0, IMAGE_SCREEN + f"{cells}  2 groups changed\n", "")
-    assert call(capsys, cells, *EVERYTHING) == (0, f"{cells}  nothing to change, nothing written\n", "")
+    assert call(capsys, cells, *EVERYTHING) == (0, f"{cells}  no changes\n", "")
     assert ozx.inspect(cells).images[0].levels[1].scale == (1.0, 1.3, 1.3)
 
 

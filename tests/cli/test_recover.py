@@ -23,7 +23,7 @@ def cut(cells):
 
 def test_a_whole_file_ends_with_0(cells, tmp_path, capsys):
     out = tmp_path / "out.ozx"
-    assert call(capsys, cells, out) == (0, f"{out}  71 entries, 208.6 KiB; all came back\n", "")
+    assert call(capsys, cells, out) == (0, f"{out}  71 entries, 208.6 KiB; nothing is lost\n", "")
     assert out.read_bytes() == cells.read_bytes()
     assert call(capsys, cells, out)[0] == 2
     assert call(capsys, cells, out, "--force", "--no-sync", "-q") == (0, "", "")
@@ -64,7 +64,7 @@ def test_many_losses_are_summed_up(cells, tmp_path, capsys):
     assert lines[-3:] == [
         "array 0: 0 of 32 chunks; 32 missing, within [0:2, 0:256, 0:256]",
         "array 1: 0 of 8 chunks; 8 missing, within [0:2, 0:128, 0:128]",
-        "array 2: its metadata is lost, and with it the array; 2 chunks left out",
+        "array 2: the array is lost with its metadata; 2 chunks left out",
     ]
 
 

@@ -78,7 +78,7 @@ def test_findings_are_readable(wrong, capsys):
         "             there is no archive comment",
         f"             hint: {RULES['rfc9/comment'].repair}",
     ]
-    assert err == "what a finding means: ozx rules ID\n"
+    assert err == "to explain a finding: ozx rules ID\n"
 
 
 def test_where_names_pointer_and_offset(tmp_path, capsys):

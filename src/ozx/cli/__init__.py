@@ -1,1 +1,1 @@
-"""The command line: the only package that imports click, and the only one that prints. One file per command."""
+"""The command line, one file per command: the only package that imports click, and the only one that prints."""

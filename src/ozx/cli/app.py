@@ -1,4 +1,4 @@
-"""The `ozx` command: finds the sub-command, and turns every error into a message and an exit code in one place."""
+"""The `ozx` command: finds the sub-command, and turns every error into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn an .ozx file back into a directory.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
-    "repack": "Write a hierarchy anew: repaired, upgraded to OME-Zarr 0.5, in other shards.",
-    "extract": "Take a part out of a hierarchy: a node, some levels, a region.",
+    "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
+    "extract": "Extract a part of a hierarchy: a node, some levels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",
-    "info": "Show what is in an .ozx file or an OME-Zarr directory.",
+    "info": "Describe an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
-    "recover": "Save what is left of a damaged or unfinished .ozx file.",
+    "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
-    "associate": "Have a double-click on an .ozx file open it.",
+    "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
     "rules": "Explain what a finding means and how to repair it.",
 }
 
-# Words that no module can have for its name.
+# Python keywords, which cannot name a module.
 _MODULES = {"import": "import_tiff"}
 
 DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 
 
 def load_command(name: str) -> click.Command:
-    """Return one of `COMMANDS`; its module is imported by that."""
+    """Import and return one of `COMMANDS`."""
     command: click.Command = importlib.import_module(f"ozx.cli.{_MODULES.get(name, name)}").command
     return command
 
 
 @contextlib.contextmanager
 def _stdout_errors() -> Iterator[None]:
-    """End the command well when the program that reads our output has had enough (``ozx ls big.ozx | head``).
+    """End the command cleanly when the program that reads its output stops (``ozx ls big.ozx | head``).
 
-    click would make that exit code 1, and Python would complain once more at its exit. Other errors of standard output
-    have no name that tells what they are about.
+    click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
+    that names it.
 
     Raises
     ------
     ResourceError
-        Standard output cannot be written to: its disk is full, for example.
+        Standard output cannot be written, for example because its disk is full.
     """
     try:
         yield
@@ -75,18 +75,18 @@ def _stdout_errors() -> Iterator[None]:
             raise
         _drop_stdout()
         told = f"standard output cannot be written: {error.strerror or error}"
-        hint = "Send it elsewhere. Files that the command has given their names are complete."
+        hint = "Send it elsewhere. Files that have their final names are complete."
         raise resource_error(error, message=told, hint=hint) from None
 
 
 def _drop_stdout() -> None:
-    """Have what is left of the output go nowhere when Python ends."""
+    """Discard the remaining output when Python ends."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_of_click(error: BaseException) -> bool:
-    """Tell whether click raised it. All that it writes is stdout: `ozx.cli.output.say` does not fail on stderr."""
+    """Tell whether click raised it, and so while writing stdout: `ozx.cli.output.say` never fails on stderr."""
     traceback, name = error.__traceback__, ""
     while traceback is not None:
         name, traceback = traceback.tb_frame.f_globals.get("__name__", ""), traceback.tb_next
@@ -94,7 +94,7 @@ def _is_of_click(error: BaseException) -> bool:
 
 
 class _Commands(click.Group):
-    """A group whose commands are imported when they are used, as each brings imports of its own."""
+    """A group that imports each command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -134,10 +134,10 @@ class _Commands(click.Group):
     cls=_Commands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Each command explains itself: ozx COMMAND --help",
+    epilog="Help on a command: ozx COMMAND --help",
 )
 @click.option("--version", is_flag=True, help="Show the version and exit.")
-@click.option("-v", "--verbose", is_flag=True, help="With --version: name the libraries that do the work.")
+@click.option("-v", "--verbose", is_flag=True, help="With --version: also show the libraries in use.")
 @click.pass_context
 def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
     """OME-Zarr images as single .ozx files: pack, import, unpack, inspect, validate."""
@@ -153,7 +153,7 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code; of exceptions only `SystemExit` leaves it, as for SIGTERM."""
-    if any("\0" in word for word in arguments or ()):  # no system has such an argument, but a program may
+    if any("\0" in word for word in arguments or ()):  # only a calling program can pass such an argument
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE
     try:
@@ -162,7 +162,7 @@ def run(arguments: list[str] | None = None) -> int:
         _report_usage(error)
         return WRONG_USAGE
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted; nothing was left half-written")
+        say("interrupted; no incomplete file was left")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (anything else is a fault of ozx, and reported as one)
         told = as_error(error)
@@ -171,17 +171,17 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _report_usage(error: click.ClickException) -> None:
-    """Show what is wrong with a command line, in the form of every other error."""
+    """Report a faulty command line, in the form of every other error."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = None
     if context is not None:
         usage = context.command.collect_usage_pieces(context)
-        hint = f"{' '.join([context.command_path, *usage])}; {context.command_path} --help explains it."
+        hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
     say_error(error.format_message(), hint=hint)
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code that stands for `error`."""
+    """Return the exit code for `error`."""
     if isinstance(error, FaultError):
         return FAULT
     if isinstance(error, UsageError):
@@ -192,7 +192,7 @@ def exit_code(error: BaseException) -> int:
 
 
 def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
-    """Return the exit code of a batch of which these are the errors; None stands for what did not fail."""
+    """Return the exit code of a batch, given one error or None per source."""
     failed = [failure for failure in failures if failure is not None]
     if any("fault" in failure for failure in failed):
         return FAULT
@@ -204,7 +204,7 @@ def main() -> NoReturn:
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_characters(stream)
-    # Batch systems end jobs by SIGTERM: leave as an interrupt does, so that temporary files go.
+    # Batch systems end jobs by SIGTERM: end like an interrupt, which removes temporary files.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         code = run()
@@ -225,10 +225,10 @@ def _open_standard_streams() -> None:
 
 
 def _end_quietly() -> None:
-    """Have Python say nothing of what is given up at the exit.
+    """Suppress messages about tasks that are abandoned at the exit.
 
-    zarr begins many chunks at once, raises the error of the first that is damaged, and stops its event loop in the
-    midst of the others: each of them would add a traceback to what the command has told.
+    zarr starts many chunks at once, raises the error of the first damaged one, and stops its event loop: each remaining
+    task would add a traceback to the command's message.
     """
     sys.unraisablehook = lambda _: None
     warnings.simplefilter("ignore")
@@ -237,6 +237,6 @@ def _end_quietly() -> None:
 
 
 def _never_fail_on_characters(stream: Any) -> None:
-    """Have a name that the terminal's encoding lacks shown escaped, rather than ending the program."""
+    """Escape characters that the terminal's encoding lacks, instead of failing."""
     with contextlib.suppress(AttributeError, ValueError):
         stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Arguments that are sources and, at their end, perhaps an output: which of two the second is."""
+"""Command-line arguments: sources, and perhaps an output at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["names_output", "output_of_one"]
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:
-    """Tell whether an argument names a file that is made, by its ending.
+    """Tell by its ending whether an argument names an output file.
 
     Examples
     --------
@@ -22,24 +22,24 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
 
 
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
-    """Return the second of two arguments where it is the output of the first, else None.
+    """Return the second of two arguments if it is the output of the first, else None.
 
-    It is where its ending says so, or where there is no file or directory of that name. But one that is not there and
-    ends as the first does, or in ``.zarr``, is a source whose name was mistyped.
+    It is if its ending says so, or if no such file or directory exists. But a missing one that ends as the first does,
+    or in ``.zarr``, is a mistyped source.
 
     Parameters
     ----------
     arguments
-        What was given, sources first.
+        The arguments, sources first.
     out_dir
-        The folder for outputs, None where none is given.
+        The folder for outputs, or None.
     endings
         Endings of outputs, in lower case.
 
     Raises
     ------
     UsageError
-        There is an output, and a folder for outputs.
+        Both an output and a folder for outputs are given.
 
     Examples
     --------
@@ -53,10 +53,10 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     first, last = arguments
     ending, last_ending = (os.path.splitext(each.rstrip("/").lower())[1] for each in (first, last))
     is_mistyped = last_ending == ".zarr" or (last_ending != "" and last_ending == ending)
-    # What is neither a file nor a directory, such as /dev/null, is no source; that it is no output is told later.
+    # Devices such as /dev/null are not sources; writing to them fails later.
     is_new = not (os.path.isfile(last) or os.path.isdir(last)) and (os.path.lexists(last) or not is_mistyped)
     if not (is_new or names_output(last, endings)):
         return None
     if out_dir is not None:
-        raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Leave one of them out.")
+        raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Give only one of them.")
     return last

@@ -16,15 +16,15 @@ __all__ = ["command"]
 
 @click.command("associate")
 @click.option("--viewer", metavar="CMD", help="Open files with this command instead of ozx view; the file comes last.")
-@click.option("--status", "wants_status", is_flag=True, help="Tell what would open an .ozx file now.")
-@click.option("--remove", is_flag=True, help="Take everything back.")
-@click.option("--dry-run", is_flag=True, help="Show every file and change, and do nothing.")
+@click.option("--status", "wants_status", is_flag=True, help="Show which program opens .ozx files now.")
+@click.option("--remove", is_flag=True, help="Revert everything.")
+@click.option("--dry-run", is_flag=True, help="List all changes without making them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bool, as_json: bool) -> None:
-    """Have a double-click on an .ozx file open it.
+    """Open .ozx files by double-click.
 
-    For you alone and without an administrator's rights: the file type with its icon, the program that opens it, and
-    on Linux thumbnails. --remove leaves your home directory as it was before.
+    Registers the file type with its icon, the program that opens it, and on Linux thumbnails, for you alone and without
+    administrator rights. --remove restores your home directory.
 
     \b
     Examples:
@@ -35,11 +35,11 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
     """
     if wants_status:
         if viewer is not None or remove or dry_run:
-            raise UsageError("--status changes nothing: it takes no --viewer, --remove or --dry-run")
+            raise UsageError("--status cannot be combined with --viewer, --remove or --dry-run")
         _show_status(association_status(), as_json=as_json)
         return
     if remove and viewer is not None:
-        raise UsageError("expected --viewer or --remove; got both")
+        raise UsageError("--viewer and --remove cannot be combined")
     result = dissociate(dry_run=dry_run) if remove else associate(viewer=viewer, dry_run=dry_run)
     for note in result.notes:
         say(f"note: {note}")
@@ -56,11 +56,11 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
 
 def _outcome(result: Association, *, remove: bool, dry_run: bool) -> str:
     if dry_run and result.actions:
-        return "dry run, nothing done"
+        return "dry run, nothing changed"
     if remove:
-        return ".ozx files are as they were before ozx associate" if result.written else "nothing to take back"
+        return "ozx associate has been reverted" if result.written else "nothing to revert"
     opens = f".ozx files open with: {one_line(shlex.join(result.command))} FILE"
-    return f"{opens}\nto undo it: ozx associate --remove" if result.written else f"{opens}\nnothing to change"
+    return f"{opens}\nto revert it: ozx associate --remove" if result.written else f"{opens}\nnothing to change"
 
 
 def _show_status(status: Status, *, as_json: bool) -> None:
@@ -70,11 +70,11 @@ def _show_status(status: Status, *, as_json: bool) -> None:
         print_json(status.to_dict())
         return
     opener = status.opens_with
-    click.echo(f"type of .ozx files  {one_line(status.type or 'none of their own')}")
-    click.echo(f"opened by           {one_line(opener.identifier) if opener else 'nothing that is known'}")
+    click.echo(f"type of .ozx files  {one_line(status.type or 'none')}")
+    click.echo(f"opened by           {one_line(opener.identifier) if opener else 'no known program'}")
     if opener is not None and opener.command:
         click.echo(f"command             {one_line(opener.command)}")
     is_ours = opener is not None and opener.is_ours
     click.echo(f"set by ozx          {'yes' if is_ours else 'no'}")
     if not status.associated:
-        click.echo("to have ozx view open them: ozx associate")
+        click.echo("to open them with ozx view: ozx associate")

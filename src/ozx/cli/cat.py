@@ -20,8 +20,8 @@ __all__ = ["command"]
 def command(*, path: str, key: str) -> None:
     """Write one value to standard output, byte for byte.
 
-    KEY is as ozx ls shows it for the same FILE: relative to the node where FILE names one. FILE may be a URL. Binary
-    values are not written to a terminal.
+    KEY is a key from ozx ls FILE; if FILE names a node, it is relative to the node. FILE may be a URL. Binary values
+    are not written to a terminal.
 
     \b
     Examples:
@@ -38,9 +38,9 @@ def command(*, path: str, key: str) -> None:
 
 
 def _show(blocks: Iterator[bytes], key: str) -> None:
-    """Write text to a terminal, whose control characters it must not use; refuse what is no text."""
+    """Write text to a terminal, with control characters escaped; refuse binary data."""
     value = next(blocks, b"")
-    if b"\0" not in value:  # else a gigabyte need not be read to be refused
+    if b"\0" not in value:  # else refuse without reading a gigabyte
         value += b"".join(blocks)
     try:
         text = value.decode("utf-8")
@@ -49,6 +49,6 @@ def _show(blocks: Iterator[bytes], key: str) -> None:
     if "\0" in text:
         raise UsageError(
             f"the value of {key!r} is binary, and standard output is a terminal",
-            hint="Write it to a file (> value.bin) or into another program (| xxd | less).",
+            hint="Redirect it to a file (> value.bin) or to another program (| xxd | less).",
         )
     click.echo(printable(text), nl=not text.endswith("\n"))

@@ -16,10 +16,10 @@ __all__ = ["command"]
 @click.argument("path", metavar="FILE", type=click.Path())
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size at full resolution by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
-@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one stays as it is.")
-@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one stays as it is.")
-@click.option("--name", metavar="N", help="Name of the image or, in a plate, of the plate.")
-@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one is left unchanged.")
+@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one is left unchanged.")
+@click.option("--name", metavar="N", help="Name of the image or plate.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
@@ -36,12 +36,12 @@ def command(
 ) -> None:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
-    All images of FILE are edited, those of a plate or a series too; ozx:///data/plate.ozx/A/1/0 limits that to one.
-    FILE is replaced when the new one is complete. No pixel is touched.
+    All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
+    is replaced when the new one is complete. Pixels are not changed.
 
-    A pixel size is that of the full resolution; the other levels and the label images change by the same factor. A
-    single unit goes to the axes of its kind, space or time, that have a pixel size, or to all when none is given; no
-    number is converted. A comma in a name is written as \\,.
+    Pixel sizes are those of the full resolution; the other levels and the label images change by the same factor. A
+    single unit applies to the axes of its kind, space or time, that get a pixel size, or to all if none is given.
+    Numbers are not converted. Write a comma in a name as \\,.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def command(
 
 def _outcome(result: EditResult, *, dry_run: bool) -> str:
     if not result.differences:
-        return "nothing to change, nothing written"
+        return "no changes"
     count = len({difference.node for difference in result.differences})
     what = f"{count:,} group{'s' if count != 1 else ''}"
     return f"{what} would change; dry run, nothing written" if dry_run else f"{what} changed"

@@ -1,4 +1,4 @@
-"""What an edit changes, as lines: images that change in the same way are told once."""
+"""The changes of an edit as lines; images with the same changes share a paragraph."""
 
 from __future__ import annotations
 

@@ -16,18 +16,18 @@ __all__ = ["command"]
 @click.command("export")
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--path", "node", metavar="NODE", default="", help="An image, label image, well, … instead of all.")
-@click.option("--levels", metavar="A:B", help="Resolution levels, as Python slices have them; 0 is the finest.")
+@click.option("--path", "node", metavar="NODE", default="", help="Export only this image, label image, well, …")
+@click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option(
     "--compression",
     type=click.Choice(["zlib", "zstd", "lzw", "none"]),
     default="zlib",
     show_default=True,
-    help="zlib is what every reader knows.",
+    help="Every reader knows zlib.",
 )
 @click.option("--tile", metavar="N", type=int, help="Height and width of tiles, a multiple of 16.  [default: 512]")
 @click.option("--jobs", metavar="N", type=int, help="Threads.  [default: one per processor, at most 8]")
-@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -47,8 +47,8 @@ def command(
 ) -> int:
     """Write images as a pyramidal OME-TIFF file.
 
-    An image becomes tiles with its levels as SubIFDs; a series or a plate becomes a file with all of its images.
-    OME/METADATA.ome.xml, where the images came with one, is brought up to date; else OME-XML is made from the metadata.
+    An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
+    OME/METADATA.ome.xml is updated if there is one; else OME-XML is made from the metadata.
 
     FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0.
 
@@ -59,7 +59,7 @@ def command(
       ozx export cells.ozx nuclei.ome.tif --path labels/nuclei
       ozx export slide.ozx preview.ome.tif --levels 2:
     """
-    # zarr reads chunks at once and tells of the first that is damaged; asyncio would print the others at the exit.
+    # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     with progress_bar(quiet=quiet or as_json) as progress:
         result = export(

@@ -14,13 +14,11 @@ __all__ = ["command"]
 @click.command("extract")
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--path", "node", metavar="NODE", default="", help="A plate, well, image, label image, …: the new root.")
-@click.option("--levels", metavar="A:B", help="Resolution levels, as Python slices have them; 0 is the finest.")
-@click.option(
-    "--region", metavar="A=N:N,...", help="Pixels of the full resolution by axis, as in y=0:2048,x=0:2048,t=3."
-)
+@click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
+@click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
+@click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
 @click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
-@click.option("--force", is_flag=True, help="Replace OUT; the old one stays until the new one is whole.")
+@click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -37,11 +35,11 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Take a part out of a hierarchy: a node, some levels, a region.
+    """Extract a part of a hierarchy: a node, some levels, a region.
 
-    Chunks are copied as they are, so that a region grows until it ends at their borders; pixels keep their places in
-    physical space. All levels show the same region: those whose chunks are too long for that are left out, unless
-    --levels names them. Label images follow.
+    Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
+    space. All levels show the same region; levels whose chunks are too large for that are left out unless --levels
+    names them. Label images are cropped alike.
 
     \b
     Examples:

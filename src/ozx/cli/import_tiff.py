@@ -23,49 +23,49 @@ _ENDINGS = (".ozx",)
 @click.command("import")
 @click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, required=True, type=click.Path())
 @click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside IMAGE.")
-@click.option("--series", metavar="N", type=int, help="Only this one of several images, counted from 0.")
-@click.option("--axes", metavar="tczyx", help="What the dimensions are, in the order of the file, if it does not say.")
+@click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
+@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
-@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one stays as it is.")
-@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one stays as it is.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one is left unchanged.")
+@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one is left unchanged.")
 @click.option("--name", metavar="N", help="Name of the image or of the plate.")
 @click.option(
     "--ome-xml",
     type=click.Choice(["keep", "drop"]),
     default="keep",
     show_default=True,
-    help="What becomes of the original OME-XML.",
+    help="Keep the original OME-XML, or not.",
 )
 @click.option("--labels", is_flag=True, help="The pixels are labels: write a label image.")
-@click.option("--reuse-levels", is_flag=True, help="Take smaller levels from the file, where they fit.")
-@click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="How levels are made.")
-@click.option("--downsample", metavar="auto|none|A,...", help="Which axes are halved, as in z,y,x.")
-@click.option("--chunks", metavar="A=N,...", help="Lengths of chunks, in pixels by axis.")
+@click.option("--reuse-levels", is_flag=True, help="Use the file's smaller levels if they fit.")
+@click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="Method of downsampling.")
+@click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
+@click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")
 @click.option(
-    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="How large shards become."
+    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="Shard shape, in pixels by axis."
 )
 @click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Whether a CRC-32C ends each encoded chunk; by default where chunks are in shards.",
+    help="Add a CRC-32C to each encoded chunk; by default for chunks in shards.",
 )
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "fill"]),
     default="fail",
     show_default=True,
-    help="Whether damaged tiles end the import, or become zeros.",
+    help="Stop at damaged tiles, or fill them with zeros.",
 )
-@click.option("--thumbnail", is_flag=True, help="Put a small picture into the file.")
-@click.option("--force", is_flag=True, help="Replace files that exist; each old one stays until the new one is whole.")
-@click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
+@click.option("--thumbnail", is_flag=True, help="Add a thumbnail to the file.")
+@click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
+@click.option("--resume", is_flag=True, help="Skip sources whose file is complete.")
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )
-@click.option("--dask", metavar="ADDRESS", help="Have the workers of a Dask cluster do it, as in tcp://host:8786.")
+@click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, as in tcp://host:8786.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -103,10 +103,10 @@ def command(  # noqa: PLR0913 (one for each option)
     """Turn TIFF files into .ozx files, with all resolution levels.
 
     IMAGE is any TIFF: OME-TIFF (all of its files, or their .companion.ome), ImageJ's, whole slides; cells.ome.tif
-    becomes cells.ozx beside it. Two arguments are IMAGE and OUT when the second ends in .ozx, or does not exist
-    and does not end in .zarr or as IMAGE does; otherwise all are images.
+    becomes cells.ozx beside it. Two arguments are IMAGE and OUT if the second ends in .ozx, or does not exist and does
+    not end in .zarr or like IMAGE; otherwise all are images.
 
-    Several images in a file become a series, those of a plate a plate. Options win over what the file says.
+    Several images in a file become a series, those of a plate a plate. Options override the file's metadata.
 
     \b
     Examples:
@@ -160,7 +160,7 @@ def command(  # noqa: PLR0913 (one for each option)
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Executor | None]:
-    """Give who does the work: the cluster at an address, or nobody in particular."""
+    """Yield an executor on the cluster at an address, or None."""
     if address is None:
         yield None
         return

@@ -15,13 +15,13 @@ __all__ = ["command"]
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(*, path: str, as_json: bool) -> None:
-    """Show what is in an .ozx file or an OME-Zarr directory.
+    """Describe an .ozx file or an OME-Zarr directory.
 
-    One screen: what it is called, axes and sizes with units, channels, resolution levels, labels, how it is stored,
-    and what is missing or malformed. No pixels are read.
+    Prints one screen: name, axes and sizes with units, channels, resolution levels, labels, storage, and missing or
+    malformed metadata. No pixels are read.
 
-    FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (to be
-    quoted in a shell).
+    FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (quote
+    it in a shell).
 
     \b
     Examples:

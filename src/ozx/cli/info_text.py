@@ -1,4 +1,4 @@
-"""The one screen that ``ozx info`` prints, from an `Inspection`."""
+"""The screen that ``ozx info`` prints, from an `Inspection`."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _UNITS = {
 
 
 def describe(inspection: Inspection) -> str:
-    """Return what `inspection` found, at most 80 columns wide where names allow it."""
+    """Describe an `inspection`, at most 80 columns wide if names allow it."""
     images = inspection.images
     lines = _head(inspection)
     if inspection.plate is not None:
         lines += _row("plate", _plate(inspection.plate))
     if inspection.image_count > 1:
-        # The fields of a plate are much alike; the images of a series are not.
+        # The fields of a plate are alike; the images of a series are not.
         is_big_plate = inspection.plate is not None and inspection.image_count > _MOST_ROWS
         shown = [_summary(image) for image in images[: 3 if is_big_plate else _MOST_ROWS]]
         lines += ["", f"{inspection.image_count:,} images", *_table(shown), *_more(inspection.image_count - len(shown))]
@@ -75,7 +75,7 @@ def describe(inspection: Inspection) -> str:
 
 
 def _declared(title: str, nodes: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Return which nodes declare what: a line for each name."""
+    """Return one line per declared name, with its nodes."""
     found: dict[str, list[str]] = {}
     for path, names in nodes:
         for name in names:
@@ -165,7 +165,7 @@ def _axes(image: Image) -> list[str]:
 
 def _levels(levels: Sequence[Level], axes: tuple[Axis, ...]) -> list[str]:
     shown = list(levels[:_MOST_ROWS])
-    # One column per axis, so that the lengths of all levels stand below each other, if all have the same number.
+    # One column per axis if all levels have the same number, so that lengths align.
     dimensions = {len(level.shape) for level in shown if level.shape is not None}
     count = dimensions.pop() if len(dimensions) == 1 else 0
     names = [axis.name or "?" for axis in axes] if len(axes) == count else [f"[{number}]" for number in range(count)]
@@ -190,7 +190,7 @@ def _lengths(level: Level, count: int) -> list[str]:
 def _storage(level: Level) -> list[str]:
     if level.codecs is None:
         return ["missing", "", "", ""]
-    # That there are shards, their own column says.
+    # Shards have their own column.
     codecs = [codec for codec in level.codecs if codec != "sharding_indexed"]
     shards = _NOTHING if level.shards is None else _product(level.shards)
     return [level.dtype or "?", _product(level.chunks), shards, ", ".join(codecs) or _NOTHING]

@@ -1,4 +1,4 @@
-"""The tree of a hierarchy in few lines."""
+"""The tree of a hierarchy as text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class _Branch:
 def draw_tree(nodes: Sequence[NodeSummary], width: int) -> list[str]:
     """Return the nodes below the root as indented lines of at most `width` characters.
 
-    Groups end in a slash; arrays of one group share a line. A tree of many lines is abbreviated: of each group's
-    sub-groups the first is drawn, the others are counted.
+    Groups end in a slash; the arrays of a group share a line. A long tree is abbreviated: the first sub-group of each
+    group is drawn, the others are counted.
 
     Examples
     --------

@@ -17,13 +17,13 @@ _LINES = 4096
 
 @click.command("ls")
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
-@click.option("--nodes", is_flag=True, help="List the metadata of nodes only (zarr.json).")
+@click.option("--nodes", is_flag=True, help="List only the metadata of nodes (zarr.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
 def command(*, path: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
-    One line each, in the order of the archive: size in bytes, how it is stored, and the key. FILE may be a URL. Of a
-    node (ozx:///data/cells.ozx/labels/nuclei) what is below it, by keys relative to it.
+    One line each, in archive order: size in bytes, compression method, key. FILE may be a URL. For a node
+    (ozx:///data/cells.ozx/labels/nuclei), lists the entries below it by keys relative to it.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ def _iter_lines(listing: EntryListing) -> Iterator[str]:
 
 
 def _iter_json(listing: EntryListing) -> Iterator[str]:
-    """Yield the JSON of `EntryListing.to_dict` with one entry a line, so that a million need not be in memory."""
+    """Yield the JSON of `EntryListing.to_dict` with one entry a line, without holding a million in memory."""
     yield "{"
     yield '  "schema": 1,'
     yield f'  "path": {to_json(listing.path)},'

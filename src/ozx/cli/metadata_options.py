@@ -1,4 +1,4 @@
-"""Options that say what is known of an image better than its file does: ``edit`` and ``import`` have the same."""
+"""Options of ``edit`` and ``import`` that override the metadata of an image."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def parse_sizes(text: str) -> dict[str, float]:
-    """Return what ``--pixel-size`` says, by axis.
+    """Return the pixel sizes in ``--pixel-size``, by axis.
 
     Raises
     ------
     UsageError
-        It is no such list, or a size is no number.
+        It is not such a list, or a size is not a number.
 
     Examples
     --------
@@ -31,13 +31,13 @@ def parse_sizes(text: str) -> dict[str, float]:
         except ValueError:
             raise UsageError(
                 f"--pixel-size: expected a number for axis {axis}; got {value!r}",
-                hint="Decimals have a point; the unit goes into --unit.",
+                hint="Use a decimal point; give the unit with --unit.",
             ) from None
     return sizes
 
 
 def parse_units(text: str) -> str | dict[str, str]:
-    """Return what ``--unit`` says: one unit, or units by axis.
+    """Return the value of ``--unit``: one unit, or units by axis.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def _pairs(text: str, option: str, example: str) -> dict[str, str]:
 
 
 def split_names(text: str) -> list[str]:
-    r"""Return what is between commas; one that belongs to a name is written as ``\,``.
+    r"""Split a text at its commas; ``\,`` is a comma within a name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the command line speaks: answers on stdout, the story on stderr, progress bars on a terminal only."""
+"""Output of the command line: results on stdout, messages on stderr, progress bars on a terminal only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def print_json(answer: dict[str, Any]) -> None:
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
-    """Return JSON for stdout: in ASCII where its encoding lacks a character, which Python would escape in its own way.
+    """Return JSON for stdout; in ASCII if its encoding lacks a character, which Python would escape otherwise.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the story on stderr; the middle of what is longer than a screen is left out.
+    """Write a message to stderr; of one longer than a screen, leave out the middle.
 
-    Where stderr cannot be written to, the work goes on.
+    Errors of stderr are ignored.
     """
     if not quiet:
         with suppress(OSError):
@@ -61,7 +61,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 
 def report_error(error: OSError | OzxError) -> None:
-    """Show an error, the rule it belongs to and the way out, without a traceback."""
+    """Report an error, its rule and a way out, without a traceback."""
     if isinstance(error, OzxError):
         say_error(str(error), error.rule, error.hint)
         return
@@ -70,14 +70,14 @@ def report_error(error: OSError | OzxError) -> None:
 
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
-    """Tell an error on stderr, then the way out; where nobody knows one, where the rule is explained."""
+    """Write an error to stderr, then a hint; without one, the command that explains the rule."""
     say(f"error: {message}{f' [{rule}]' if rule else ''}")
     if hint or rule:
-        say(f"hint: {hint or f'ozx rules {rule} explains it.'}")
+        say(f"hint: {hint or f'See ozx rules {rule}.'}")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters escaped: a name in a file must not steer the terminal.
+    r"""Return `text` with control characters escaped: a name in a file must not control the terminal.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return `text` with every control character escaped, line ends too: one name stays on one line.
+    r"""Return `text` with every control character escaped, including line ends.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def one_line(text: str) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """Return a size as people read it.
+    """Return a size for people to read.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def format_bytes(count: int) -> str:
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress]:
-    """Give a progress bar on stderr where that is a terminal, else silence."""
+    """Yield a progress bar on stderr if that is a terminal, else a silent one."""
     if quiet or not sys.stderr.isatty():
         yield NO_PROGRESS
         return

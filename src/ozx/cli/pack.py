@@ -20,25 +20,25 @@ _ENDINGS = (".ozx", ".zip")
 @click.option(
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside SOURCE."
 )
-@click.option("--force", is_flag=True, help="Replace files that exist; each old one stays until the new one is whole.")
+@click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )
-@click.option("--verify", is_flag=True, help="Read each file back from the disk and compare every value.")
-@click.option("--remove-source", is_flag=True, help="Delete each source, if unchanged, after its file was verified.")
+@click.option("--verify", is_flag=True, help="Read each file back and compare every value.")
+@click.option("--remove-source", is_flag=True, help="Delete each unchanged source once its file is verified.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
-@click.option("--resume", is_flag=True, help="Skip sources whose file is there and complete.")
+@click.option("--resume", is_flag=True, help="Skip sources whose file is complete.")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )
-@click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
+@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis: transcodes everything.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, blosc-lz4:5, none): transcodes, too.")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Whether a CRC-32C ends each encoded chunk; by default one is added where chunks come into shards.",
+    help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
 )
-@click.option("--thumbnail", is_flag=True, help="Put a small picture into each file, for file managers and web pages.")
+@click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -63,12 +63,12 @@ def command(
 ) -> int:
     """Turn OME-Zarr directories into .ozx files.
 
-    SOURCE is a directory with a zarr.json in it; cells.ome.zarr becomes cells.ozx beside it. Two arguments are
-    SOURCE and OUT when the second ends in .ozx or .zip, or does not exist and does not end in .zarr or as SOURCE
-    does; otherwise all are sources.
+    SOURCE is a directory with a zarr.json; cells.ome.zarr becomes cells.ozx beside it. Two arguments are SOURCE and OUT
+    if the second ends in .ozx or .zip, or does not exist and does not end in .zarr or like SOURCE; otherwise all are
+    sources.
 
-    Values are copied byte for byte; --shards moves chunks without decoding them, as does the conversion of OME-Zarr
-    0.4 to 0.5, which pack does by itself. The file appears under its name only when it is complete.
+    Values are copied byte for byte. --shards, and the automatic upgrade of OME-Zarr 0.4 to 0.5, move chunks without
+    decoding them. The file gets its name only when it is complete.
 
     \b
     Examples:
@@ -125,7 +125,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
 
 
 def _print_result(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
-    """Tell what became of a source; where it is to go, what is not in the file is named under --quiet, too."""
+    """Report a packed source; if it is to be removed, list even with --quiet what the file lacks."""
     if packed.error is not None:
         say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])
         return

@@ -21,9 +21,9 @@ _MOST_LINES = 20
 @click.command("recover")
 @click.argument("broken", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--force", is_flag=True, help="Replace OUT if it exists; the old one stays until the new one is whole.")
+@click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option(
-    "--keep-unproven", is_flag=True, help="Keep chunks of damaged shards that no checksum proves; pixels may be wrong."
+    "--keep-unproven", is_flag=True, help="Keep chunks of damaged shards without a checksum; pixels may be wrong."
 )
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -40,13 +40,13 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Save what is left of a damaged or unfinished .ozx file.
+    """Recover the intact values of a damaged or unfinished .ozx file.
 
-    BROKEN may be cut off, without its directory, damaged anywhere, or the NAME.partial of a writer that was killed. OUT
-    gets every value whose CRC fits, and of a damaged shard each chunk that a checksum of its own proves. A value whose
-    key is in doubt is left out and named. BROKEN is not changed.
+    BROKEN may be truncated, damaged anywhere, or the NAME.partial of a killed writer. OUT gets every value with a
+    correct CRC, and from a damaged shard each chunk with a correct checksum. Values with a doubtful key are left out
+    and listed. BROKEN is not changed.
 
-    Ends with 3 when something is, or may be, lost.
+    The exit code is 3 if something is, or may be, lost.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def command(
 
 def _describe(result: RecoverResult) -> Iterator[str]:
     verdict = (
-        "all came back"
+        "nothing is lost"
         if result.complete
         else "something is lost"
         if result.lost_count or result.lost_chunks_count
@@ -81,7 +81,7 @@ def _describe(result: RecoverResult) -> Iterator[str]:
         if result.lost_count > _MOST_LINES:
             yield f"  and {result.lost_count - _MOST_LINES:,} more (--json lists {len(result.lost):,})"
     if result.lost_chunks_count:
-        yield f"chunks inside damaged values that nothing proves: {result.lost_chunks_count:,}"
+        yield f"chunks in damaged values without a correct checksum: {result.lost_chunks_count:,}"
         yield from map(_describe_chunk, result.lost_chunks[:_MOST_LINES])
         if result.lost_chunks_count > _MOST_LINES:
             yield f"  and {result.lost_chunks_count - _MOST_LINES:,} more (--json lists {len(result.lost_chunks):,})"
@@ -99,7 +99,7 @@ def _describe_chunk(chunk: LostChunk) -> str:
 def _describe_array(loss: ArrayLoss) -> str:
     name = f"array {one_line(loss.path)}" if loss.path else "the array at the root"
     if loss.is_lost:
-        return f"{name}: its metadata is lost, and with it the array; {loss.found:,} chunks left out"
+        return f"{name}: the array is lost with its metadata; {loss.found:,} chunks left out"
     where = "" if not loss.region else f", within [{', '.join(f'{start}:{stop}' for start, stop in loss.region)}]"
-    inner = f"; {loss.inner_missing:,} missing inside of them" if loss.inner_missing else ""
+    inner = f"; {loss.inner_missing:,} inner chunks missing in them" if loss.inner_missing else ""
     return f"{name}: {loss.found:,} of {loss.chunks:,} chunks; {loss.missing:,} missing{inner}{where}"

@@ -13,7 +13,7 @@ __all__ = ["command"]
 _WORDS = {
     "copied": "as stored",
     "moved": "moved without decoding",
-    "reframed": "with zlib reframed as gzip, without decoding",
+    "reframed": "converted from zlib to gzip without decoding",
     "transcoded": "decoded and encoded",
 }
 
@@ -26,29 +26,29 @@ _WORDS = {
     metavar="auto|keep|none|A=N,...",
     default="keep",
     show_default=True,
-    help="How large shards become: chosen per array, as they are, none, or in pixels by axis (y=4096,x=4096).",
+    help="Shards: chosen per array, unchanged, none, or their shape in pixels by axis (y=4096,x=4096).",
 )
-@click.option("--chunks", metavar="A=N,...", help="Other chunks, in pixels by axis: decodes and encodes everything.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="Another compressor (zstd:3, blosc-lz4:5, none): decodes, too.")
+@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis: transcodes everything.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, blosc-lz4:5, none): transcodes, too.")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Whether a CRC-32C ends each encoded chunk; by default one is added where chunks come into shards.",
+    help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
 )
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
-@click.option("--thumbnail", is_flag=True, help="Put a small picture into OUT, for file managers and web pages.")
-@click.option("--verify", is_flag=True, help="Read the file back from the disk and compare every value.")
+@click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
+@click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace OUT, a file or a directory that is empty or a Zarr hierarchy; it stays until the new one is whole.",
+    help="Replace OUT (a file, an empty directory or a Zarr hierarchy) once the new one is complete.",
 )
-@click.option("--replace-folder", is_flag=True, help="Replace OUT, a directory, whatever is in it.")
+@click.option("--replace-folder", is_flag=True, help="Replace the directory OUT whatever it contains.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Threads at work; as many as processors, up to 4."
+    "--jobs", metavar="N", type=click.IntRange(min=1), help="Threads.  [default: one per processor, at most 4]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -70,11 +70,11 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Write a hierarchy anew: repaired, upgraded to OME-Zarr 0.5, in other shards.
+    """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.
 
-    SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file; a directory
-    where it ends in .zarr or a slash. Compressed chunks are moved as they are; they are decoded only for --chunks and
-    --codec, and where Zarr v3 has no codec of their kind.
+    SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file, or a directory
+    if it ends in .zarr or a slash. Compressed chunks are moved without decoding, except for --chunks and --codec, and
+    for codecs that Zarr v3 lacks.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""How ``ozx validate`` shows a report: grouped by node, the worst first, and how to repair it."""
+"""The text of ``ozx validate``: findings grouped by node, the worst first, and how to repair them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ozx.validation.report import SEVERITIES, Finding, Report, Severity
 
 __all__ = ["extent_of", "report_lines"]
 
-# What a screen has room for; the JSON answer lists more.
+# Findings that fit on a screen; the JSON answer lists more.
 _MOST_OF_A_KIND = 5
 
-# What `ozx.validation.rules.each` says of those that it does not list.
+# How `ozx.validation.rules.each` counts those that it does not list.
 _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    """Yield the lines that show a report on a terminal."""
+    """Yield the lines of a report for a terminal."""
     counts = _counts(report.findings)
     if report.valid:
         verdict = f"valid: {extent_of(report)}" + (f" ({counts})" if counts else "")
@@ -44,7 +44,7 @@ def report_lines(report: Report) -> Iterator[str]:
 
 
 def extent_of(report: Report) -> str:
-    """Return what was looked at, and how to have the rest looked at.
+    """Return how much was checked, and the option that checks the rest.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def _count_up(shown: Counter[str], finding: Finding) -> bool:
 
 
 def _uncounted(finding: Finding) -> int:
-    """Return for how many others a finding stands that says how many more there are; 0 for all others."""
+    """Return the number of further findings that a finding stands for, else 0."""
     match = _MORE.fullmatch(finding.message)
     return int(match[1].replace(",", "")) if match and finding.where.entry is None else 0
 
 
 def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return the findings by what they are about, those about the whole file first of those that are as bad."""
+    """Return findings by node, worst first; among equals, those about the whole file first."""
     groups: dict[str | None, list[Finding]] = {}
     for finding in findings:  # they come sorted by severity
         groups.setdefault(_node(finding.where.entry), []).append(finding)
@@ -86,7 +86,7 @@ def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def _node(entry: str | None) -> str | None:
-    """Return the node that an entry is metadata of, with a slash at the end; any other entry as it is."""
+    """Return the node of a metadata entry, with a slash at the end; any other entry unchanged."""
     if entry is not None and (is_metadata_key(entry) or is_legacy_metadata_key(entry)):
         return f"{node_of(entry)}/"
     return entry
@@ -101,7 +101,7 @@ def _title(entry: str | None) -> str:
 def _lines(finding: Finding, hints: set[tuple[str, str]]) -> Iterator[str]:
     yield f"    {finding.severity:<7}  {finding.id}{_place(finding)}"
     yield f"             {shortened(one_line(finding.message))}"
-    # A hint is the same for most findings of a rule: once is enough.
+    # Most findings of a rule share a hint: show it once.
     if (finding.id, finding.hint) not in hints:
         yield f"             hint: {shortened(one_line(finding.hint))}"
         hints.add((finding.id, finding.hint))

@@ -1,4 +1,4 @@
-"""Progress as a bar with rate and time left, by rich."""
+"""Progress as a bar with rate and remaining time, by rich."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RichProgress"]
 
 
 class RichProgress:
-    """One bar on stderr per phase; gone from the screen when the phase ends."""
+    """One bar on stderr per phase, removed when the phase ends."""
 
     def __init__(self) -> None:
         self._bars = Bars(

@@ -84,11 +84,11 @@ def _explanation(rule: Rule) -> str:
         (
             f"{rule.id} ({rule.severity}): {rule.title}",
             "",
-            f"What is demanded ({rule.document}, {rule.revision})",
+            f"Requirement ({rule.document}, {rule.revision})",
             paragraph(rule.clause),
-            "What it means",
+            "Meaning",
             paragraph(rule.meaning),
-            "How to repair it",
+            "Repair",
             paragraph(rule.repair),
         )
     )

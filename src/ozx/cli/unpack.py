@@ -13,11 +13,9 @@ __all__ = ["command"]
 @click.command("unpack")
 @click.argument("file", type=click.Path())
 @click.argument("out", required=False, type=click.Path())
-@click.option(
-    "--force", is_flag=True, help="Replace OUT if it is empty or a Zarr hierarchy; it stays until the new one is whole."
-)
-@click.option("--replace-folder", is_flag=True, help="Replace OUT whatever is in it.")
-@click.option("--allow-bombs", is_flag=True, help="Unpack also what looks like a decompression bomb.")
+@click.option("--force", is_flag=True, help="Replace OUT (empty or a Zarr hierarchy) once the new one is complete.")
+@click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
+@click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -34,10 +32,10 @@ def command(
 ) -> None:
     """Turn an .ozx file back into a directory.
 
-    cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked just so. Every
-    value is checked against its CRC-32; the directory appears under its name only when all of them are right.
+    cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked the same way. Every
+    value is checked against its CRC-32; the directory gets its name only when all are correct.
 
-    Of a node (ozx:///data/cells.ozx/labels/nuclei) only what is below it is unpacked, and it becomes the root.
+    For a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below it are unpacked, and it becomes the root.
 
     \b
     Examples:

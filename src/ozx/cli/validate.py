@@ -24,10 +24,10 @@ __all__ = ["command"]
     type=click.Choice(LEVELS),
     default="hierarchy",
     show_default=True,
-    help="How far to look: the ZIP file and RFC-9; every metadata document, too; every chunk, too.",
+    help="Check the ZIP file and RFC-9; also every metadata document; also every chunk.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@click.option("--strict", is_flag=True, help="Exit with code 3 when there are warnings.")
+@click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
     "--profile",
     type=click.Choice(PROFILES),
@@ -38,14 +38,14 @@ __all__ = ["command"]
 @click.option(
     "--no-second-opinion",
     is_flag=True,
-    help="Do not ask ome-zarr-models about OME-Zarr metadata; by default it is, and what it alone refuses is reported.",
+    help="Do not check OME-Zarr metadata with ome-zarr-models; by default, its own refusals are findings, too.",
 )
 @click.option(
     "--schema",
     "schemas",
     metavar="URL=FILE",
     multiple=True,
-    help="Check the conventions whose schema is called URL against the JSON schema in FILE. No URL is ever resolved.",
+    help="Check conventions with the schema URL against the JSON schema in FILE. URLs are never resolved.",
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
 def command(
@@ -61,13 +61,12 @@ def command(
 ) -> int:
     """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
 
-    A file is valid when there is no error among its findings; ozx rules ID explains a finding. Of a directory only
-    what can apply is checked. Of a node (ozx:///data/cells.ozx/labels/nuclei) the whole file is checked; findings about
-    what is beside the node are left out. The bytes of metadata are checked, those of chunks only by --level data, which
-    decodes each. ome-zarr-models is asked, too, and where it refuses what our own rules allow, that is a finding.
+    A file without errors is valid; ozx rules ID explains a finding. For a directory, the rules about the ZIP file do
+    not apply. For a node (ozx:///data/cells.ozx/labels/nuclei), the whole file is checked, but findings beside the node
+    are left out. Chunks are read and decoded only with --level data. Metadata that only ome-zarr-models refuses is a
+    finding, too.
 
-    The exit code is 0 when all are valid, 1 when one is not, 3 when there are warnings and --strict is given, 4 when
-    one cannot be read.
+    The exit code is 0 if all are valid, 1 if one is not, 3 for warnings with --strict, 4 if one cannot be read.
 
     \b
     Examples:
@@ -78,7 +77,7 @@ def command(
     """
     reports, codes = [], {DONE}
     options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": not no_second_opinion}
-    # Only chunks take long enough to be watched.
+    # Only chunks take long enough for a progress bar.
     with progress_bar(quiet=as_json or level != "data") as progress:
         for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):
             if not isinstance(outcome, Report):
@@ -117,4 +116,4 @@ def _sum_up(reports: list[Report], asked: int) -> None:
         extent = f"; {extents.pop()}" if len(extents) == 1 else ""
         say(f"{asked:,} checked: {valid:,} valid, {len(reports) - valid:,} not valid{unread}{extent}")
     if any(report.findings for report in reports):
-        say("what a finding means: ozx rules ID")
+        say("to explain a finding: ozx rules ID")

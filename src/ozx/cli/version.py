@@ -1,4 +1,4 @@
-"""What ``ozx --version`` says."""
+"""The text of ``ozx --version``."""
 
 from __future__ import annotations
 

@@ -22,14 +22,13 @@ __all__ = ["command"]
     type=click.Choice(["page", "neuroglancer", "napari"]),
     default="page",
     show_default=True,
-    help="What shows it: our page, that of the extra neuroglancer, or napari.",
+    help="The viewer: ozx's own page, neuroglancer's (extra neuroglancer), or napari.",
 )
 def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
-    The page is served on this computer only, at an address nobody can guess, and can read nothing but FILE. It needs a
-    browser with WebGL 2, and opens as a window of its own where that is Chromium or one of its family. The command
-    ends when the window is closed.
+    The page is served on this computer only, at a secret address, and can read nothing but FILE. It needs a browser
+    with WebGL 2; Chromium and its relatives open it as a window of its own. The command ends when the window is closed.
 
     FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
 
@@ -40,12 +39,12 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
       ozx view cells.ozx --no-browser --port 8000
       ozx view plate.ozx --with napari
     """
-    # Each loads zarr, which takes half a second; a mistyped command line need not wait for it.
+    # Each loads zarr, which takes half a second; a mistyped command line fails before.
     if viewer == "napari":
         from ozx.desktop.viewer.napari_window import show_in_napari  # noqa: PLC0415
 
         if no_browser or port:
-            raise UsageError("--with napari opens a window of its own: neither --port nor --no-browser belongs to it")
+            raise UsageError("--with napari opens its own window: leave out --port and --no-browser")
         show_in_napari(path)
         return
     from ozx.desktop.viewer.browser import open_window  # noqa: PLC0415
@@ -59,10 +58,10 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
 
 
 def _announce(url: str) -> None:
-    click.echo(url)  # click flushes: whoever waits for the line gets it
+    click.echo(url)  # click flushes it for waiting programs
     say("Open this address in a browser on this computer; Ctrl-C ends.")
 
 
 def _announce_unopened(url: str) -> None:
-    say("There is no screen here, or no browser that could be started.")
+    say("There is no screen, or no browser could be started.")
     _announce(url)

@@ -1,7 +1,7 @@
-"""fsspec's view of .ozx files: the protocol ``ozx``, read-only.
+""".ozx files in fsspec: the protocol ``ozx``, read-only.
 
-``ozx:///data/cells.ozx/0/zarr.json`` is the entry ``0/zarr.json`` of the file ``/data/cells.ozx``. What is served are
-the stored bytes; `ozx.open` shows the hierarchy with its metadata normalised.
+``ozx:///data/cells.ozx/0/zarr.json`` is the entry ``0/zarr.json`` of the file ``/data/cells.ozx``. Entries are served
+as stored; `ozx.open` shows the hierarchy with normalised metadata.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SCHEME = "ozx://"
 
 
 class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
-    """One entry, open for reading: `seek`, `read`, `readinto` and the rest of a binary file.
+    """One entry, open for reading as a binary file: `seek`, `read`, `readinto` and so on.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
     (True, b'}')
     """
 
-    # Reading ahead pays for remote files and small steps; a shard read at random should not cost 5 MiB a step.
+    # Reading ahead helps remote files and small steps; random reads in a shard should not cost 5 MiB each.
     DEFAULT_BLOCK_SIZE = 1 << 16
 
     def _fetch_range(self, start: int, end: int) -> bytes:
@@ -46,17 +46,17 @@ class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
 
 
 class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no types
-    """The entries of .ozx files as files, those of any number of them.
+    """The entries of any number of .ozx files, as files.
 
-    A path leads to an archive and on into it; a URL is what `ozx.open` takes, percent-encoded and absolute. Each object
-    remembers the archives it has opened, and so do its copies in other processes: the bytes that come out of one are
-    all of the same version, and once it is written anew there is an error. A new object, as every opening by URL makes
-    one, sees the new file, as this one does after `invalidate_cache`.
+    A path leads to an archive and into it; a URL is one that `ozx.open` takes, percent-encoded and absolute. Each
+    object and its copies in other processes remember the opened archives: all bytes of one come from the same version,
+    and once it is replaced, reading raises. A new object, as every opening by URL makes one, sees the new file; so does
+    this one after `invalidate_cache`.
 
     Parameters
     ----------
     *args, **options
-        Those that every file system of fsspec has; none of them changes anything.
+        The arguments of every fsspec file system; they have no effect.
 
     Examples
     --------
@@ -74,11 +74,11 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
 
     protocol = "ozx"
     root_marker = "/"
-    # fsspec would hand out the same object for ever; a file that was written anew is to be seen anew when it is opened
-    # again. What an object keeps, an open file and its directory, is cheap to read.
+    # fsspec would return the same object for ever, but opening a replaced file again must show the new one. An object
+    # keeps only an open file and its directory, which are cheap to read.
     cachable = False
-    # The methods without underscore are those of AbstractFileSystem, on top of the three defined here: without a
-    # round through fsspec's event loop they are quicker, and work in forked processes.
+    # The methods without underscore are those of AbstractFileSystem, on top of the three defined here: they bypass
+    # fsspec's event loop, which is faster and works in forked processes.
     mirror_sync_methods = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -90,7 +90,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        """Return the absolute path, with slashes on every system and none at the end, nothing encoded.
+        """Return the absolute path, decoded, with slashes on every system and none at the end.
 
         Raises
         ------
@@ -104,14 +104,14 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
             text = unquote(text.removeprefix(_SCHEME), errors="surrogateescape")
             if not text.startswith("/"):
                 raise UsageError(
-                    "expected an absolute path after ozx://, so three slashes; found a relative one",
+                    "expected an absolute path after ozx://, with three slashes; found a relative one",
                     path=str(path),
-                    hint="Without ozx:// before it, a relative path is one below the working directory.",
+                    hint="Leave out ozx:// for a path below the working directory.",
                 )
         return make_path_posix(text).rstrip("/") or cls.root_marker
 
     def unstrip_protocol(self, name: str) -> str:
-        """Return the URL of a path, percent-encoded, with three slashes on Windows, too.
+        """Return the URL of a path, percent-encoded, with three slashes also on Windows.
 
         Raises
         ------
@@ -122,14 +122,14 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return f"{_SCHEME}{path}" if path.startswith("/") else f"{_SCHEME}/{path}"
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Return `name`, `size` in bytes and `type` of an entry or a folder; `crc32` of an entry.
+        """Return `name`, `size` in bytes and `type` of an entry or a folder, and `crc32` of an entry.
 
         Raises
         ------
         FileNotFoundError
-            There is neither, or the path does not lead to an .ozx file.
+            It does not exist, or the path does not lead to an .ozx file.
         FormatError, UnsupportedError
-            The file is no archive, or none that can be read.
+            The file is not a readable archive.
         """
         del options
         path = self._strip_protocol(path)
@@ -137,7 +137,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return what a folder holds, as `info` describes it or by name; of an entry the entry itself.
+        """Return the contents of a folder, as from `info` or as names; of an entry, the entry itself.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return found if detail else [item["name"] for item in found]
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        """Return the value of an entry, or what a slice from `start` to `end` would give of it.
+        """Return the value of an entry, or its slice from `start` to `end`.
 
         A whole value is checked against its CRC-32.
 
@@ -165,17 +165,17 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         path
             The entry.
         start, end
-            Bytes from the first on, or from the end where they are negative.
+            Byte positions; negative ones count from the end.
         **options
-            Change nothing.
+            No effect.
 
         Raises
         ------
         FileNotFoundError, IsADirectoryError
             There is no such entry, or `path` is a folder.
         FormatError, UnsupportedError
-            The file is no archive, or none that can be read; the entry is damaged, encrypted or compressed by an
-            unknown method; or the file was replaced since it was opened.
+            The file is not a readable archive; the entry is damaged, encrypted or compressed by an unknown method; or
+            the file was replaced since it was opened.
         """
         del options
         path = self._strip_protocol(path)
@@ -186,7 +186,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return data
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget the archives that were opened, or those below `path` and on the way to it: they are opened anew.
+        """Close the opened archives, or those below `path` and on the way to it.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self.ls(path, detail, **options)
 
     async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        # A local read takes microseconds; handing it to a thread would take longer than doing it.
+        # A local read takes microseconds, less than its hand-over to a thread.
         return self.cat_file(path, start, end, **options)
 
     async def _get_file(self, rpath: str, lpath: str, **options: Any) -> None:
@@ -237,11 +237,11 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         if index is None:
             raise _missing(session, key, path)
         if session.reader.columns.methods[index] != STORED:
-            options["cache_type"] = "all"  # each part of a deflated value would inflate it from its beginning
+            options["cache_type"] = "all"  # each part of a deflated value would inflate it from the start
         return OzxFile(self, path, mode, block_size, autocommit, cache_options=cache_options, **options)
 
     def _locate(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the archive that `path` leads to, and the rest of the path, the key in it."""
+        """Return the archive in `path`, and the rest of the path, the key."""
         end = path.find("/", 1)
         while end >= 0:
             session = self._sessions.get(path[:end])
@@ -252,7 +252,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
             location = parse_location(self.unstrip_protocol(path))
         except UsageError as error:
             raise FileNotFoundError(errno.ENOENT, error.message, path) from None
-        if not os.path.exists(location.path):  # fsspec's users expect this of Python's errors
+        if not os.path.exists(location.path):  # the error that fsspec's users expect
             raise FileNotFoundError(errno.ENOENT, "there is no such file", location.path)
         session = self._sessions.setdefault(location.path, ArchiveSession(open_source(location.path)))
         return session, location.node
@@ -275,7 +275,7 @@ def _is_folder(session: ArchiveSession, key: str) -> bool:
 
 def _missing(session: ArchiveSession, key: str, path: str) -> OSError:
     if _is_folder(session, key):
-        return IsADirectoryError(errno.EISDIR, "expected an entry; it is a folder", path)
+        return IsADirectoryError(errno.EISDIR, "it is a folder, not an entry", path)
     return FileNotFoundError(errno.ENOENT, "there is no such entry in the archive", path)
 
 
@@ -288,7 +288,7 @@ def _requested(session: ArchiveSession, key: str, start: int | None, end: int | 
 
 def _read_only(path: str) -> UnsupportedError:
     return UnsupportedError(
-        "expected to read: the file system ozx:// does not write",
+        "the file system ozx:// is read-only",
         path=path,
         hint='Write with a zarr store: ozx.OzxStore(path, mode="w"), or mode="a" to add to a file.',
     )

@@ -1,7 +1,7 @@
-"""xarray's view of .ozx files: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
+""".ozx files in xarray: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
 
-Axes become dimensions with coordinates in the image's units, pixels are read when they are used. Nothing is decoded
-after the manner of CF: a fill value is a pixel value and no mask, and integers stay integers.
+Axes become dimensions with coordinates in the image's units; pixels are read when used. CF decoding does not apply: a
+fill value is a pixel value, not a mask, and integers stay integers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ozx.store.opening import open_group
 
 __all__ = ["OzxBackend"]
 
-_SHOWN = 3  # as many images are named in a message
+_SHOWN = 3  # images named in a message
 
 
 class _LevelArray(BackendArray):
@@ -44,7 +44,7 @@ class _LevelArray(BackendArray):
         if isinstance(key, indexing.VectorizedIndexer):
             support = indexing.IndexingSupport.VECTORIZED
             return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_points))
-        # Declared to be no more than outer, xarray turns negative steps, which zarr refuses, into positive ones.
+        # For outer indexing, xarray turns negative steps, which zarr refuses, into positive ones.
         support = indexing.IndexingSupport.OUTER
         return np.asarray(indexing.explicit_indexing_adapter(key, self.shape, support, self._read_block))
 
@@ -77,7 +77,7 @@ class OzxBackend(BackendEntrypoint):
         Parameters
         ----------
         filename_or_obj
-            Whatever xarray is asked to open.
+            The argument of xarray's function.
         """
         if not isinstance(filename_or_obj, str | os.PathLike):
             return False
@@ -105,31 +105,31 @@ class OzxBackend(BackendEntrypoint):
         filename_or_obj
             Path or URL of the file, or of a node in it (``ozx:///data/cells.ozx/labels/cells``).
         drop_variables
-            Variables that are left out.
+            Variables to leave out.
         group
-            Path of an image or label image in the file, or of what leads to images.
+            Path of an image, a label image, or a group that leads to images.
         image
-            Which image, where there are several: its number in the list of ``ozx info``, its path or its name.
+            One of several images: its number in the list of ``ozx info``, its path or its name.
         level
-            Which resolution level, 0 being the full one.
+            Resolution level; 0 is the full one.
         options
             Passed to `ozx.open`, for remote files.
 
         Returns
         -------
         Dataset
-            One variable, called ``image``, of a label image as its group; its `encoding` has the inner chunks as
-            ``preferred_chunks``. Coordinates of the axes that are placed by scale and translation, ``units`` in their
-            attributes, and the channels' names.
+            One variable, called ``image``, or for a label image like its group; its `encoding` has the inner chunks as
+            ``preferred_chunks``. Coordinates for axes with scale and translation, with ``units`` in their attributes,
+            and the channels' names.
 
         Raises
         ------
         UsageError
-            There are several images and none was chosen, or there is no such image or level.
+            There are several images and no choice, or there is no such image or level.
         FormatError, UnsupportedError
-            The file is no archive or holds no such group, or one that does not make an image.
+            The file is not an archive, or the group is missing or not an image.
         ResourceError
-            There is no such file, or it cannot be read.
+            The file is missing or cannot be read.
         """
         root = open_group(filename_or_obj, options=options)
         name = printable_location(filename_or_obj)
@@ -147,7 +147,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> dict[str, xr.Dataset]:
-        """Return every level of every image and label image, by the path that its array has below `group`.
+        """Return every level of every image and label image, by the path of its array below `group`.
 
         Parameters
         ----------
@@ -157,11 +157,11 @@ class OzxBackend(BackendEntrypoint):
         Raises
         ------
         FormatError, UnsupportedError
-            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+            The file is not an archive, the group is missing, or an image is malformed.
         UsageError
             The file has no such node.
         ResourceError
-            There is no such file, or it cannot be read.
+            The file is missing or cannot be read.
         """
         root = open_group(filename_or_obj, options=options)
         parent = _enter(root, group, printable_location(filename_or_obj))
@@ -180,7 +180,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> xr.DataTree:
-        """Return every level of every image and label image as a tree, each where its array stands in the file.
+        """Return every level of every image and label image as a tree, at the path of its array.
 
         Parameters
         ----------
@@ -190,11 +190,11 @@ class OzxBackend(BackendEntrypoint):
         Raises
         ------
         FormatError, UnsupportedError
-            The file is no archive or holds no such group, or an image in it cannot be made sense of.
+            The file is not an archive, the group is missing, or an image is malformed.
         UsageError
             The file has no such node.
         ResourceError
-            There is no such file, or it cannot be read.
+            The file is missing or cannot be read.
 
         Examples
         --------
@@ -213,14 +213,14 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
     found = GroupNodes(root).find(path)
     if isinstance(found, zarr.Group):
         return found
-    what = "nothing" if found is None else "an array; its number among the levels goes into level="
+    what = "nothing" if found is None else "an array; give its number among the levels as level="
     raise FormatError(
         f"{path}: expected a group, found {what}", path=name, hint="ozx info lists the images and label images."
     )
 
 
 def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
-    """Return the image that is meant; of several one has to be asked for, except where they share the group."""
+    """Return the chosen image; of several that do not share a group, one must be chosen."""
     paths = list_images(group)
     if image is None and (len(paths) == 1 or not paths):
         return view_image(group, *paths)
@@ -230,7 +230,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
         found = [view for view in view_images(group) if image is not None and image in (view.path, view.name)]
     if found:
         return found[0]
-    paths = [join_path(group.path, path) for path in paths]  # as group= takes them
+    paths = [join_path(group.path, path) for path in paths]  # in the form of group=
     listed = ", ".join(repr(path) for path in paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
     asked = "none was chosen" if image is None else f"there is no {image!r}"
     raise UsageError(
@@ -238,7 +238,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
         path=name,
         hint=f"Choose by group={paths[0]!r} or image=0, or open all of them with xarray.open_datatree."
         if paths
-        else "ozx info tells what the file holds.",
+        else "ozx info lists the images.",
     )
 
 
@@ -281,7 +281,7 @@ def _coordinates(view: ImageView, level: ImageLevel, dims: tuple[str, ...]) -> I
     for number, (dim, axis, length) in enumerate(zip(dims, view.axes, level.array.shape, strict=True)):
         if number == channel_axis:
             labels = [channel.label for channel in view.channels]
-            # Names that are not those of all channels would not tell which are meant.
+            # An incomplete list of names would be ambiguous.
             if len(labels) == length and None not in labels:
                 yield dim, xr.Variable((dim,), np.array(labels))
         elif level.scale is not None and level.translation is not None:

@@ -1,13 +1,12 @@
 """napari opens .ozx files and saves layers as .ozx; ``napari.yaml`` beside this file names these functions.
 
-Both ways need no napari: layer data is plain.
-
+Layer data is plain, so neither way needs napari.
 ``reading``
     Files into layer data.
 ``saving``
     Layer data into a file.
 ``layers``
-    What a layer says, in the words of OME-Zarr.
+    The metadata of a layer in OME-Zarr's terms.
 ``combined_arrays``
     Layers whose pixels come from several arrays.
 """

@@ -1,4 +1,4 @@
-"""Arrays made of others, which are read only when their pixels are asked for."""
+"""Lazy arrays composed of others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Stacked", "Strided"]
 
 
 class Stacked:
-    """Arrays of one shape and type as one, along a new dimension at `axis`.
+    """Arrays of one shape and type, stacked along a new dimension at `axis`.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """Every n-th pixel of an array, as a lower level of labels: a pixel next to the middle of each block.
+    """Every n-th pixel of an array, as a lower level of labels: a pixel next to the centre of each block.
 
     Examples
     --------
@@ -61,5 +61,5 @@ class Strided:
             places = np.minimum(np.arange(*part.indices(size)) * factor + factor // 2, length - 1)
             wanted.append(places - places[0])
             spans.append(slice(int(places[0]), int(places[-1]) + 1))
-        # Taken from what was read, not asked of the array: not every kind of array takes steps.
+        # Steps are applied after reading, as some kinds of arrays do not support them.
         return np.asarray(np.asarray(self._array[tuple(spans)])[np.ix_(*wanted)])

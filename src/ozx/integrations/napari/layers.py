@@ -1,4 +1,4 @@
-"""What a layer of napari says, in the words of OME-Zarr: axes, places, channels, colours of labels."""
+"""The metadata of a napari layer in OME-Zarr's terms: axes, places, channels, colours of labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[tuple[float, ...], tuple[float, ...]]
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z": "space", "y": "space", "x": "space"}
 _UNITS = {"time": TIME_UNITS, "space": SPACE_UNITS}
-# Where nobody named the dimensions.
+# For dimensions without names.
 _NAMES = {2: "yx", 3: "zyx", 4: "tzyx"}
 _RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "FFFFFF"))
 
@@ -32,8 +32,8 @@ _RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "
 class Layer:
     """An image or labels layer.
 
-    `parts` has the levels of each channel, full resolution first; one of them when the channels are an axis, or when
-    there are none. `levels` of a labels layer are those of its only part.
+    `parts` has the levels of each channel, full resolution first; one part if the channels are an axis, or absent.
+    `levels` of a labels layer are those of its only part.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Layer:
 
 
 class _Component:
-    """One of the last dimension's items: the red, green or blue of pixels that are colours."""
+    """One item of the last dimension: the red, green or blue of colour pixels."""
 
     def __init__(self, array: ArrayLike, number: int) -> None:
         self._array = array
@@ -68,7 +68,7 @@ class _Component:
 
 
 class _Integers:
-    """Label values as zarr has them: truth values become 0 and 1."""
+    """Label values in a type of zarr: truth values become 0 and 1."""
 
     def __init__(self, array: ArrayLike) -> None:
         self._array = array
@@ -80,14 +80,14 @@ class _Integers:
 
 
 def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
-    """Return what layer data says.
+    """Parse layer data.
 
     Raises
     ------
     UsageError
-        It is empty, or its type of pixels is none that zarr has.
+        It is empty, or zarr lacks its pixel type.
     UnsupportedError
-        OME-Zarr 0.5 cannot say it: rotated, sheared, too many dimensions, or dimensions in another order.
+        OME-Zarr 0.5 cannot express it: rotation, shear, too many dimensions, or another order of them.
     """
     name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
     levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
@@ -114,9 +114,9 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Place, ...]:
-    """Return where the pixels of each level lie, given those of the first.
+    """Return the place of each level, given that of the first.
 
-    A pixel of a lower level covers whole pixels of the first one, its centre is the middle of theirs.
+    A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def place_levels(
 
 
 def level_factor(full: int, length: int) -> float:
-    """Return how many pixels of a dimension became one: a whole number where one explains both lengths.
+    """Return the downsampling factor of a dimension: a whole number if one explains both lengths.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def level_factor(full: int, length: int) -> float:
 
 
 def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
-    # OME-Zarr 0.5, "coordinateTransformations": of a multiscale only scale and translation.
+    # OME-Zarr 0.5, "coordinateTransformations": a multiscale has only scale and translation.
     turned = meta.get("rotate")
     affine = meta.get("affine")
     rotation = np.zeros(1) if turned is None else np.asarray(turned, dtype=float)
@@ -155,7 +155,7 @@ def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
     if not is_upright or np.any(np.asarray(meta.get("shear", 0.0) or 0.0)):
         raise UnsupportedError(
             f"the layer {name!r}: expected scale and translation only, found rotation, shear or an affine transform",
-            hint="Reset it (layer.affine, layer.rotate, layer.shear): OME-Zarr 0.5 has no place for it.",
+            hint="Reset it (layer.affine, layer.rotate, layer.shear); OME-Zarr 0.5 cannot store it.",
         )
 
 
@@ -166,7 +166,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
         if count not in _NAMES:
             raise UnsupportedError(
                 f"the layer {name!r}: expected 2, 3 or 4 dimensions, found {count} without names",
-                hint="Name them in layer.axis_labels: t, c, z, y, x.",
+                hint="Set layer.axis_labels: t, c, z, y, x.",
             )
         names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
     types = [_TYPES.get(name) for name in names]
@@ -175,7 +175,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
     if ranks != sorted(ranks) or ranks.count(0) > 1 or ranks.count(1) > 1 or not 2 <= ranks.count(2) <= 3:
         raise UnsupportedError(
             f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
-            hint="Reorder them, or save one item of the dimension that OME-Zarr does not have.",
+            hint="Reorder them, or save one item of a dimension that OME-Zarr lacks.",
         )
     known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
     return tuple(Axis(*item) for item in zip(names, types, known, strict=True))
@@ -204,7 +204,7 @@ def _parse_channels(
 
 
 def _parse_window(limits: Any, dtype: np.dtype[Any]) -> Window:
-    if dtype.kind not in "iu":  # of other types nobody knows how far the values reach
+    if dtype.kind not in "iu":  # the range of other types is unknown
         start, end = (0.0, 1.0) if limits is None else (float(limit) for limit in limits)
         return Window(start, end, start, end)
     least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
@@ -213,7 +213,7 @@ def _parse_window(limits: Any, dtype: np.dtype[Any]) -> Window:
 
 
 def _parse_color(colormap: Any) -> str:
-    """Return the colour of the brightest pixels, six hexadecimal digits; white where it has no say."""
+    """Return the colour of the brightest pixels, six hexadecimal digits; white if there is none."""
     if isinstance(colormap, Mapping) and len(colormap.get("colors", ())):
         red, green, blue = (round(255 * float(part)) for part in np.asarray(colormap["colors"])[-1][:3])
         return f"{red:02X}{green:02X}{blue:02X}"
@@ -226,7 +226,7 @@ def _parse_label_display(meta: Mapping[str, Any]) -> LabelDisplay:
     properties = _parse_properties(meta.get("features"))
     colors = {int(value): _rgba(color) for value, color in given.items() if value not in (None, 0)}
     if colors and properties:
-        # ome-zarr-models wants both to speak of the same labels. What has no colour is shown in that of None.
+        # ome-zarr-models requires both for the same labels. Labels without a colour get that of None.
         other = _rgba(given.get(None, (0.5, 0.5, 0.5, 1.0)))
         colors |= {value: other for value in properties if value not in colors}
         properties |= {value: {} for value in colors if value not in properties}
@@ -239,7 +239,7 @@ def _rgba(color: Any) -> tuple[int, int, int, int]:
 
 
 def _parse_properties(features: Any) -> dict[int, dict[str, Any]]:
-    """Return the columns of a table by label value, which ``index`` holds, as far as JSON has their values."""
+    """Return the columns of a table by label value, from ``index``, as far as JSON can hold them."""
     if features is None or "index" not in features:
         return {}
     columns = {str(key): np.asarray(features[key]).tolist() for key in features}

@@ -1,4 +1,4 @@
-"""Layer data of .ozx files: one layer per channel and label image, whose pixels are read when they are shown."""
+"""Layer data of .ozx files: one layer per channel and label image, whose pixels are read when shown."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_pla
 
 __all__ = ["LayerData", "get_reader", "read_layers", "with_way_out"]
 
-#: What napari makes a layer of: its data, the arguments of its constructor, and its type.
+#: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
 
-# As napari colours channels that name no colour: one, two, or more.
+# napari's default colours for one, two, or more channels.
 _COLORS = (("gray",), ("magenta", "green"), ("cyan", "yellow", "magenta", "red", "green", "blue"))
-# Each channel becomes a layer; with a spectrum of hundreds the list of layers would be of no use.
+# Each channel becomes a layer up to this number; a list of hundreds is useless.
 _MOST_CHANNELS = 64
 _UNITS = SPACE_UNITS | TIME_UNITS
-_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of a label value without one, where others have colours
+_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of label values without a colour, if others have one
 _URI = "ozx://"
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
-    """Return the function that reads `path`, or None where it is none of our files.
+    """Return the function that reads `path`, or None for other files.
 
-    A file that is called .ozx is ours whatever is in it, so that the user is told what is wrong with it; a .zip is
-    when it looks like an OME-Zarr zip file inside.
+    A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip is if its contents look
+    like an OME-Zarr.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], lis
 
 
 def read_layers(path: str | Sequence[str]) -> list[LayerData]:
-    """Return one layer per channel and per label image of what is in .ozx files; pixels are read when shown.
+    """Return one layer per channel and label image of .ozx files; pixels are read when shown.
 
-    Data is a dask array, or a list of them, full resolution first. Of a plate, all wells make one picture; where
-    wells have several fields, the first dimension counts them. Of a series, the layers of the first image are visible.
+    Data is a dask array, or a list of them, full resolution first. All wells of a plate make one picture; if wells have
+    several fields, the first dimension counts them. Of a series, the layers of the first image are visible.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     Raises
     ------
     FormatError
-        It is no OME-Zarr zip file, or a damaged one, or there is no image in it.
+        It is not an OME-Zarr zip file, is damaged, or has no image.
     UnsupportedError
-        It uses something that ozx does not handle.
+        It uses a feature that ozx does not support.
     ResourceError
         It cannot be read, or dask is not installed.
 
@@ -98,14 +98,14 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 
 def with_way_out(error: OzxError, path: str) -> OzxError:
-    """Return an error whose message, all that napari shows of it, names the file and ends with the hint."""
+    """Return an error whose message names the file and ends with the hint: napari shows only the message."""
     message = error.message if error.hint is None else f"{error.message}. {error.hint}"
     return type(error)(message, path=error.path or path, rule=error.rule, hint=error.hint)
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """What becomes the layers of one image: `lead` names dimensions before its own, for a plate that of the field."""
+    """The source of one image's layers: `lead` names dimensions before its own, for a plate that of the field."""
 
     file: str
     view: ImageView
@@ -173,7 +173,7 @@ def _plate_picture(fields: PlateFields, name: str) -> _Picture:
     def slice_level(level: int, axis: int | None, channel: int) -> PlatePicture:
         return PlatePicture(fields, level, axis, channel)
 
-    # The translation of a field is its place under the microscope; in the picture of the plate it has another.
+    # Drop a field's translation, its position under the microscope: the plate's picture places it.
     levels = [replace(level, translation=None) for level in fields.first.levels]
     lead = ("field",) if fields.count > 1 else ()
     return _Picture(name, replace(fields.first, levels=tuple(levels)), slice_level, lead)
@@ -193,7 +193,7 @@ def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
         meta["name"] = channel.label or (title if count == 1 else f"{title} {number}")
         meta["colormap"] = colors[number % len(colors)] if channel.color is None else f"#{channel.color}"
         meta["visible"] = channel.active
-        meta["rgb"] = False  # else napari takes a last axis of three or four pixels for colours
+        meta["rgb"] = False  # else napari takes a last axis of length 3 or 4 for colours
         if count > 1:
             meta["blending"] = "additive"
         if channel.window is not None:
@@ -226,8 +226,8 @@ def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
 
 
 def _lazy(item: LevelSlice | PlatePicture) -> Any:
-    # No hash over the file as a name, and no stale block in any cache after it has been opened again. Given the type
-    # in `meta`, dask need not slice to find it out.
+    # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
+    # `meta`, dask does not slice to determine it.
     meta = np.empty((0,) * item.ndim, item.dtype)
     return _dask().from_array(item, item.chunks, name=False, fancy=False, inline_array=True, meta=meta)
 
@@ -237,7 +237,7 @@ def _dask() -> Any:
         import dask.array  # noqa: PLC0415 (of the extra napari)
     except ImportError:
         raise ResourceError(
-            "expected dask, which reads pixels when they are shown; it is not installed",
+            "dask, which reads pixels when they are shown, is not installed",
             hint="Install it with: pip install 'ozx-toolkit[napari]'",
         ) from None
     return dask.array
@@ -249,7 +249,7 @@ def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
 
 
 def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
-    """Return the names, units and place of a layer's dimensions, in which there is no channel."""
+    """Return the names, units and place of a layer's dimensions, without the channel."""
     view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
     kept = [number for number in range(len(view.axes)) if number != axis]
     meta: dict[str, Any] = {"metadata": {"ozx": {"path": picture.file, "image": view.path}}}
@@ -257,7 +257,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
     if all(names):
         meta["axis_labels"] = names
     units = [view.axes[number].unit for number in kept]
-    if any(unit in _UNITS for unit in units):  # napari refuses those it does not know
+    if any(unit in _UNITS for unit in units):  # napari refuses unknown ones
         meta["units"] = ["pixel"] * lead + [unit if unit in _UNITS else "pixel" for unit in units]
     if level.scale is not None:
         if 0 in level.scale:
@@ -269,9 +269,10 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 
 
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
-    """Return labels with the dimensions of their image that they lack: the same labels all along those.
+    """Repeat labels along the dimensions that they lack and their image has.
 
-    napari pairs dimensions from the last one backwards. Labels t, y, x would follow the planes of an image t, z, y, x.
+    napari pairs dimensions from the last one backwards: labels t, y, x would follow the z planes of an image t, z, y,
+    x.
     """
     axis = image.view.channel_axis
     like = _place(image, axis)
@@ -294,7 +295,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
 
 
 def _label_colors(display: LabelDisplay) -> dict[str, Any]:
-    """Return the argument that colours labels; none where napari, which alone can say it, is not installed."""
+    """Return the argument that colours labels; empty without napari, which provides its type."""
     if not display.colors:
         return {}
     try:
@@ -307,7 +308,7 @@ def _label_colors(display: LabelDisplay) -> dict[str, Any]:
 
 
 def _label_features(display: LabelDisplay) -> dict[str, Any]:
-    """Return the argument with what is known of each label: columns, of which ``index`` holds the label values."""
+    """Return the argument with the properties of labels: columns, of which ``index`` holds the label values."""
     items = display.properties
     if not items:
         return {}

@@ -1,4 +1,4 @@
-"""Layer data of napari into one .ozx file: an image of one or more channels, and label images below it."""
+"""Layer data of napari into one .ozx file: an image of one or more channels, and its label images."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _AS_THEY_ARE = PyramidChoice(axes=())
 
 
 def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
-    """Write image and labels layers to one .ozx file, and return its path in a list, as napari wants it.
+    """Write image and labels layers to one .ozx file, and return its path in a list, as napari requires.
 
-    Image layers, all of one shape, type and place, become the channels of one image, labels layers its label images,
-    with as many levels as it has. A labels layer alone becomes a label image. Levels are written as the layers have
-    them; none are added. The file that layers were read from cannot be the target: pixels are still read from it.
+    Image layers of one shape, type and place become the channels of one image, labels layers its label images, with as
+    many levels as it has. A labels layer alone becomes a label image. Only the levels of the layers are written. The
+    file that layers are read from cannot be the target.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     Returns
     -------
     list of str
-        The path that was written.
+        The path.
 
     Raises
     ------
     UnsupportedError
-        `path` is a URL; the layers do not make one image, or are read from `path`, or OME-Zarr 0.5 cannot say it:
-        rotated, sheared, too many dimensions, or dimensions in another order.
+        `path` is a URL; the layers do not make one image, or are read from `path`; or OME-Zarr 0.5 cannot express them:
+        rotation, shear, too many dimensions, or another order of them.
     ResourceError
         The file cannot be written.
 
@@ -73,7 +73,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
             write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:
         told = with_way_out(error, path)
-        if isinstance(told, ValueError):  # napari takes a ValueError for "no plugin could write it", and drops its text
+        if isinstance(told, ValueError):  # napari takes a ValueError for "no plugin could write it", without its text
             told = UnsupportedError(told.message, path=told.path, rule=told.rule, hint=told.hint)
         raise told from None
     except OSError as error:
@@ -86,13 +86,11 @@ def _check_target(path: str, layers: Sequence[LayerData]) -> None:
         origin = meta.get("metadata", {}).get("ozx", {})
         source = origin.get("path") if isinstance(origin, dict) else None
         if isinstance(source, str) and os.path.realpath(source) == os.path.realpath(path):
-            raise UsageError(
-                f"expected another file than the layer {meta.get('name')!r} is read from", hint="Choose another name."
-            )
+            raise UsageError(f"the layer {meta.get('name')!r} is read from this file", hint="Choose another name.")
 
 
 def _arrange(layers: Sequence[LayerData], title: str) -> tuple[NewImage, dict[str, NewImage]]:
-    """Return the image to be written, and its label images by name."""
+    """Return the image to write, and its label images by name."""
     kinds = sorted({kind for _, _, kind in layers})
     if not layers or not set(kinds) <= {"image", "labels"}:
         found = ", ".join(kinds) or "none"
@@ -110,7 +108,7 @@ def _arrange(layers: Sequence[LayerData], title: str) -> tuple[NewImage, dict[st
 
 
 def _merge(layers: Sequence[Layer], title: str) -> NewImage:
-    """Return the image whose channels are those of the layers."""
+    """Return the image whose channels are the layers."""
     first = layers[0]
     for other in layers[1:]:
         if (other.shapes, other.levels[0].dtype) != (first.shapes, first.levels[0].dtype):
@@ -132,7 +130,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     if len(parts) == 1:
         levels = [_level(data, first.axes, *place) for data, place in zip(parts[0], first.places, strict=True)]
         return NewImage(title, first.axes, tuple(levels), channels, pyramid=_AS_THEY_ARE)
-    # OME-Zarr 0.5, "axes": time, then channels or what is neither time nor space, of which there is one, then space.
+    # OME-Zarr 0.5, "axes": time, then channels or one axis of another kind, then space.
     if any(axis.type not in ("time", "space") for axis in first.axes):
         names = ", ".join(str(axis.name) for axis in first.axes)
         raise UnsupportedError(f"expected t, z, y, x in layers that become channels, found {names}", hint=_ONE_BY_ONE)
@@ -165,7 +163,7 @@ def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
 
 
 def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
-    """Return labels with as few pixels as their image has at one of its lower levels."""
+    """Return labels at the resolution of one of their image's lower levels."""
     names = [axis.name for axis in image.axes]
     full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
     factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
