@@ -12,7 +12,7 @@ SOURCE = Path(ozx.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
-PACKAGES: tuple[str, ...] = ("cli", "desktop", "hierarchy", "integrations", "store")
+PACKAGES: tuple[str, ...] = ("archive", "cli", "desktop", "hierarchy", "integrations", "store")
 PAGES: tuple[str, ...] = ()
 
 BANNED = (

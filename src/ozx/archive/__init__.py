@@ -3,9 +3,9 @@
 ``records``
     One layout per record of APPNOTE.TXT: local file header, central directory header, end records.
 ``extra_fields``, ``unicode_paths``
-    The extra fields of records, and the names and comments that some of them hold.
+    The extra fields of records, and the names that some of them hold.
 ``positional_reading``, ``positional_writing``
-    The only modules with POSIX-only calls; each has a portable fallback beside it.
+    The only modules with POSIX-only calls; each has a portable fallback.
 ``byte_source``, ``remote/``
     ``read_at(offset, length)`` over a file, over memory and behind a URL.
 ``names/``
@@ -17,9 +17,9 @@
 ``entry_reading``, ``coalesced_reads``
     One entry's value, and many short spans of a file in few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
-    Checks on what could pass for right: values without sizes, archives in values, entries that are no plain files.
+    Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
 ``reader``, ``writer``
-    Entries out of an archive, entries into an archive.
+    Read entries of an archive, and write a new archive.
 ``audit/``
     Facts about all headers, names and gaps of an archive, without verdicts.
 ``recovery/``

@@ -1,4 +1,4 @@
-"""Where an archive's bytes come from: anything with `read_at(offset, length)`."""
+"""Sources of an archive's bytes: anything with `read_at(offset, length)`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class ByteSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call the source: usually its path."""
+        """Name in messages, usually the path."""
 
     def size(self) -> int:
-        """Return the length in bytes, as it was when the source was first used."""
+        """Return the length in bytes at the time of the first use."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only where the source ends."""
+        """Return up to `length` bytes from `offset`; fewer only at the end of the source."""
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` (``zip/changed``) when the bytes are no longer those of the first use."""
+        """Raise `FormatError` (``zip/changed``) if the bytes differ from those of the first use."""
 
 
 class FileSource:
-    """A local file; opened at the first use, safe with threads, fork and pickle.
+    """A local file, opened at the first use; safe with threads, fork and pickle.
 
     Parameters
     ----------
     path
-        The file. What has its name at the first use is what is read from then on.
+        The file; a file that gets its name after the first use is not read.
 
     Examples
     --------
@@ -54,54 +54,54 @@ class FileSource:
         return self._file.path
 
     def size(self) -> int:
-        """Return the file's length in bytes, as it was when first asked for."""
+        """Return the file's length in bytes at the time of the first use."""
         if self._identity is None:
             self._identity = _identity(self._file.fstat())
         return self._identity[0]
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only where the file ends."""
+        """Return up to `length` bytes from `offset`; fewer only at the end of the file."""
         return self._file.read_at(offset, length)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
+        """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file."""
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:
-        """Make sure that the file is what it was at its first use: not written to, not replaced.
+        """Check that the file was neither changed nor replaced since its first use.
 
-        The first use may have been another process's: what a pickled source was is what its copy has to find.
+        For an unpickled source, the first use may be that of the original in another process.
 
         Parameters
         ----------
         path
-            Where the file lies, if it has been renamed since.
+            The present path, if the file was renamed since.
 
         Raises
         ------
         FormatError
-            It is not.
+            It was changed or replaced (``zip/changed``).
         """
         if self._identity is None:
             return
         try:
             status = os.stat(path or self._file.path)
-        except FileNotFoundError:  # its name is gone; what is open can still be read
+        except FileNotFoundError:  # the open file can still be read without its name
             status = self._file.fstat()
         if self._identity != _identity(status):
             raise FormatError(
                 "the file changed while it was read",
                 path=self.name,
                 rule="zip/changed",
-                hint="Open it again to read what has its name now.",
+                hint="Open it again to read the present file.",
             )
 
     def descriptor(self) -> int:
-        """Return the open file's descriptor, for copies that the system makes; it stays the source's."""
+        """Return the open file's descriptor, for copies by the system; the source still owns it."""
         return self._file.descriptor()
 
     def close(self) -> None:
-        """Close the file, once the reads that are under way have ended; a later read opens it again."""
+        """Close the file after the reads in progress; a later read opens it again."""
         self._file = PositionalFile(self._file.path)
 
 
@@ -110,7 +110,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 class MemorySource:
-    """Bytes that are in memory already.
+    """Bytes in memory.
 
     Examples
     --------
@@ -135,21 +135,21 @@ class MemorySource:
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes, which are compared with those present before memory is taken for them.
+    """Return exactly `length` bytes; their presence is checked before memory is allocated.
 
     Parameters
     ----------
     source
-        What is read from.
+        The source.
     offset, length
-        Where they stand, in bytes from its beginning, and how many they are.
+        First byte and number of bytes.
     what
-        What is read, for the message.
+        Name of the bytes in messages.
 
     Raises
     ------
     FormatError
-        The source ends before (``zip/truncated``), or became shorter meanwhile (``zip/changed``).
+        The source is too short (``zip/truncated``), or became shorter (``zip/changed``).
     """
     available = source.size() - offset
     if length > available or offset < 0:

@@ -1,4 +1,4 @@
-"""Short pieces of a file, a million of them, in few reads."""
+"""A million short pieces of a file, in few reads."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ozx.archive.byte_source import ByteSource
 
 __all__ = ["MARGIN", "Pieces", "read_pieces"]
 
-# Reading over a gap of this length costs about as much as a second read.
+# Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14
 _READ = 1 << 20
 _BATCH = 4 << 20
-#: What a position in a batch may reach past its end.
+#: Bytes after each batch, so that positions may reach past its end.
 MARGIN = bytes(64)
 
 
 class Pieces(NamedTuple):
-    """Pieces `rows`, at `positions` in `data`; what was read of each ends at `ends`, and 64 bytes more are there."""
+    """Pieces `rows`, at `positions` in `data`; each ends at `ends`, which at least 64 more bytes follow."""
 
     data: bytes
     rows: slice
@@ -30,14 +30,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the bytes between `starts` and `stops`, some megabytes at a time; fewer where the source ends.
-
-    Parameters
-    ----------
-    source
-        What is read from.
-    starts, stops
-        Where each piece begins and ends; the beginnings ascend.
+    """Yield the bytes between `starts` (ascending) and `stops`, some megabytes at a time; fewer at the end.
 
     Examples
     --------
@@ -47,7 +40,7 @@ def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np
     [b'bc', b'fgh']
     """
     furthest = np.maximum.accumulate(stops) if len(stops) else stops
-    # A run is what is read in one go, as far as the block's length allows.
+    # A run is read at once, as far as the block's length allows.
     run_ends = np.append(np.flatnonzero(starts[1:] - furthest[:-1] > _GAP) + 1, len(starts)).tolist()
     blocks: list[bytes] = []
     positions: list[NDArray[np.int64]] = []

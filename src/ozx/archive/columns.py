@@ -1,4 +1,4 @@
-"""The central directory as arrays: one column a field, so that a million entries open fast and small."""
+"""The central directory as arrays, one column a field: a million entries open fast and take little memory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Columns(NameTable):
     Attributes
     ----------
     buffer
-        The central directory as it stands in the file; the names are read from it when asked for.
+        The bytes of the central directory, which also hold the names.
     starts
         Position of each header in `buffer`.
     name_lengths
@@ -87,7 +87,7 @@ class Columns(NameTable):
         return names
 
     def are_folders(self) -> NDArray[np.bool_]:
-        """Tell of each entry whether its name ends in a slash: it stands for a folder, and is no key."""
+        """Tell for each entry whether its name ends in a slash: then it is a folder and no key."""
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders
@@ -97,7 +97,7 @@ class Columns(NameTable):
         return self.header(index).extra
 
     def header(self, index: int) -> CentralHeader:
-        """Return the whole header of entry `index`; its offset counts from the file's first byte."""
+        """Return the header of entry `index`; its offset counts from the file's first byte."""
         header = CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
         return header._replace(header_offset=int(self.header_offsets[index]))
 
@@ -108,7 +108,7 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As of `parse_columns`, with the name of `source`; or the directory does not lie in it.
+        As for `parse_columns`, with the name of `source`; or the directory lies outside of it.
     """
     try:
         return parse_columns(read_directory(source, end), end.entries, end.prepended)
@@ -117,19 +117,18 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Take a central directory apart.
+    """Parse a central directory.
 
-    Headers have no fixed length. Instead of following them one by one, every place with a header's signature is
-    taken for a header and the chain is proven afterwards: each has to end where the next begins, the first at 0,
-    the last at the end. Where that fails, because a name or an extra field contains a signature, they are followed
-    one by one.
+    Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
+    chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that
+    fails, because a name or an extra field contains a signature, the headers are followed one by one.
 
     Parameters
     ----------
     buffer
         The central directory.
     entries
-        How many headers the end record promises.
+        Number of headers by the end record.
     prepended
         Bytes before the archive, added to every header offset.
 
@@ -167,8 +166,8 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
 
 
 def _find_signatures(buffer: bytes, entries: int) -> NDArray[np.int64]:
-    # In blocks: a comparison of the whole buffer would take as much memory again. A directory full of signatures is
-    # not searched to its end: more of them than entries are no chain.
+    # In blocks: a comparison of the whole buffer would take as much memory again. The search ends once there are more
+    # signatures than entries, which cannot form a chain.
     last = len(buffer) - CENTRAL_HEADER.size + 1
     found, total = [np.empty(0, np.int64)], 0
     for start in range(0, max(last, 0), _BLOCK):

@@ -1,4 +1,4 @@
-"""CRC-32 (APPNOTE 4.4.7), by ISA-L where it is installed, and its combination."""
+"""CRC-32 (APPNOTE 4.4.7), by ISA-L if it is installed, and the CRC-32 of joined pieces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 
 try:
     from isal.isal_zlib import crc32
-except ImportError:  # no wheel for this machine: the same function, about twelve times slower
+except ImportError:  # no wheel for this machine: zlib's is about twelve times slower
     from zlib import crc32
 
 __all__ = ["crc32", "crc32_combine"]
@@ -15,7 +15,7 @@ _POLYNOMIAL = 0xEDB88320  # reflected: bit 31 is x**0, so that a shift to the ri
 
 
 def _multiply(a: int, b: int) -> int:
-    """Multiply two polynomials modulo the CRC's, both reflected."""
+    """Multiply two polynomials modulo the CRC's, all reflected."""
     product = 0
     while a:
         if a & 0x80000000:
@@ -26,16 +26,9 @@ def _multiply(a: int, b: int) -> int:
 
 
 def crc32_combine(first: int, second: int, second_length: int) -> int:
-    """Return the CRC-32 of two pieces joined, from the CRC-32 of each.
+    """Return the CRC-32 of two joined pieces from the CRC-32 of each and the second one's length in bytes.
 
     Appending n zero bytes multiplies a CRC by x**(8 n); the power is found by repeated squaring.
-
-    Parameters
-    ----------
-    first, second
-        CRC-32 of the first and of the second piece.
-    second_length
-        The second piece's length in bytes.
 
     Examples
     --------
@@ -45,7 +38,7 @@ def crc32_combine(first: int, second: int, second_length: int) -> int:
     return _multiply(first, _power(second_length)) ^ second
 
 
-@functools.lru_cache(64)  # pieces are mostly of one length
+@functools.lru_cache(64)  # most pieces have the same length
 def _power(n: int) -> int:
     """Return x**(8 n)."""
     power, square = 0x80000000, 0x00800000  # 1, x**8

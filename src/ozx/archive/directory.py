@@ -1,6 +1,6 @@
-"""The end records and the central directory: where they are, and the headers one by one.
+"""The end records and the central directory: their positions, and the headers one by one.
 
-The central directory is the truth about an archive; it is found from the end of the file (APPNOTE 4.3.6, 4.3.16).
+The central directory is authoritative; it is found from the end of the file (APPNOTE 4.3.6, 4.3.16).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
     "read_end",
 ]
 
-# The longest comment, the classic end record, the ZIP64 locator and the ZIP64 end record: one read finds them all.
+# One read finds the longest comment, the classic end record, the ZIP64 locator and the ZIP64 end record.
 END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_RECORD.size
 
-#: Of a ZIP64 end record without an extensible data sector (4.3.14.2), which no writer uses.
+#: Length of a ZIP64 end record without an extensible data sector (4.3.14.2), which no writer uses.
 ZIP64_END_LENGTH = ZIP64_END_RECORD.size
 
 _BLOCK = 1 << 16
@@ -54,28 +54,28 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 @dataclass(frozen=True, slots=True)
 class EndOfDirectory:
-    """What the end records say, with ZIP64 values in place and offsets counted from the file's first byte.
+    """The end records, with ZIP64 values resolved and offsets counted from the file's first byte.
 
     Attributes
     ----------
     entries
         Number of entries in the central directory.
     directory_offset, directory_size
-        Where the central directory stands, in bytes.
+        Position and length of the central directory in bytes.
     end_offset
-        Offset of the first end record: of the ZIP64 one where there is one.
+        Offset of the first end record, the ZIP64 one if there is one.
     comment
         The archive comment.
     locator_offset
-        Where the ZIP64 locator says that the ZIP64 end record stands; None where there are none of them.
+        Offset of the ZIP64 end record by its locator; None without ZIP64.
     prepended
-        Bytes before the archive proper, which every offset inside it leaves out.
+        Bytes before the archive proper, which its offsets leave out.
     trailing
         Bytes after the archive comment.
     zip64_length
-        Bytes that the ZIP64 end record has by what it says (4.3.14.1); None where there is none.
+        Length of the ZIP64 end record by its own field (4.3.14.1); None without ZIP64.
     parts
-        How many parts the ZIP64 locator counts (4.4.21); None where there is none.
+        Number of parts by the ZIP64 locator (4.4.21); None without ZIP64.
     """
 
     entries: int
@@ -96,21 +96,21 @@ class EndOfDirectory:
 
 
 def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndOfDirectory:
-    """Return what the end records of `source` say; one read, a second one where the ZIP64 record lies far away.
+    """Return the end records of `source`, by one read, or two if the ZIP64 record lies far away.
 
     Parameters
     ----------
     source
         The file.
     allow_leading_entries
-        Whether the archive may stand behind entries of another one, as what is left of a damaged file.
+        Whether the archive may follow entries of another one, as in a damaged file.
 
     Raises
     ------
     FormatError
         There is no end record (``zip/not-a-zip``, ``zip/truncated``), there are two, or they contradict each other
-        (``zip/end-record``), the directory would lie outside the file (``zip/directory``), or the archive stands
-        behind entries of another one (``zip/leading-entries``).
+        (``zip/end-record``), the directory would lie outside the file (``zip/directory``), or the archive follows
+        entries of another one (``zip/leading-entries``).
     UnsupportedError
         The archive is one part of several (``rfc9/not-split``).
     """
@@ -147,16 +147,16 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order, reading no more of it than is asked for.
+    """Yield the headers of the central directory in order; the rest is read only when it is needed.
 
     Header offsets count from the file's first byte, prepended bytes included.
 
     Raises
     ------
     FormatError
-        A header is cut off or is none, or something follows the last one (``zip/directory``).
+        A header is truncated or invalid, or the last one is not the end (``zip/directory``).
     """
-    # Whoever wants only the first headers reads little; whoever wants all reads in large blocks.
+    # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
     stop = end.directory_offset + end.directory_size
     for _ in range(end.entries):
@@ -185,13 +185,13 @@ def _holds_header(buffer: bytes, position: int) -> bool:
     fixed = position + CENTRAL_HEADER.size
     if fixed > len(buffer):
         return False
-    # APPNOTE 4.3.12: the lengths of name, extra field and comment stand at 28, 30 and 32.
+    # APPNOTE 4.3.12: the lengths of name, extra field and comment are at 28, 30 and 32.
     name, extra, comment = struct.unpack_from("<3H", buffer, position + 28)
     return bool(fixed + name + extra + comment <= len(buffer))
 
 
 def ends_archive(tail: bytes) -> bool:
-    """Tell whether `tail`, the last bytes of some value, ends in an end record with its comment.
+    """Tell whether `tail`, the last bytes of a value, ends in an end record with its comment.
 
     Examples
     --------
@@ -208,10 +208,10 @@ def ends_archive(tail: bytes) -> bool:
 
 
 def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
-    """Return the position in `tail` of the one end record that fits.
+    """Return the position in `tail` of the one valid end record.
 
-    A comment may hold the bytes of another end record. The record whose comment ends with the file and whose
-    directory is where it says wins; two such records would mean two archives to two readers.
+    A comment may hold the bytes of another end record. The valid record has a comment that ends with the file, and a
+    directory at its place; with two such records, readers would see two archives.
     """
     exact, loose, signed = [], [], []
     position = tail.rfind(END_SIGNATURE)
@@ -259,7 +259,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
-    """Tell whether a directory stands where the end record at `position` says it does."""
+    """Tell whether a directory exists where the end record at `position` says."""
     record = EndRecord.from_bytes(tail, position)
     locator = position - ZIP64_LOCATOR.size
     if locator >= 0 and tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
@@ -273,7 +273,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, where it stands, where its locator says it does, and how many parts that counts."""
+    """The ZIP64 end record, its offset, its offset by the locator, and the locator's number of parts."""
 
     record: Zip64EndRecord
     offset: int
@@ -282,14 +282,14 @@ class _Zip64End(NamedTuple):
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record that the locator before the end record names, if there is a locator."""
+    """Return the ZIP64 end record of the locator before the end record, if there is a locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
     _, disk, declared, disks = ZIP64_LOCATOR.unpack_from(tail, locator)
     if disk or disks > 1:
         raise _split(source, f"the ZIP64 locator speaks of {disks} parts")
-    # With prepended bytes the declared offset is too small: then the record stands right before its locator.
+    # With prepended bytes the declared offset is too small: then the record is right before its locator.
     for offset in (declared, tail_offset + locator - ZIP64_END_RECORD.size):
         if 0 <= offset <= tail_offset + locator - ZIP64_END_RECORD.size:
             begin, what = offset - tail_offset, "the ZIP64 end record"
@@ -306,11 +306,11 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
 
 
 def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
-    """Raise `FormatError` where the ZIP64 end record at `offset` does not end at its locator, as 4.3.6 has it.
+    """Raise `FormatError` unless the ZIP64 end record at `offset` ends at its locator (4.3.6).
 
-    It may be that of another archive: a reader that looks right before the locator would see something else.
+    Otherwise it may belong to another archive: a reader that looks right before the locator would see that one.
     """
-    # 4.3.14.1: the size leaves out the first 12 bytes. Of a record without further data it need not be right.
+    # 4.3.14.1: the size leaves out the first 12 bytes. It may be wrong if the record has no further data.
     ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
     if locator not in ends:
         raise FormatError(
@@ -322,7 +322,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
 
 
 def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:
-    """Return the fields in force: a classic field that is no sentinel has to agree with the ZIP64 one (4.4.1.4)."""
+    """Return the fields in force: a classic field must be a sentinel or agree with the ZIP64 one (4.4.1.4)."""
     values = {}
     for field, value in zip(EndRecord._fields[:6], classic[:6], strict=True):
         sentinel = MASK_32 if field.startswith("directory_s") or field == "directory_offset" else MASK_16
@@ -370,7 +370,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
         return declared
     if source.read_at(declared, 4) != CENTRAL_SIGNATURE:
         return adjacent
-    if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # as where one archive was appended to another
+    if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # such as two archives appended to each other
         raise FormatError(
             f"two central directories fit the end record, at {declared:,} and {adjacent:,}; "
             "readers would see different archives",

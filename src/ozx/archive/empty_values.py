@@ -1,7 +1,7 @@
-"""Check that an entry that is empty by its headers is empty: the bytes that follow have to agree.
+"""Check that an entry is empty if its headers say so, by the bytes that follow.
 
-The CRC-32 of no bytes is 0, so that a header whose numbers were lost agrees with itself, and with another one of which
-they were lost, too, or whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).
+The CRC-32 of no bytes is 0, so that a header with lost numbers agrees with itself, with another such header, and with
+one whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["ROOM_OF_EMPTY", "follows_empty", "says_nothing_of_sizes"]
 _DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
 _NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)
 
-#: How much of what follows an empty entry's local header is looked at: a descriptor, and what is behind it.
+#: Number of bytes to look at behind an empty entry's local header: a descriptor, and the next signature.
 ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATURE)
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
     r"""Tell whether no ZIP64 field of an empty entry's local header has a size (APPNOTE 4.5.3).
 
-    Sizes that were lost in the header itself may still stand there.
+    Such a field may keep sizes that are lost in the header itself.
 
     Examples
     --------
@@ -42,22 +42,22 @@ def says_nothing_of_sizes(extra: bytes) -> bool:
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
-    r"""Tell whether what follows the local header of an entry allows that it is empty, as its directory header says.
+    r"""Tell whether the bytes behind the local header of an entry fit an empty value.
 
     Parameters
     ----------
     header
         The entry's header in the central directory.
     behind
-        What follows its local header: `ROOM_OF_EMPTY` bytes, or fewer where its room ends.
+        `ROOM_OF_EMPTY` bytes behind its local header, or fewer at the end of the room.
     is_streamed
         Whether the local header announces a data descriptor.
 
     Returns
     -------
     bool
-        False where there is a value or a descriptor of one. The next record may follow, the end of the room, or, where
-        no descriptor is announced, unused space of zeros.
+        False for a value or the descriptor of one. The next record, the end of the room, or, without a descriptor,
+        unused space of zeros fits.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) ->
         for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
             descriptor = signature + form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
             rest = behind[len(descriptor) :]
-            # Zeros may also be the value, which its own descriptor follows.
+            # Zeros may also be a value that its own descriptor follows.
             if behind.startswith(descriptor) and (not rest or rest.startswith(_NEXT)):
                 return True
-    return len(behind) < _DESCRIPTOR.size  # without room for one it is missing
+    return len(behind) < _DESCRIPTOR.size  # too short for a descriptor

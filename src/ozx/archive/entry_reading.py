@@ -1,8 +1,8 @@
 """One entry's value, given its header in the central directory.
 
-The central directory is the truth, the local header the witness: an entry whose two headers disagree is not read.
-`ozx.archive.reader` builds on this with the whole directory as numpy arrays; who wants a few entries, found by reading
-the directory from its beginning, needs neither the arrays nor numpy, whose import takes longer than the reading.
+The central directory is authoritative, and the local header has to confirm it: otherwise the entry is not read.
+`ozx.archive.reader` builds on this with the whole directory as numpy arrays. A caller that needs a few entries can do
+without the arrays and without numpy, whose import takes longer than the reading.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 20
-# A local file header nearly always fits here, so that one read brings it whole.
+# A local file header nearly always fits, so that one read suffices.
 _HEADER_GUESS = 512
 
 _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 
 
 class ReadAhead:
-    """A source that reads forward in blocks, so that entries which follow each other cost few reads.
+    """A source that reads forward in blocks, so that consecutive entries need few reads.
 
-    Not for use from several threads: it remembers one block.
+    Not for several threads: it keeps one block.
 
     Parameters
     ----------
     source
-        What is read from.
+        The source to read from.
     block
-        How many bytes one read brings at least.
+        Bytes of one read, at least.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class ReadAhead:
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """Name in messages."""
         return self._source.name
 
     def size(self) -> int:
@@ -87,7 +87,7 @@ class ReadAhead:
         return self._source.size()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only where the source ends."""
+        """Return up to `length` bytes from `offset`; fewer only at the end of the source."""
         position = offset - self._start
         if position < 0 or position + length > len(self._data):
             self._data = self._source.read_at(offset, max(length, self._block))
@@ -95,22 +95,22 @@ class ReadAhead:
         return self._data[position : position + length]
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` when the source is no longer what it was at the first use."""
+        """Raise `FormatError` if the source changed since the first use."""
         self._source.check_unchanged()
 
 
 def entry_name(header: CentralHeader) -> str:
-    """Return the name of the entry that `header` describes, as text."""
+    """Return the entry's name as text."""
     return decode_name(header.name, header.flags, header.extra)
 
 
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
-    """Return the local file header of the entry that `header` describes, as it stands.
+    """Return the local file header of an entry, unresolved.
 
     Raises
     ------
     FormatError
-        There is none, or it is cut off (``zip/local-header``, ``zip/truncated``).
+        It is missing or truncated (``zip/local-header``, ``zip/truncated``).
     """
     start = header.header_offset
     try:
@@ -127,7 +127,7 @@ def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
 
 
 def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
-    """Return what the local header says otherwise than the central directory, or None when they agree.
+    """Return a phrase for the first difference between the two headers, or None.
 
     Sizes and CRC-32 may be zero in a local header whose bit 3 announces a data descriptor (APPNOTE 4.4.4).
     """
@@ -143,7 +143,7 @@ def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | Non
 
 
 def _path_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
-    """Return what a Unicode Path field of either header says otherwise than the name (APPNOTE 4.6.9)."""
+    """Return a phrase for a Unicode Path field of either header that contradicts the name (APPNOTE 4.6.9), or None."""
     for place, extra in (("local header", local.extra), ("central directory", header.extra)):
         if _UNICODE_PATH not in extra:
             continue
@@ -172,7 +172,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
 
 
 def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
-    """Make sure that an entry can be read without a password.
+    """Check that an entry can be read without a password.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
-    """Make sure that a stored entry declares one size, not two.
+    """Check that a stored entry declares one size, not two.
 
     Raises
     ------
@@ -206,12 +206,12 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
-    """Make sure that the CRC-32 of an entry's bytes is the one it declares.
+    """Check the CRC-32 of an entry's bytes.
 
     Raises
     ------
     FormatError
-        `checksum` is another (``zip/crc``).
+        `checksum` is not the declared one (``zip/crc``).
     """
     if checksum != header.crc32:
         raise FormatError(
@@ -224,7 +224,7 @@ def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> Non
 
 
 def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
-    """Return where the bytes of an entry begin: after its own local header, which is checked first.
+    """Return the offset of an entry's bytes, behind its local header, which is checked first.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     header
         The entry's header in the central directory, with an offset that counts from the file's first byte.
     limit
-        Where the entry has to end at the latest: where the next one, or the central directory, begins.
+        The offset of the next entry or of the central directory.
 
     Raises
     ------
@@ -260,16 +260,16 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Make sure that what follows the local header of an entry that is empty by its headers agrees.
+    """Check that the bytes behind an entry's local header fit the empty value that its headers declare.
 
     Parameters
     ----------
     source
-        The archive, whose name stands in messages.
+        The archive.
     header, local
         The entry's headers, in the central directory and before its bytes.
     behind
-        What follows: `ozx.archive.empty_values.ROOM_OF_EMPTY` bytes, or fewer where the room ends.
+        `ozx.archive.empty_values.ROOM_OF_EMPTY` bytes behind the local header, or fewer at the end of the room.
 
     Raises
     ------
@@ -297,21 +297,12 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
-    """Return where the bytes of an entry begin, given both of its headers.
-
-    Parameters
-    ----------
-    source
-        The archive.
-    header, local
-        The entry's headers, in the central directory and before its bytes.
-    limit
-        The offset at which its bytes have to end: where the next entry or the central directory begins.
+    """Return the offset of an entry's bytes, given both of its headers.
 
     Raises
     ------
     FormatError
-        As `find_data`.
+        As for `find_data`.
     """
     name = entry_name(header)
     contradiction = header_contradiction(header, local)
@@ -342,13 +333,13 @@ def iter_value(
     source, header, limit
         As for `find_data`.
     data_offset
-        What `find_data` returned, where it was asked before.
+        The result of `find_data`, if known.
 
     Raises
     ------
     FormatError
-        As `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``), which is known
-        only after the last block.
+        As for `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``), which is
+        known only after the last block.
     UnsupportedError
         The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
     """

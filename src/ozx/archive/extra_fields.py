@@ -1,4 +1,4 @@
-"""The extra fields of many headers at once: which fields occur, and whether each fits its block and its header."""
+"""The extra fields of many headers at once: their ids, and whether each fits its block and its header."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ozx.archive.records import EXTRA_AES, EXTRA_TIMES, EXTRA_UNICODE_PATH, EXTR
 
 __all__ = ["ExtraCensus", "Widened", "count_extra_fields", "gather"]
 
-# Fields that bsdtar 3.6 takes for damage, and with them the whole archive, where they are shorter than this.
+# bsdtar 3.6 rejects the whole archive if one of these fields is shorter.
 _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 
 @dataclass(slots=True)
 class ExtraCensus:
-    """Which extra fields there are.
+    """The extra fields of all entries.
 
     Attributes
     ----------
@@ -27,14 +27,14 @@ class ExtraCensus:
     contradicts
         Whether entry i has a ZIP64 field that holds other sizes or another offset than those in force.
     counts
-        Header id to the number of entries that have such a field.
+        Header id to the number of entries with such a field.
     first
-        Header id to the index of one entry that has it.
+        Header id to the index of one entry with such a field.
     is_broken
-        Whether entry i has a field that is longer than its block has room for, or too short for what it is, or a block
-        that is too short for any field and not of zeros.
+        Whether entry i has a field that is longer than its block or too short for its kind, or a block that is too
+        short for any field and not of zeros.
     unicode_paths
-        The entries that have a Unicode Path field, and its data.
+        The entries with a Unicode Path field, and its data.
     """
 
     has_zip64: NDArray[np.bool_]
@@ -46,58 +46,58 @@ class ExtraCensus:
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
-        """Return that of so many entries without any extra field."""
+        """Return the census of `entries` entries without any extra field."""
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """The fields of some headers that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row.
+    """Header fields that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row.
 
     Attributes
     ----------
-    asked
-        Which of them are 0xFFFFFFFF, so that their values stand in the ZIP64 field.
+    is_wide
+        Whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field.
     values
         The values in force.
     may_be_zero
-        Headers whose values may be zero in the ZIP64 field, as they follow in a data descriptor.
+        Headers whose values may be zero in the ZIP64 field, since they follow in a data descriptor.
     """
 
-    asked: NDArray[np.bool_]
+    is_wide: NDArray[np.bool_]
     values: NDArray[np.uint64]
     may_be_zero: NDArray[np.bool_]
 
     def agree(
         self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell of ZIP64 fields in the headers `rows`, so long and from there on in `data`, whether they fit.
+        """Tell for ZIP64 fields of headers `rows`, at `starts` in `data`, whether they fit.
 
-        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that put
-        all of them there do no harm where these say the same.
+        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
+        always write all of them do no harm if the values agree.
         """
         counts, may_be_zero = lengths // 8, self.may_be_zero[rows]
         fits = np.ones(len(rows), bool)
-        for place in range(self.asked.shape[1]):
-            is_there = counts > place
-            held = gather(data, "<u8", np.where(is_there, starts + 8 * place, 0))
-            fits &= (held == self.values[rows, place]) | ~is_there | (may_be_zero & (held == 0))
+        for place in range(self.is_wide.shape[1]):
+            is_present = counts > place
+            held = gather(data, "<u8", np.where(is_present, starts + 8 * place, 0))
+            fits &= (held == self.values[rows, place]) | ~is_present | (may_be_zero & (held == 0))
         others = np.flatnonzero(~fits)
         if len(others):
-            fits[others] = self._hold_what_is_asked(data, starts[others], counts[others], rows[others])
+            fits[others] = self._hold_wide_values(data, starts[others], counts[others], rows[others])
         return fits
 
-    def _hold_what_is_asked(
+    def _hold_wide_values(
         self, data: bytes, starts: NDArray[np.int64], counts: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell of fields of so many values whether these are the ones that are asked for, and no others."""
-        asked, values = self.asked[rows], self.values[rows]
-        fits: NDArray[np.bool_] = counts == asked.sum(1)
-        places = np.cumsum(asked, 1) - 1
-        for place in range(asked.shape[1]):
-            wanted = asked[:, place]
-            held = gather(data, "<u8", np.where(wanted & fits, starts + 8 * places[:, place], 0))
-            fits &= ~wanted | (held == values[:, place])
+        """Tell for fields of `counts` values whether they hold exactly those of the wide header fields."""
+        is_wide, values = self.is_wide[rows], self.values[rows]
+        fits: NDArray[np.bool_] = counts == is_wide.sum(1)
+        places = np.cumsum(is_wide, 1) - 1
+        for place in range(is_wide.shape[1]):
+            needed = is_wide[:, place]
+            held = gather(data, "<u8", np.where(needed & fits, starts + 8 * places[:, place], 0))
+            fits &= ~needed | (held == values[:, place])
         return fits
 
 
@@ -116,16 +116,16 @@ def count_extra_fields(
     data
         Bytes that hold the extra-field blocks.
     starts, ends
-        Where each block begins and ends; a tail too short to be a field is passed over.
+        Start and end of each block; a tail that is too short for a field is ignored.
     entries
-        The entry each block belongs to.
+        The entry of each block.
     widened
-        What ZIP64 fields in these blocks have to fit.
+        The header fields that ZIP64 fields in these blocks have to fit.
     census
-        Is added to.
+        The census to extend.
     """
     rows = np.arange(len(starts))
-    # bsdtar 3.6 refuses a block of up to three bytes that are not zero; behind a field it passes them over.
+    # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.
     for row in np.flatnonzero((ends > starts) & (ends - starts < 4)).tolist():
         census.is_broken[entries[row]] |= any(data[starts[row] : ends[row]])
     while len(rows):
@@ -158,7 +158,7 @@ def count_extra_fields(
 
 
 def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values at `positions`, aligned or not; every one lies wholly in `data`."""
+    """Return the values at `positions`, aligned or not; all lie within `data`."""
     kind = np.dtype(dtype)
     everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
     return everywhere[positions]

@@ -1,4 +1,4 @@
-"""Which entries are no plain files, by what the central directory says of them."""
+"""Entries that are no plain files, by the central directory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class FileKinds:
     Attributes
     ----------
     symlinks, special
-        Indices of symbolic links, and of devices, pipes and sockets, as Unix calls them.
+        Indices of symbolic links, and of Unix devices, pipes and sockets.
     directories
         Indices of entries whose name ends in a slash.
     folder_values
-        Indices of entries that attributes call folders, though their names do not end in a slash.
+        Indices of entries that are folders by their attributes, though their names do not end in a slash.
     volume_labels
-        Indices of entries that attributes call volume labels.
+        Indices of entries that are volume labels by their attributes.
     """
 
     symlinks: _Indices
@@ -39,20 +39,19 @@ class FileKinds:
     volume_labels: _Indices
 
 
-# 4.4.2.2: the systems whose attributes are those of DOS: FAT, HPFS, NTFS in APPNOTE's numbering and in that of
-# Info-ZIP, VFAT.
+# 4.4.2.2: systems with the attributes of DOS: FAT, HPFS, NTFS in APPNOTE's numbering and in that of Info-ZIP, VFAT.
 _DOS_SYSTEMS = (0, 6, 10, 11, 14)
 _DOS_VOLUME_LABEL, _DOS_DIRECTORY = 0x08, 0x10
-# unzip looks for labels in entries of Atari, too.
+# unzip also looks for labels in entries from Atari.
 _LABEL_SYSTEMS = (*_DOS_SYSTEMS, 5)
 _UNIX_SYSTEMS = (3, 19)  # 19 is macOS
 
 
 def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
-    """Return which entries are no plain files; `named_directories` are those whose name ends in a slash."""
-    # 4.4.2 and 4.4.15: the upper byte names the system whose attributes these are.
+    """Return the entries that are no plain files; `named_directories` are those whose name ends in a slash."""
+    # 4.4.2 and 4.4.15: the upper byte names the system of these attributes.
     system, attributes = central_field(columns, "<u2", 4) >> 8, central_field(columns, "<u4", 38)
-    # unzip makes links of entries from VMS, Atari and BeOS, too, and 7-Zip of entries from DOS.
+    # unzip also makes links of entries from VMS, Atari and BeOS, and 7-Zip of entries from DOS.
     symlinks = np.flatnonzero(attributes >> 28 == 0o12)
     kind = (attributes >> 28) * np.isin(system, _UNIX_SYSTEMS)
     is_folder = kind == 0o04
@@ -69,7 +68,7 @@ def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
 
 
 def central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:
-    """Return a fixed field of all headers in the central directory, `offset` bytes after their beginning."""
+    """Return the fixed field at `offset` in each header of the central directory."""
     if len(columns) == 0:
         return np.empty(0, dtype)
     size = len(columns.buffer) - CENTRAL_HEADER.size + 1

@@ -1,8 +1,8 @@
-"""Deflate and Deflate64 (APPNOTE 4.4.5, methods 8 and 9), never giving out more than an entry declares.
+"""Deflate and Deflate64 (APPNOTE 4.4.5, methods 8 and 9), never more bytes than an entry declares.
 
-Deflate64 comes from inflate64, or from the extra ``zipfile-deflate64`` where that is installed. The latter patches
-the standard library's `zipfile` when it is imported; here only its extension module is loaded, at the first
-Deflate64 entry, so that `zipfile` stays as it is.
+Deflate64 comes from inflate64, or from the extra ``zipfile-deflate64`` if it is installed. The latter patches the
+standard library's `zipfile` when it is imported; only its extension module is loaded here, at the first Deflate64
+entry, so that `zipfile` stays unchanged.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["deflate64_decoder", "iter_inflated"]
 
 _OUTPUT_BLOCK = 1 << 20
 _GOES_ON = "there are bytes behind the end of the stream"
-# Neither Deflate64 decoder takes a bound for its output: the input's slices bound it. 18 bits can stand for 65,538
-# bytes, so that a slice of 1 KiB gives 29 MiB at the worst.
+# No Deflate64 decoder limits its output, so the input is sliced: 18 bits can stand for 65,538 bytes, so that a slice
+# of 1 KiB gives 29 MiB at most.
 _DEFLATE64_SLICE = 1 << 10
 
 
@@ -34,7 +34,7 @@ class _Decoder(Protocol):
 
 
 class _Deflate64Decoder:
-    """One face for the two decoders, whose methods have different names."""
+    """Common interface of the two decoders, whose methods have different names."""
 
     def __init__(self, decoder: object, method: str) -> None:
         self._decoder = decoder
@@ -49,8 +49,8 @@ class _Deflate64Decoder:
 
 
 def deflate64_decoder() -> str:
-    """Return name and version of the package that decodes Deflate64 here, e.g. ``"inflate64 1.0.4"``."""
-    import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading needs not)
+    """Return name and version of the installed Deflate64 package, e.g. ``"inflate64 1.0.4"``."""
+    import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading does not need)
 
     package = "zipfile-deflate64" if _zipfile_deflate64() is not None else "inflate64"
     return f"{package} {importlib.metadata.version(package)}"
@@ -66,12 +66,12 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
     slices
         The compressed bytes, in pieces of any length.
     uncompressed_size
-        What the central directory declares; not a byte more is produced.
+        The size in the central directory; not a byte more is produced.
 
     Raises
     ------
     FormatError
-        The data is damaged, inflates to more or less than declared, or goes on behind its end (``zip/inflate``).
+        The data is damaged, inflates to another size, or continues behind its end (``zip/inflate``).
     UnsupportedError
         Another method (``zip/method``).
 
@@ -99,7 +99,7 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
             if produced > uncompressed_size:
                 break
             yield block
-    except OzxError:  # from whoever reads the slices
+    except OzxError:  # raised while reading the slices
         raise
     except (zlib.error, ValueError) as error:
         # inflate64 and zipfile-deflate64 raise plain ValueError for damaged data.
@@ -107,7 +107,7 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
     if produced != uncompressed_size:
         found = "more" if produced > uncompressed_size else f"{produced:,}"
         raise FormatError(
-            f"expected {uncompressed_size:,} bytes after inflating, found {found}; the data is damaged or cut off",
+            f"expected {uncompressed_size:,} bytes after inflating, found {found}; the data is damaged or truncated",
             rule="zip/inflate",
         )
 
@@ -131,7 +131,7 @@ def _iter_deflated64(slices: Iterable[bytes]) -> Iterator[bytes]:
     decoder = _new_deflate64_decoder()
     for data in slices:
         for start in range(0, len(data), _DEFLATE64_SLICE):
-            if decoder.eof:  # what zipfile-deflate64 returns after the end is undefined
+            if decoder.eof:  # the result of zipfile-deflate64 after the end is undefined
                 return
             yield decoder.decode(data[start : start + _DEFLATE64_SLICE])
     if not decoder.eof:
@@ -153,8 +153,8 @@ def _new_deflate64_decoder() -> _Decoder:
 
 @functools.cache
 def _zipfile_deflate64() -> Callable[[], object] | None:
-    """Return the extra's decoder class, or None where the extra is not installed."""
-    package = importlib.util.find_spec("zipfile_deflate64")  # finds, does not import: importing would patch zipfile
+    """Return the decoder class of the extra, or None if it is not installed."""
+    package = importlib.util.find_spec("zipfile_deflate64")  # does not import it, which would patch zipfile
     if package is None or package.submodule_search_locations is None:
         return None
     spec = importlib.machinery.PathFinder.find_spec("deflate64", package.submodule_search_locations)

@@ -1,4 +1,4 @@
-"""Archives that lie in the value of an entry, and pass for the whole file where the end of the outer one is lost."""
+"""Archives in the value of an entry, which look like the whole file if the end of the outer one is lost."""
 
 from __future__ import annotations
 
@@ -12,18 +12,11 @@ _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:
-    r"""Refuse an archive before which entries of another one stand.
+    r"""Refuse an archive that follows entries of another one.
 
-    A self-extracting file begins with a program (APPNOTE 4.1.9). Where the offsets of the directory leave out bytes
-    that begin with a local header, or that end in one, the archive is the value of an entry whose own directory is
-    lost, or it was appended to another one, or bytes were inserted into it.
-
-    Parameters
-    ----------
-    source
-        The file.
-    prepended
-        How many bytes at its beginning the offsets leave out.
+    A self-extracting file begins with a program (APPNOTE 4.1.9). If the `prepended` bytes, which the directory's
+    offsets leave out, begin with a local header or end in one, then the archive is the value of an entry whose own
+    directory is lost, or it was appended to another one, or bytes were inserted into it.
 
     Raises
     ------
@@ -42,7 +35,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     if (source.read_at(0, len(LOCAL_SIGNATURE)) if start else before).startswith(LOCAL_SIGNATURE):
         found = "the file begins with a local header"
     elif _ends_in_header(before[: prepended - start]):
-        found = "a local header ends where it begins"
+        found = "a local header ends where the archive begins"
     else:
         return
     raise FormatError(

@@ -1,7 +1,7 @@
-"""Reading at a position, without moving one: `os.pread` and `os.readv`, each with a portable fallback beside it.
+"""Reading at a position, without a shared file position: `os.pread` and `os.readv`, each with a portable fallback.
 
-The fallback serves systems without these calls (Windows): every thread of every process has a handle of its own
-there, so that no position is shared and no lock is needed.
+On systems without these calls (Windows), every thread of every process has its own handle, so that no position is
+shared and no lock is needed.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ozx.errors import FormatError
 
 __all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "read_into_at", "vector_reader"]
 
-# O_NONBLOCK keeps a named pipe that took a file's place from hanging the open; files ignore it. O_BINARY is Windows'.
+# O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-# No file reaches further. ZIP64 offsets have 64 bits; the system's have a sign, and what lies beyond is an error to it.
+# No file is longer. ZIP64 offsets have 64 bits; those of the system are signed, and larger ones are an error.
 _FURTHEST = 1 << 60
 
 
 def open_for_reading(path: str) -> int:
-    """Return a descriptor of the file at `path`; ownership goes to the caller."""
+    """Return a descriptor of the file at `path`, which the caller owns."""
     return os.open(path, READ_FLAGS)
 
 
 def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
-    """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends.
+    """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file.
 
-    Where `os.preadv` is missing the descriptor's own position moves instead: one thread at a time there.
+    Without `os.preadv` the descriptor's own position moves: then only one thread may use it at a time.
     """
     preadv, filled = getattr(os, "preadv", None), 0
     if preadv is not None:
@@ -46,17 +46,17 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
 
 
 def forget_cache(descriptor: int) -> None:
-    """Ask the system to read the file from the disk next time, where it can be asked."""
+    """Ask the system, if it can, to read the file from the disk next time."""
     advise = getattr(os, "posix_fadvise", None)
     if advise is not None:
         advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def vector_reader() -> Callable[[int, list[memoryview]], int]:
-    """Return `os.readv`: it reads once from a descriptor's own position into buffers, and returns the bytes read.
+    """Return `os.readv`, which reads from a descriptor's own position into buffers, and returns the number of bytes.
 
-    The portable stand-in fills the first buffer only. Asked for once per run and not per read: a call more for each
-    of a million small files is a second more.
+    The portable stand-in fills the first buffer only. Callers ask once per run and not per read: one more call for each
+    of a million small files takes a second.
     """
     readv = getattr(os, "readv", None)
     return _read_into_first if readv is None else readv
@@ -74,7 +74,7 @@ class PositionalFile:
     Parameters
     ----------
     path
-        The file; it is opened at the first read, so that the object can be made, pickled and sent cheaply.
+        The file; it is opened at the first read, so that the object is cheap to create and pickle.
     """
 
     def __init__(self, path: str) -> None:
@@ -93,7 +93,7 @@ class PositionalFile:
         self.close()
 
     def close(self) -> None:
-        """Give the descriptor back; a later read would open the file again."""
+        """Close the descriptor; a later read opens the file again."""
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
             os.close(descriptor)
@@ -102,15 +102,15 @@ class PositionalFile:
             handle.close()
 
     def descriptor(self) -> int:
-        """Return the open file's descriptor; it stays this object's."""
+        """Return the open file's descriptor, which this object owns."""
         return self._open()
 
     def fstat(self) -> os.stat_result:
-        """Return what the system says of the open file (not of whatever has its name by now)."""
+        """Return the status of the open file, also if another file has its name now."""
         return os.fstat(self._open())
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only where the file ends."""
+        """Return up to `length` bytes from `offset`; fewer only at the end of the file."""
         if offset > _FURTHEST:
             return b""
         pread = getattr(os, "pread", None)
@@ -129,7 +129,7 @@ class PositionalFile:
         return b"".join(pieces)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Fill `buffer` from `offset`; returns the number of bytes, fewer only where the file ends."""
+        """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file."""
         if hasattr(os, "preadv") and offset <= _FURTHEST:
             return read_into_at(self._open(), buffer, offset)
         data = self.read_at(offset, len(buffer))  # by a handle of this thread
@@ -157,7 +157,7 @@ class PositionalFile:
         owner = (os.getpid(), threading.get_ident())
         handle = self._handles.get(owner)
         if handle is None:
-            expected = self.fstat()  # also says what is wrong with a path that is no file
+            expected = self.fstat()  # raises for a path that is no file
             handle = os.fdopen(open_for_reading(self.path), "rb")
             if not os.path.samestat(os.fstat(handle.fileno()), expected):
                 handle.close()

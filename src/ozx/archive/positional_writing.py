@@ -17,8 +17,8 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP,
 def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
     """Write all of `data` at `offset`.
 
-    Where `os.pwrite` is missing the descriptor's own position moves instead, so that a descriptor is used by one
-    thread at a time there; whoever writes from several threads holds a lock.
+    On systems without `os.pwrite` the descriptor's own position moves, so that only one thread may use it at a time:
+    callers that write from several threads hold a lock.
     """
     pwrite = getattr(os, "pwrite", None)
     view = memoryview(data).cast("B")
@@ -34,7 +34,7 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
 
 
 def write_pair_at(descriptor: int, first: bytes, second: memoryview, offset: int) -> None:
-    """Write two pieces one behind the other at `offset`, by one call where the system has it."""
+    """Write two pieces one behind the other at `offset`, by one call if the system has it."""
     pwritev = getattr(os, "pwritev", None)
     written = 0 if pwritev is None else pwritev(descriptor, [first, second], offset)
     if written < len(first):
@@ -45,24 +45,14 @@ def write_pair_at(descriptor: int, first: bytes, second: memoryview, offset: int
 
 
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
-    """Copy `length` bytes from one open file to another, by the system alone where it can.
+    """Copy `length` bytes from one open file to another, within the system if possible.
 
-    `os.copy_file_range` shares the blocks on file systems that can (Btrfs, XFS) and copies inside the system on
-    others.
-
-    Parameters
-    ----------
-    source, source_offset
-        The open file that is read, and where the bytes stand in it.
-    descriptor, offset
-        The open file that is written to, and where they are to stand.
-    length
-        Their number.
+    `os.copy_file_range` shares blocks on file systems that can (Btrfs, XFS) and copies inside the system on others.
 
     Raises
     ------
     FormatError
-        The source ends before (``zip/changed``).
+        The source is too short (``zip/changed``).
     """
     call = getattr(os, "copy_file_range", None)
     while length:

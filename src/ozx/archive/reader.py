@@ -1,4 +1,4 @@
-"""Entries out of an archive, by index or by name, at any offset, from any thread or process."""
+"""Entries of an archive, by index or by name, at any offset, from any thread or process."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _LAST_OF_ASCII = 0x7F
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
 # An entry that declares more than 64 MiB at more than 200 : 1, or entries that inflate to more than 1 TiB in all,
-# are taken for a decompression bomb: chunks are compressed already, so that honest archives stay near 1 : 1.
+# count as a decompression bomb: chunks are compressed already, so that honest archives stay near 1 : 1.
 BOMB_SIZE = 64 << 20
 BOMB_RATIO = 200
 BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """A ZIP archive open for reading; nothing is read before it is asked for.
+    """A ZIP archive open for reading; nothing is read before it is needed.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class ArchiveReader:
 
     @cached_property
     def end(self) -> EndOfDirectory:
-        """What the end records say."""
+        """The end records."""
         return read_end(self.source)
 
     @cached_property
@@ -110,7 +110,7 @@ class ArchiveReader:
         return np.sort(self.columns.header_offsets)
 
     def find(self, name: str) -> int | None:
-        """Return the index of the entry called `name`, the last one where several are, or None."""
+        """Return the index of the entry with this name, the last one of several, or None."""
         if name.isascii():
             return self.name_index.find(name.encode("ascii"))
         index = self.name_index.find(name.encode("utf-8", "surrogateescape"))
@@ -121,7 +121,7 @@ class ArchiveReader:
 
     @cached_property
     def _in_other_encodings(self) -> dict[str, int]:
-        """The last entry of each name that does not stand in UTF-8."""
+        """The last entry of each name that is not encoded as UTF-8."""
         columns = self.columns
         found: dict[str, int] = {}
         for rows, names in columns.iter_name_matrices():
@@ -132,9 +132,9 @@ class ArchiveReader:
         return found
 
     def data_offset(self, index: int) -> int:
-        """Return where the bytes of entry `index` begin: after its own local header, which is checked first.
+        """Return the offset of the bytes of entry `index`, behind its local header, which is checked first.
 
-        Raises what `ozx.archive.entry_reading.find_data` raises.
+        Raises the errors of `ozx.archive.entry_reading.find_data`.
         """
         offset = int(self._data_offsets[index])
         if offset < 0:
@@ -143,7 +143,7 @@ class ArchiveReader:
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
-        """Return where the bytes of entry `index` begin, given its local header; raises as `data_offset` does."""
+        """Return the offset of the bytes of entry `index`, given its local header; raises as `data_offset` does."""
         return data_offset_behind(self.source, self.columns.header(index), local, self._end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
@@ -154,7 +154,7 @@ class ArchiveReader:
         Raises
         ------
         FormatError
-            As `data_offset`; the CRC-32 differs (``zip/crc``); the data does not inflate (``zip/inflate``).
+            As for `data_offset`; the CRC-32 differs (``zip/crc``); the data does not inflate (``zip/inflate``).
         UnsupportedError
             The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
         UsageError
@@ -168,11 +168,11 @@ class ArchiveReader:
         start = self.data_offset(index) + offset
         data = read_exactly(self.source, start, stop - offset, "an entry") if stop > offset else b""
         if offset == 0 and stop == size and crc32(data) != self.columns.crc32s[index]:
-            self.check_crc32(index, crc32(data))  # takes the header apart, to say whose value is damaged
+            self.check_crc32(index, crc32(data))  # parses the header, to name the damaged entry
         return data
 
     async def read_async(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
-        """Return what `read` returns, without blocking the event loop where the source is a `SlowSource`."""
+        """Return what `read` returns, without blocking the event loop if the source is a `SlowSource`."""
         source = self._slow_source
         if source is None:
             return self.read(index, offset, length)
@@ -180,7 +180,7 @@ class ArchiveReader:
         return self._take(index, await follow_async(source, self._steps(index, offset, stop)))
 
     def prefetch_head(self) -> None:
-        """Read the leading ``zarr.json`` entries by one request and remember them; does nothing for a local source."""
+        """Read the leading ``zarr.json`` entries by one request and keep them; does nothing for a local source."""
         if self._slow_source is not None:
             offset, length = leading_span(self.columns, self.end.directory_offset)
             if length:
@@ -191,7 +191,7 @@ class ArchiveReader:
         return self.source if isinstance(self.source, SlowSource) else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
-        """Return where `length` bytes from `offset` of a value end, clamped to its size."""
+        """Return the end of `length` bytes from `offset` of a value, clamped to its size."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])
@@ -217,31 +217,31 @@ class ArchiveReader:
     def iter_blocks(self, index: int) -> Iterator[bytes]:
         """Yield the value of entry `index` in blocks of about 1 MiB; the CRC-32 is checked at the end.
 
-        Raises what `read` raises; a wrong CRC-32 is known only after the last block.
+        Raises the errors of `read`; a wrong CRC-32 is known only after the last block.
         """
         offset = self.data_offset(index)
         yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
 
     def check_crc32(self, index: int, checksum: int) -> None:
-        """Raise `FormatError` (``zip/crc``) when `checksum` is not the CRC-32 of entry `index`."""
+        """Raise `FormatError` (``zip/crc``) if `checksum` is not the CRC-32 of entry `index`."""
         check_crc32(self.source, self.columns.header(index), checksum)
 
     def check(self, *, allow_bombs: bool = False, allow_duplicates: bool = False) -> None:
-        """Raise for the first reason why this archive is not read as a whole; looks at the directory only.
+        """Raise for the first fault that forbids reading this archive; looks at the directory only.
 
         Parameters
         ----------
         allow_bombs
             Whether entries may inflate to enormous sizes.
         allow_duplicates
-            Whether several entries may have one name: a search by `find` sees the last one, which
-            has to be the last one in the file.
+            Whether several entries may have one name: `find` returns the last one in the directory, which has to be the
+            last one in the file, too.
 
         Raises
         ------
         FormatError
             Names are unsafe, not unique or contradicted by a Unicode Path field, entries overlap, or a stored size is
-            no size (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``, ``zip/stored-size``,
+            invalid (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``, ``zip/stored-size``,
             ``zip/bomb``).
         UnsupportedError
             An entry is encrypted or uses an unknown method (``zip/encrypted``, ``zip/method``).
@@ -252,7 +252,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Raise what `check` raises, but for names: for whoever gives the values other ones."""
+        """Raise as `check` does, except for names: for callers that rename the entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -314,7 +314,7 @@ class ArchiveReader:
             )
 
     def _check_paths(self) -> None:
-        """Refuse what unzip, 7-Zip and bsdtar read under another name than zipfile and Java (APPNOTE 4.6.9)."""
+        """Refuse entries that unzip, 7-Zip and bsdtar read under another name than zipfile and Java (APPNOTE 4.6.9)."""
         for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
             name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
             raise FormatError(
@@ -324,7 +324,7 @@ class ArchiveReader:
             )
 
     def _end_of_room(self, index: int) -> int:
-        """Return where the next local header, or the central directory, begins."""
+        """Return the offset of the next local header, or of the central directory."""
         starts = self._sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))
         return int(starts[following]) if following < len(starts) else self.end.directory_offset
@@ -352,7 +352,7 @@ class ArchiveReader:
                 f"{what} to {size:,} bytes, as a decompression bomb does",
                 path=path,
                 rule="zip/bomb",
-                hint="If you trust its origin, ask for it with --allow-bombs.",
+                hint="If you trust its origin, allow it with --allow-bombs.",
             )
 
 
@@ -361,9 +361,9 @@ def _refused_name(name: str, fault: str, path: str) -> FormatError:
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
-    """Return pairs of entries of which one begins before the other can have ended.
+    """Return pairs of entries of which the second begins before the first can end; at most 100.
 
-    A local header is at least as long as its fixed part and the name; its extra field is not looked at here.
+    A local header is at least as long as its fixed part and the name; its extra field is ignored.
     """
     order = np.argsort(columns.header_offsets, kind="stable")
     starts = columns.header_offsets[order]
@@ -374,13 +374,13 @@ def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
     for position in late.tolist():
         culprit = int(np.argmax(ends[: position + 1]))
         pairs.append((int(order[culprit]), int(order[position + 1])))
-        if len(pairs) == 100:  # enough to tell
+        if len(pairs) == 100:
             break
     return pairs
 
 
 def _check_bounds(source: ByteSource, columns: Columns, end: EndOfDirectory) -> None:
-    """Compare what entries declare with the bytes there are, before anything is read or taken memory for."""
+    """Check that entries lie before the directory, before anything is read or allocated."""
     limit = np.uint64(end.directory_offset)
     # Not `offset + size > limit`, which could wrap around.
     beyond = np.flatnonzero((columns.header_offsets > limit) | (columns.compressed_sizes > limit))

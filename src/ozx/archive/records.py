@@ -1,7 +1,7 @@
 """One layout per record of a ZIP file (APPNOTE 4.3 to 4.5), as pure conversions between bytes and fields.
 
-Nothing here reads a file or judges what it finds; `parse_*` and `from_bytes` raise `FormatError` only where the
-bytes cannot be taken apart at all.
+Nothing here reads a file or judges values; `from_bytes` and `resolve_zip64` raise `FormatError` only for bytes that
+cannot be parsed.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ __all__ = [
 LOCAL_SIGNATURE = b"PK\x03\x04"
 CENTRAL_SIGNATURE = b"PK\x01\x02"
 END_SIGNATURE = b"PK\x05\x06"
-# 4.3.13: a digital signature of the central directory begins with this, two bytes with its length follow.
+# 4.3.13: the begin of a digital signature of the central directory; two bytes with its length follow.
 DIGITAL_SIGNATURE = b"PK\x05\x05"
 ZIP64_END_SIGNATURE = b"PK\x06\x06"
 ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
-# 8.5.3: what the first part of a split archive begins with. A data descriptor (4.3.9) may begin with the same.
+# 8.5.3: the begin of the first part of a split archive. A data descriptor (4.3.9) may begin with the same bytes.
 SPLIT_SIGNATURE = b"PK\x07\x08"
 
 # 4.3.7: signature, version needed, flags, method, time, date, crc-32, compressed and uncompressed size,
@@ -107,7 +107,7 @@ EXTRA_ZIP64 = 0x0001  # 4.5.3
 EXTRA_UNICODE_PATH = 0x7075  # 4.6.9
 EXTRA_TIMES = 0x5455  # 4.6.1
 EXTRA_AES = 0x9901  # 4.6.1
-# The field of Android's zipalign: two bytes of alignment, then zeros. The one padding readers have met before.
+# The field of Android's zipalign: two bytes of alignment, then zeros. The only padding that readers know.
 EXTRA_PADDING = 0xD935
 
 
@@ -130,7 +130,7 @@ class ExtraField(NamedTuple):
 
 
 def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
-    r"""Yield the fields of an extra-field block; a tail too short to be a field is passed over, as readers do.
+    r"""Yield the fields of an extra-field block; a tail that is too short for a field is ignored, as by other readers.
 
     Examples
     --------
@@ -170,19 +170,19 @@ def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
     if MASK_32 not in values:
         return values
     data = next((field.data for field in iter_extra_fields(extra) if field.identifier == EXTRA_ZIP64), None)
-    wanted = 8 * values.count(MASK_32)
-    if data is None or len(data) < wanted:
+    needed = 8 * values.count(MASK_32)
+    if data is None or len(data) < needed:
         found = "no ZIP64 extra field" if data is None else f"a ZIP64 extra field of {len(data)} bytes"
         raise FormatError(
-            f"a size or offset of 0xFFFFFFFF needs a ZIP64 extra field of at least {wanted} bytes; found {found}",
+            f"a size or offset of 0xFFFFFFFF needs a ZIP64 extra field of at least {needed} bytes; found {found}",
             rule="zip/zip64-field",
         )
-    wide = iter(struct.unpack_from(f"<{wanted // 8}Q", data))
+    wide = iter(struct.unpack_from(f"<{needed // 8}Q", data))
     return tuple(next(wide) if value == MASK_32 else value for value in values)
 
 
 class LocalHeader(NamedTuple):
-    """A local file header (APPNOTE 4.3.7) with its 32-bit fields as they stand."""
+    """A local file header (APPNOTE 4.3.7), with its 32-bit fields unresolved."""
 
     version_needed: int
     flags: int
@@ -195,17 +195,17 @@ class LocalHeader(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The header's bytes in the file, name and extra field included."""
+        """The header's length in bytes, name and extra field included."""
         return LOCAL_HEADER.size + len(self.name) + len(self.extra)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> LocalHeader:
-        """Take the header at `position` apart.
+        """Parse the header at `position`.
 
         Raises
         ------
         FormatError
-            It is cut off (``zip/truncated``), or no local file header (``zip/local-header``).
+            It is truncated (``zip/truncated``), or no local file header (``zip/local-header``).
         """
         end = position + LOCAL_HEADER.size
         if end > len(data):
@@ -243,12 +243,12 @@ class CentralHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> CentralHeader:
-        """Take the header at `position` apart.
+        """Parse the header at `position`.
 
         Raises
         ------
         FormatError
-            It is cut off, or no central directory header (``zip/directory``).
+            It is truncated, or no central directory header (``zip/directory``).
         """
         end = position + CENTRAL_HEADER.size
         if end > len(data):
@@ -267,23 +267,12 @@ class CentralHeader(NamedTuple):
         extra = bytes(data[name_end:extra_end])
         uncompressed, compressed, offset = resolve_zip64((fields[9], fields[8], fields[16]), extra)
         name = bytes(data[end:name_end])
-        return cls(
-            fields[1],
-            fields[3],
-            fields[4],
-            fields[7],
-            compressed,
-            uncompressed,
-            fields[15],
-            offset,
-            name,
-            extra,
-            length,
-        )
+        values = fields[1], fields[3], fields[4], fields[7], compressed, uncompressed, fields[15], offset
+        return cls(*values, name, extra, length)
 
 
 class EndRecord(NamedTuple):
-    """The classic end of central directory record (APPNOTE 4.3.16) as it stands, sentinels included."""
+    """The classic end of central directory record (APPNOTE 4.3.16), sentinels unresolved."""
 
     disk: int
     directory_disk: int
@@ -295,7 +284,7 @@ class EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> EndRecord:
-        """Take the 22 bytes at `position` apart; the caller has found the signature there."""
+        """Parse the 22 bytes at `position`, which begin with the signature."""
         return cls(*END_RECORD.unpack_from(data, position)[1:])
 
 
@@ -314,5 +303,5 @@ class Zip64EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> Zip64EndRecord:
-        """Take the 56 bytes at `position` apart; the caller has found the signature there."""
+        """Parse the 56 bytes at `position`, which begin with the signature."""
         return cls(*ZIP64_END_RECORD.unpack_from(data, position)[1:])

@@ -1,4 +1,4 @@
-"""The extra fields of the central directory, all at once, and names that they give instead of the names there."""
+"""The extra fields of the central directory, and names in them that differ from the headers' names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["OtherPath", "count_central_extras", "find_unicode_paths", "iter_othe
 
 
 class OtherPath(NamedTuple):
-    """A Unicode Path field gives entry `entry` another name, `path`."""
+    """A Unicode Path field that gives entry `entry` another name, `path`."""
 
     entry: int
     path: bytes
 
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
-    """Return which extra fields there are in a central directory.
+    """Return the census of the extra fields in a central directory.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)
     starts = columns.starts[entries] + CENTRAL_HEADER.size + columns.name_lengths[entries]
-    asked = np.stack([central_field(columns, "<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
+    is_wide = np.stack([central_field(columns, "<u4", place)[entries] == MASK_32 for place in (24, 20, 42)], 1)
     offsets = columns.header_offsets[entries] - np.uint64(prepended)
     values = np.stack([columns.uncompressed_sizes[entries], columns.compressed_sizes[entries], offsets], 1)
-    widened = Widened(asked, values, np.zeros(len(entries), bool))
+    widened = Widened(is_wide, values, np.zeros(len(entries), bool))
     count_extra_fields(columns.buffer, starts, starts + lengths[entries], entries, widened, census)
     return census
 
 
 def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
-    """Yield which of these Unicode Path fields, given as entry and data, contradict the names in the directory."""
+    """Yield the Unicode Path fields, given as entry and data, that contradict the names in the directory."""
     for entry, data in paths:
         path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
         if path is not None:
@@ -54,7 +54,7 @@ def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> It
 
 
 def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:
-    """Return entries that have a Unicode Path field in the directory, and its data; fast where there is none."""
+    """Return entries with a Unicode Path field in the directory, and its data; fast without such fields."""
     identifier = EXTRA_UNICODE_PATH.to_bytes(2, "little")
     if not central_field(columns, "<u2", 30).any() or identifier not in columns.buffer:
         return []

@@ -1,9 +1,9 @@
-"""Entries into an archive: stored, ZIP64, sizes and CRC-32 before the data, the same bytes for the same input.
+"""Writing an archive: stored entries, ZIP64, sizes and CRC-32 before the data, the same bytes for the same input.
 
-The form, and the readers it was chosen for, stand in docs/decisions/0004-zip64-form.md:
+docs/decisions/0004-zip64-form.md explains the form, and names the readers it was chosen for:
 
 - every local header: version 4.5, both 32-bit sizes 0xFFFFFFFF, the ZIP64 field (16 bytes) first among its extras;
-- the central directory and the classic end record: true values wherever they fit, sentinels only where they must be;
+- the central directory and the classic end record: true values if they fit, else sentinels;
 - the ZIP64 end record and its locator: always.
 """
 
@@ -45,17 +45,17 @@ __all__ = [
 ]
 
 _VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
-_MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs take the mode below
+_MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs use the mode below
 _REGULAR_FILE_0644 = 0o100644 << 16
 _MIDNIGHT, _FIRST_DAY = 0, 1 << 5 | 1  # 4.4.6: 1980-01-01, the earliest; a real time would change the bytes
 
 _ZIP64_EXTRA = struct.Struct("<2H2Q")
 _PADDING_EXTRA = struct.Struct("<3H")
 
-#: Bytes that the local header of an entry takes besides its name and padding.
+#: Length of an entry's local header without its name and padding.
 LOCAL_OVERHEAD = LOCAL_HEADER.size + _ZIP64_EXTRA.size
 
-#: How many bytes a local header can be lengthened by, at least and at most; see `local_header`.
+#: Least and most bytes by which a local header can be lengthened; see `local_header`.
 SHORTEST_PADDING = _PADDING_EXTRA.size
 LONGEST_PADDING = MASK_16 - _ZIP64_EXTRA.size
 _BUFFER = 1 << 20
@@ -63,18 +63,18 @@ _BUFFER = 1 << 20
 
 @functools.cache
 def _local_layout(name_length: int) -> struct.Struct:
-    """Return a whole local header, name and ZIP64 field included: one call fills it, where speed is felt."""
+    """Return the layout of a whole local header, name and ZIP64 field included, so that one fast call fills it."""
     return struct.Struct(f"{LOCAL_HEADER.format}{name_length}s{_ZIP64_EXTRA.format[1:]}")
 
 
 @functools.cache
 def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
-    """Return a whole central directory header, name and extra field included."""
+    """Return the layout of a whole central directory header, name and extra field included."""
     return struct.Struct(f"{CENTRAL_HEADER.format}{name_length}s{extra_length}s")
 
 
 def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding: int = 0) -> bytes:
-    """Return a local header, lengthened by `padding` bytes in an extra field of its own.
+    """Return a local header, lengthened by `padding` bytes in a separate extra field.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _padded(header: bytes, padding: int) -> bytes:
 
 
 class DirectoryBuilder:
-    """The central directory in the making: about 50 bytes and the name for every entry."""
+    """A central directory under construction: about 50 bytes and the name for every entry."""
 
     def __init__(self) -> None:
         self._headers = bytearray()
@@ -163,7 +163,7 @@ class DirectoryBuilder:
         self.entries += other.entries
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
-        """Return the directory and the end records, to be written at `offset`; the builder is spent.
+        """Return the directory and the end records, to be written at `offset`; use the builder no further.
 
         Raises
         ------
@@ -196,12 +196,12 @@ class DirectoryBuilder:
 
 
 class ArchiveWriter:
-    """Writes one archive from its first byte on; the plain way, which takes values of any kind.
+    """Writes one archive from its first byte on; takes values of any kind.
 
     Parameters
     ----------
     descriptor
-        An empty file, open for writing; it stays the caller's, who also decides about its name and its sync.
+        An empty file, open for writing; the caller owns it, and names and syncs it.
 
     Attributes
     ----------
@@ -227,11 +227,11 @@ class ArchiveWriter:
 
     @property
     def offset(self) -> int:
-        """Where the next byte goes."""
+        """Offset of the next byte."""
         return self._flushed + len(self._buffer)
 
     def add(self, name: str, data: bytes, *, padding: int = 0) -> None:
-        """Write one entry whose value is at hand.
+        """Write one entry with its whole value.
 
         Raises
         ------
@@ -246,13 +246,13 @@ class ArchiveWriter:
         self._append(data)
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview], *, padding: int = 0) -> None:
-        """Write one entry whose value comes in blocks; the header is patched once its CRC-32 is known.
+        """Write one entry, its value in blocks; the header is patched once the CRC-32 is known.
 
         Raises
         ------
         FormatError
-            The blocks are not `size` bytes in all (``zip/changed``); the archive is not to be used then. Or no entry
-            can have such a name (``zip/name``).
+            The blocks are not `size` bytes in all (``zip/changed``): the archive is then unusable. Or no entry can have
+            such a name (``zip/name``).
         """
         raw_name, flags = encode_name(name)
         header_offset, checksum, written = self.offset, 0, 0
@@ -269,23 +269,23 @@ class ArchiveWriter:
     def add_copied(
         self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
     ) -> None:
-        """Write one entry whose value stands in another file, as `size` bytes with a known CRC-32.
+        """Write one entry from `size` bytes of another file with a known CRC-32.
 
         Raises
         ------
         FormatError
-            The other file ends before (``zip/changed``); the archive is not to be used then.
+            The other file is too short (``zip/changed``): the archive is then unusable.
         """
         self.directory.add(raw_name, flags, checksum, size, self.offset)
         self._append(local_header(raw_name, flags, checksum, size))
         self.copy(source, source_offset, size)
 
     def append_local_header(self, raw_name: bytes, flags: int, checksum: int, size: int, padding: int) -> None:
-        """Write a local header only; whoever asks for it appends the value and adds the entry to `directory`."""
+        """Write a local header only; the caller appends the value and adds the entry to `directory`."""
         self._append(local_header(raw_name, flags, checksum, size, padding))
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
-        """Append bytes of another file; whoever asks for it adds the entries they hold to `directory`."""
+        """Append bytes of another file; the caller adds their entries to `directory`."""
         self.flush()
         copy_range(source, source_offset, self.descriptor, self._flushed, length)
         self._flushed += length
@@ -309,19 +309,19 @@ class ArchiveWriter:
             self.flush()
 
     def _patch(self, offset: int, data: bytes) -> None:
-        # What was appended at once was flushed at once: it stands in the buffer or in the file, never in both.
+        # Data appended in one call was flushed in one call: it is in the buffer or in the file, never in both.
         if offset >= self._flushed:
             self._buffer[offset - self._flushed : offset - self._flushed + len(data)] = data
         else:
             write_all_at(self.descriptor, data, offset)
 
     def flush(self) -> int:
-        """Hand everything to the system; returns where the next byte goes."""
+        """Write the buffer to the file; return the offset of the next byte."""
         write_all_at(self.descriptor, self._buffer, self._flushed)
         self._flushed += len(self._buffer)
         self._buffer = bytearray()
         return self._flushed
 
     def skip_to(self, offset: int) -> None:
-        """Go on at `offset`: whoever wrote up to there added its entries to `directory`."""
+        """Continue at `offset`, after the caller has written up to there and added the entries to `directory`."""
         self._flushed = offset

@@ -1,6 +1,6 @@
-"""Facts that readers of ZIP files understand in different ways, though no two records contradict each other.
+"""Facts that readers of ZIP files interpret in different ways, though no two records contradict each other.
 
-Tried with zipfile (CPython 3.11), unzip 6.00, 7-Zip 26.02, bsdtar 3.6.2 and java.util.zip 17; the table is in
+Tested with zipfile (CPython 3.11), unzip 6.00, 7-Zip 26.02, bsdtar 3.6.2 and java.util.zip 17; the table is in
 ``docs/explanation/ambiguities.md``.
 """
 
@@ -33,14 +33,14 @@ from ozx.archive.unicode_paths import OtherPath, iter_other_paths
 
 __all__ = ["MOST_NEEDED", "Ambiguities", "find_ambiguities"]
 
-#: unzip 6.00 reads entries that need version 4.6 (4.4.3.2) of its readers at most.
+#: unzip 6.00 reads entries that need at most version 4.6 (4.4.3.2).
 MOST_NEEDED = 46
 _VMS, _MOST_NEEDED_OF_VMS = 2, 42
 
 _KNOWN_FLAGS = (
     FLAG_ENCRYPTED | FLAGS_OF_DEFLATE | FLAG_DATA_DESCRIPTOR | FLAG_PATCH | FLAG_STRONG_ENCRYPTION | FLAG_UTF8
 )
-# 7-Zip 26.02 delivers no entry whose two headers differ in a flag, but for these (`FlagsAreSame`).
+# 7-Zip 26.02 skips entries whose two headers differ in a flag other than these (`FlagsAreSame`).
 _LOOSE_FLAGS = FLAG_DATA_DESCRIPTOR | FLAG_UTF8 | FLAG_ENCRYPTED | 1 << 15
 _LONGEST_SIGNATURE = 4 + 2 + 0xFFFF
 
@@ -49,30 +49,30 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """Things that readers understand in different ways; indices are those of the central directory.
+    """Facts that readers interpret in different ways; indices are those of the central directory.
 
     Attributes
     ----------
     other_paths
         Unicode Path fields that contradict the name.
     broken_local_extras, broken_central_extras
-        Entries with an extra-field block that cannot be taken apart.
+        Entries with an extra-field block that cannot be parsed.
     differing_flags
         Entries whose two headers have different flags, apart from those that other checks compare.
     differing_descriptors
-        Entries of which the local header alone, or the directory alone, announces a data descriptor.
+        Entries with a data descriptor by the local header alone, or by the directory alone.
     patched
-        Entries that claim to be patch data (4.4.4, bit 5).
+        Entries with the flag for patch data (4.4.4, bit 5).
     unknown_flags
-        Entries with flags that APPNOTE gives no meaning, or reserves.
+        Entries with flags that APPNOTE does not define, or reserves.
     versions
         Version needed of each entry, without its upper byte.
     needs_vms
-        Entries that need a version of VMS by that upper byte, beyond what unzip 6.00 knows.
+        Entries that need, by that upper byte, a version of VMS beyond that of unzip 6.00.
     leading_entries
-        Bytes before the first entry of the directory, where the file begins with a local header; else 0.
+        Bytes before the first entry of the directory if the file begins with a local header; else 0.
     end_in_comment
-        Offset of the signature of an end record inside the archive comment; None where there is none.
+        Offset of the signature of an end record inside the archive comment, or None.
     bytes_after_directory
         Bytes between the central directory and the end records.
     is_signed
@@ -102,22 +102,16 @@ def find_ambiguities(
     central_extras: ExtraCensus,
     layout: Layout,
 ) -> Ambiguities:
-    """Return what readers of an archive understand in different ways.
-
-    Parameters
-    ----------
-    source, end, columns, local, central_extras, layout
-        The archive, its end records, its central directory, its local headers, and what is known of these.
-    """
+    """Return the facts that readers of an archive interpret in different ways."""
     first = int(columns.header_offsets.min()) if len(columns) else 0
     leading = first if layout.begins_as_entry and not end.prepended else 0
-    # 4.3.16: the signature in the comment; zipfile, unzip and bsdtar look for the last one in the file.
+    # 4.3.16: zipfile, unzip and bsdtar look for the last signature in the file, comment included.
     in_comment = end.comment.find(END_SIGNATURE)
     comment_offset = source.size() - end.trailing - len(end.comment)
     after = end.end_offset - end.directory_offset - end.directory_size
     needed = central_field(columns, "<u2", 6)
     differing = (local.flags ^ columns.flags) * (local.lengths >= 0).astype(np.uint16)
-    # 4.4.4: bits 1 and 2 tell how an entry was deflated, which no reader asks for.
+    # 4.4.4: bits 1 and 2 say how an entry was deflated, which no reader uses.
     loose = np.where(columns.methods == DEFLATED, _LOOSE_FLAGS | FLAGS_OF_DEFLATE, _LOOSE_FLAGS).astype(np.uint16)
     return Ambiguities(
         other_paths=list(iter_other_paths(columns, [*central_extras.unicode_paths, *local.extras.unicode_paths])),
@@ -137,5 +131,5 @@ def find_ambiguities(
 
 
 def _is_signature(data: bytes, length: int) -> bool:
-    """Tell whether `length` bytes after the directory, which begin with `data`, are one digital signature (4.3.13)."""
+    """Tell whether `length` bytes after the directory, beginning with `data`, are one digital signature (4.3.13)."""
     return data.startswith(DIGITAL_SIGNATURE) and length == 6 + int.from_bytes(data[4:6], "little")

@@ -1,4 +1,4 @@
-"""All data descriptors of an archive, read once and block-wise: how long they are, and whether they say the truth."""
+"""All data descriptors of an archive, read once and block-wise: their lengths, and whether they are right."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Descriptors(NamedTuple):
     Attributes
     ----------
     lengths
-        Bytes of each; 0 where there is no room for one.
+        Bytes of each; 0 if there is no room for one.
     agree
-        Whether each says what the central directory does.
+        Whether each agrees with the central directory.
     """
 
     lengths: _Numbers
@@ -41,19 +41,17 @@ def read_descriptors(
 ) -> Descriptors:
     """Return the data descriptors of `entries`.
 
-    Which of its four forms a descriptor has is written nowhere. One that fits the central directory tells by that;
-    of others the room and the signature tell.
+    No field says which of its four forms a descriptor has. A form that fits the central directory is the right one;
+    otherwise room and signature decide.
 
     Parameters
     ----------
-    source
-        The archive.
-    columns
-        Its central directory.
+    source, columns
+        The archive and its central directory.
     entries
-        Indices of entries that have data descriptors.
+        Indices of entries with data descriptors.
     offsets, rooms
-        Where their values end, ascending, and how many bytes are there before something else begins.
+        Offset of the end of each value, ascending, and the bytes from there to the next record.
     """
     found = Descriptors(np.zeros(len(entries), np.int64), np.zeros(len(entries), bool))
     for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):
@@ -74,7 +72,7 @@ def read_descriptors(
 
 
 def _agree(data: bytes, positions: _Numbers, columns: Columns, entries: _Numbers, *, wide: bool) -> NDArray[np.bool_]:
-    """Tell whether CRC-32 and sizes at `positions` are those of `entries`; narrow sizes are cut off at 32 bits."""
+    """Tell whether CRC-32 and sizes at `positions` are those of `entries`; narrow sizes are truncated to 32 bits."""
     item, mask = (8, np.uint64(0xFFFFFFFFFFFFFFFF)) if wide else (4, np.uint64(MASK_32))
     agrees: NDArray[np.bool_] = gather(data, "<u4", positions) == columns.crc32s[entries]
     for place, column in enumerate((columns.compressed_sizes, columns.uncompressed_sizes)):

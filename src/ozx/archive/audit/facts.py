@@ -1,7 +1,7 @@
-"""Facts about an archive, without verdicts: what its records say, and where they disagree.
+"""Facts about an archive, without verdicts: its records, and their contradictions.
 
-Everything is looked at once: the central directory as columns, every local file header block-wise, and of the values
-only those that begin like an archive. What the facts mean is for `ozx.validation` to say.
+The audit reads the central directory as columns, every local file header block-wise, and of the values only those that
+begin like an archive. `ozx.validation` judges the facts.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Zip64Use:
-    """Which ZIP64 structures an archive uses.
+    """The ZIP64 structures that an archive uses.
 
     Attributes
     ----------
     end_record
         Whether it has the ZIP64 end record and its locator.
     local_extras, central_extras
-        How many local headers, and headers of the central directory, have a ZIP64 field.
+        Number of local headers, and of headers of the central directory, with a ZIP64 field.
     """
 
     end_record: bool
@@ -57,7 +57,7 @@ class Zip64Use:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """What `audit` found; indices are those of the central directory.
+    """The result of `audit`; indices are those of the central directory.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ class ArchiveFacts:
     central_extras
         The extra fields of the central directory.
     zip64
-        Which ZIP64 structures are used.
+        The ZIP64 structures in use.
     names
-        What is noteworthy about the names.
+        Noteworthy names.
     kinds
         Entries that are no plain files.
     layout
@@ -83,13 +83,13 @@ class ArchiveFacts:
         Entries that would lie outside the file; their local headers were not read.
     encrypted, unreadable_methods, compressed, uneven, bombs, on_other_disk, commented
         Entries that are encrypted; use a method other than stored, deflate and Deflate64; are not stored; are stored
-        with two different sizes; would inflate like a bomb; stand in another part; have a comment.
+        with two different sizes; would inflate like a bomb; are in another part; have a comment.
     inflated_total
-        Bytes that all compressed entries declare together.
+        Sum of the sizes that all compressed entries declare, in bytes.
     embedded
         Stored entries that are archives by their content.
     ambiguities
-        What readers understand in different ways.
+        Facts that readers interpret in different ways.
     """
 
     file_size: int
@@ -115,7 +115,7 @@ class ArchiveFacts:
 
     @property
     def is_bomb(self) -> bool:
-        """Whether `ArchiveReader.check` would take it for a decompression bomb."""
+        """Whether `ArchiveReader.check` would refuse it as a decompression bomb."""
         return len(self.bombs) > 0 or self.inflated_total > BOMB_TOTAL
 
 
@@ -125,12 +125,12 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     Parameters
     ----------
     reader
-        The archive; its directory is read anew, as the reader refuses one that reaches out of the file.
+        The archive; its directory is read again, as the reader refuses one that exceeds the file.
 
     Raises
     ------
     FormatError, UnsupportedError
-        The end records or the central directory cannot be taken apart at all.
+        The end records or the central directory cannot be parsed at all.
 
     Examples
     --------
@@ -167,11 +167,11 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         encrypted=np.flatnonzero(is_encrypted),
         unreadable_methods=np.flatnonzero(~np.isin(columns.methods, READABLE_METHODS)),
         compressed=np.flatnonzero(~stored),
-        # Encryption puts bytes of its own before a stored value.
+        # Encryption adds bytes before a stored value.
         uneven=np.flatnonzero(stored & ~is_encrypted & (columns.compressed_sizes != sizes)),
         bombs=np.flatnonzero(is_bomb),
         inflated_total=sum(sizes[~stored].tolist()),
-        # 4.5.3: the placeholder has its number in a ZIP64 field.
+        # 4.5.3: the number behind the placeholder is in a ZIP64 field.
         on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
         commented=np.flatnonzero(central_field(columns, "<u2", 32)),
         embedded=_embedded(source, columns, local),

@@ -1,4 +1,4 @@
-"""Where things stand in an archive: order, gaps, overlaps, data descriptors."""
+"""Layout of an archive: order of entries, gaps, overlaps, data descriptors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNAT
 
 __all__ = ["Layout", "find_layout"]
 
-_MOST_OVERLAPS = 100  # enough to tell
+_MOST_OVERLAPS = 100
 
 _Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where things stand in the file.
+    """The layout of an archive.
 
     Attributes
     ----------
@@ -34,15 +34,15 @@ class Layout:
     leading
         Bytes before the first local header.
     begins_as_entry
-        Whether the file begins with a local header, be it one of the central directory's or not.
+        Whether the file begins with a local header, listed in the central directory or not.
     gap_offsets, gap_lengths
-        Bytes between local headers, values and directory that nothing refers to.
+        Unused bytes between local headers, values and directory.
     overlaps
         Pairs of entries of which the second begins before the first has ended; at most 100.
     into_directory
         Indices of entries that end after the central directory has begun.
     bad_descriptors
-        Indices of entries whose data descriptor is missing, or says something else than the central directory.
+        Indices of entries whose data descriptor is missing, or contradicts the central directory.
     hidden_values
         Indices of other entries that are empty by their headers, though a value seems to follow.
     """
@@ -66,17 +66,17 @@ def find_layout(
     inside: _Indices,
     order: _Indices,
 ) -> Layout:
-    """Return where things stand.
+    """Return the layout of an archive.
 
     Parameters
     ----------
     source, end, columns, local
         The archive, its end records, its central directory and its local headers.
     inside, order
-        The entries in the order of their local headers: those that lie inside the file, and all.
+        The entries in the order of their local headers: those inside the file, and all.
     """
     starts = columns.header_offsets[inside].astype(np.int64)
-    # Where a header cannot be read, it is at least as long as its fixed part and the name.
+    # An unreadable header is at least as long as its fixed part and the name.
     shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)
     lengths = np.where(local.lengths[inside] < 0, shortest, local.lengths[inside])
     ends = starts + lengths + columns.compressed_sizes[inside].astype(np.int64)
@@ -84,7 +84,7 @@ def find_layout(
     begins = np.concatenate([[0], furthest, [end.directory_offset + end.directory_size]])
     rooms = np.concatenate([starts, [end.directory_offset, end.end_offset]]) - begins
     hidden = _find_hidden(source, columns, local, inside, ends, rooms)
-    bad = _take_descriptors(source, columns, local, inside, ends, begins, rooms)
+    bad = _skip_descriptors(source, columns, local, inside, ends, begins, rooms)
     gaps = np.flatnonzero(rooms > 0)
     return Layout(
         order=order,
@@ -99,7 +99,7 @@ def find_layout(
     )
 
 
-def _take_descriptors(
+def _skip_descriptors(
     source: ByteSource,
     columns: Columns,
     local: LocalHeaders,
@@ -108,9 +108,9 @@ def _take_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Leave data descriptors (4.3.9) out of the room behind values; return the entries of which they are not right."""
+    """Remove data descriptors (4.3.9) from the room behind values; return the entries with wrong ones."""
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
-    # What stands behind an entry that overlaps another is not its descriptor.
+    # Bytes behind an entry that overlaps another are not its descriptor.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
     rows = np.flatnonzero(is_announced & is_plain)
     found = read_descriptors(source, columns, inside[rows], ends[rows], rooms[rows + 1])
@@ -129,7 +129,7 @@ def _find_hidden(
     ends: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Return the entries that are empty by their headers, where what follows says otherwise."""
+    """Return the entries that are empty by their headers, though other bytes follow."""
     is_empty = (columns.compressed_sizes[inside] == 0) & (local.lengths[inside] >= 0) & (rooms[1:-1] > 0)
     found = []
     for row in np.flatnonzero(is_empty).tolist():

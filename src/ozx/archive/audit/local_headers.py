@@ -1,7 +1,7 @@
 """All local file headers of an archive, read once and block-wise, as columns.
 
-A million small entries are a few thousand reads and numpy operations. Only headers that do not agree with the central
-directory at first sight are looked at one by one.
+A million small entries take a few thousand reads and numpy operations. Only headers that seem to differ from the
+central directory are parsed one by one.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _HEADER = np.dtype(
 )
 _SIGNATURE = int.from_bytes(LOCAL_SIGNATURE, "little")
 
-# An extra field is guessed to fit here; the four bytes after a header tell whether its value begins like an archive.
+# The usual room for an extra field; the four bytes after a header tell whether its value begins like an archive.
 _EXTRA_GUESS = 128
 _PEEK = len(LOCAL_SIGNATURE)
 
 
 class HeaderFault(NamedTuple):
-    """What is wrong with the local header of entry `entry`, and the rule it breaks."""
+    """A fault of the local header of entry `entry`, and the rule that it breaks."""
 
     entry: int
     message: str
@@ -70,17 +70,17 @@ class LocalHeaders:
     Attributes
     ----------
     lengths
-        Bytes of each header, name and extra field included; -1 where there is none that can be read.
+        Bytes of each header, name and extra field included; -1 for an unreadable one.
     begins_as_archive
         Whether the bytes of the entry begin with the signature of a local file header.
     flags
-        The flags of each header; 0 where there is none that can be read.
+        The flags of each header; 0 for an unreadable one.
     has_descriptor
         Whether the header announces a data descriptor.
     extras
         The extra fields of the local headers.
     faults
-        Headers that are missing, cut off, or contradict the central directory.
+        Headers that are missing, truncated, or contradict the central directory.
     """
 
     lengths: NDArray[np.int32]
@@ -96,12 +96,10 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
 
     Parameters
     ----------
-    source
-        The archive.
-    columns
-        Its central directory.
+    source, columns
+        The archive and its central directory.
     entries
-        Indices of the entries whose headers are read, sorted by header offset; these lie inside the file.
+        Indices of entries inside the file, sorted by header offset.
     """
     count = len(columns)
     headers = LocalHeaders(
@@ -114,13 +112,15 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
     starts = columns.header_offsets[entries].astype(np.int64)
     guesses = starts + (LOCAL_HEADER.size + _EXTRA_GUESS + _PEEK) + columns.name_lengths[entries]
     for pieces in read_pieces(source, starts, guesses):
-        for index in _take(pieces, entries[pieces.rows], columns, headers).tolist():
-            _take_one(source, columns, int(index), headers)
+        for index in _add_matching(pieces, entries[pieces.rows], columns, headers).tolist():
+            _add_one(source, columns, int(index), headers)
     return headers
 
 
-def _take(pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders) -> NDArray[np.int64]:
-    """Take the headers that are whole and agree; return the entries that need a closer look."""
+def _add_matching(
+    pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
+) -> NDArray[np.int64]:
+    """Add the headers that are complete and agree; return the entries of all others."""
     data, everything = pieces.data, entries
     rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
     local = gather(data, _HEADER, pieces.positions[rows])
@@ -135,9 +135,9 @@ def _take(pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers:
     headers.begins_as_archive[entries] = gather(data, "<u4", positions + lengths) == _SIGNATURE
     headers.flags[entries] = local["flags"]
     headers.has_descriptor[entries] = is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
-    asked = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
+    is_wide = np.stack([local[name] == MASK_32 for name in ("uncompressed_size", "compressed_size")], 1)
     extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
-    widened = Widened(asked, _sizes(columns, entries), is_streamed)
+    widened = Widened(is_wide, _sizes(columns, entries), is_streamed)
     count_extra_fields(data, extra_starts, positions + lengths, entries, widened, headers.extras)
     return np.delete(everything, rows)
 
@@ -149,7 +149,7 @@ def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
 def _agrees(
     data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which headers agree with the central directory; False also where the answer is not simple."""
+    """Return the headers that agree with the central directory; False also if that needs a closer look."""
     flags = columns.flags[entries]
     agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
     agrees &= local["method"] == columns.methods[entries]
@@ -157,7 +157,7 @@ def _agrees(
     # APPNOTE 4.4.4, bit 3: CRC-32 and sizes are zero here and follow in a data descriptor.
     is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
     agrees &= (local["crc32"] == columns.crc32s[entries]) | (is_streamed & (local["crc32"] == 0))
-    # APPNOTE 4.5.3: the ZIP64 field; other orders of fields, and one sentinel alone, are for the closer look.
+    # APPNOTE 4.5.3: the ZIP64 field; other orders of fields, and one sentinel alone, need a closer look.
     extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
     extra_starts = np.where(local["extra_length"] >= 20, extra_starts, 0)
     is_wide = (local["compressed_size"] == MASK_32) & (local["uncompressed_size"] == MASK_32)
@@ -188,8 +188,8 @@ def _same_names(
     return np.array([data[here : here + n] == directory[there : there + n] for here, there, n in rows], bool)
 
 
-def _take_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
-    """Take one header, slowly and exactly."""
+def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
+    """Add one header after a full comparison."""
     offset = int(columns.header_offsets[index])
     try:
         data = source.read_at(offset, LOCAL_HEADER.size)
@@ -207,11 +207,11 @@ def _take_one(source: ByteSource, columns: Columns, index: int, headers: LocalHe
     headers.flags[index] = local.flags
     headers.has_descriptor[index] = is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     row, start = np.array([index]), LOCAL_HEADER.size + len(local.name)
-    asked = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
-    widened = Widened(asked, _sizes(columns, row), np.array([is_streamed]))
+    is_wide = np.array([[local.uncompressed_size == MASK_32, local.compressed_size == MASK_32]])
+    widened = Widened(is_wide, _sizes(columns, row), np.array([is_streamed]))
     count_extra_fields(data + MARGIN, np.array([start]), np.array([local.length]), row, widened, headers.extras)
     contradiction = header_contradiction(columns.header(index), local)
     if contradiction is not None:
-        headers.extras.contradicts[index] = False  # the header itself does
+        headers.extras.contradicts[index] = False  # the fault of the header covers it
         message = f"{contradiction} (local file header at {offset:,})"
         headers.faults.append(HeaderFault(index, message, "zip/local-header"))

@@ -1,4 +1,4 @@
-"""What is noteworthy about the names of an archive's entries."""
+"""Noteworthy names of an archive's entries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["NameFacts", "audit_names", "iter_names"]
 
 _ARCHIVE_ENDINGS = (b".ozx", b".zip")
 
-# Names that cannot be at fault, as most are: ASCII components that begin with a letter, a digit or an underscore, and
-# no first component that could be a drive. Every other name is looked at closely.
+# Names without fault, as most are: ASCII components that begin with a letter, a digit or an underscore, and no first
+# component that could be a drive. Every other name is checked closely.
 _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 
 
@@ -38,9 +38,9 @@ class NameFacts:
     archives
         Names that end in ``.ozx`` or ``.zip``.
     duplicates
-        For each name that several entries have, these entries; by text, as different bytes may stand for the same.
+        The entries of each repeated name; by text, as different bytes may stand for the same.
     also_folders
-        Each entry whose name is that of a folder of other entries, too, and one of these.
+        Pairs of an entry whose name is also a folder of other entries, and one of these.
     """
 
     faulty: NDArray[np.int64]
@@ -52,7 +52,7 @@ class NameFacts:
 
 
 def audit_names(columns: Columns) -> NameFacts:
-    """Return what is noteworthy about the names in a central directory; keeps none of them that is ASCII."""
+    """Return the noteworthy names of a central directory; keeps no ASCII names in memory."""
     faulty, unmarked, directories, archives = [], [], [], []
     others: dict[str, list[int]] = {}
     for index, raw in enumerate(columns.iter_raw_names()):
@@ -81,13 +81,13 @@ def audit_names(columns: Columns) -> NameFacts:
 
 
 def iter_names(columns: Columns) -> Iterator[str]:
-    """Yield the names as text, in the directory's order; unlike `Columns.names` keeps none of them."""
+    """Yield the names as text, in the directory's order, without keeping them, unlike `Columns.names`."""
     for index, raw in enumerate(columns.iter_raw_names()):
         yield raw.decode("ascii") if raw.isascii() else columns.name(index)
 
 
 def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[int]]:
-    """Return the entries of each name that several have; different bytes may stand for the same text."""
+    """Return the entries of each repeated name; different bytes may stand for the same text."""
     groups = [indices for raw, indices in by_bytes.duplicates() if raw.isascii()]
     for name, indices in others.items():
         plain = by_bytes.find(name.encode("ascii")) if name.isascii() else None

@@ -5,5 +5,5 @@
 ``table``, ``index``
     A million names in one buffer; the place of a name by its hash.
 ``repeated``
-    Names that stand in two entries.
+    Several entries of one name.
 """

@@ -1,4 +1,4 @@
-"""Entry names: how their bytes become text, and which are refused (APPNOTE 4.4.17, appendix D)."""
+"""Entry names: decoding of their bytes, and names that are refused (APPNOTE 4.4.17, appendix D)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from ozx.errors import FormatError
 
 __all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "name_fault"]
 
-# Backslash, colon (of a drive letter), an empty component, and all that '.' and '..' begin with.
+# Backslash, colon (of a drive letter), an empty component, and the begin of '.' and '..'.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TOO_LONG = "it is longer than 65,535 bytes"
 _NO_UTF8 = "it is not valid UTF-8"
 _LONGEST_SHOWN = 100
-# 4.6.9: a byte for the version and four for the CRC-32 stand before the path.
+# 4.6.9: one byte for the version and four for the CRC-32 precede the path.
 _PATH_BEGINS = 5
 
 
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
     r"""Return an entry's name as text.
 
-    UTF-8 where bit 11 says so or where the bytes are ASCII; else the Info-ZIP Unicode path, when its CRC proves
-    that it belongs to this name (APPNOTE 4.6.9); else UTF-8 where the bytes happen to be it, as many writers leave
-    bit 11 out; else code page 437. Bytes that bit 11 declares but that are no UTF-8 keep their place as surrogates,
-    which `name_fault` refuses.
+    UTF-8 if bit 11 says so or the bytes are ASCII; else the Info-ZIP Unicode path, if its CRC proves that it belongs
+    to this name (APPNOTE 4.6.9); else UTF-8 if the bytes happen to be valid, as many writers leave bit 11 out; else
+    code page 437. If bit 11 is set, bytes that are no UTF-8 become surrogates, which `name_fault` refuses.
 
     Examples
     --------
@@ -50,17 +49,17 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
 
 
 def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
-    r"""Return the path that a Unicode Path field gives to a name which needs none, or None where they agree.
+    r"""Return the path that a Unicode Path field gives to a name which needs none, or None if they agree.
 
-    A name in ASCII or declared to be UTF-8 says itself what it is. unzip, 7-Zip and bsdtar take the field's path
-    instead; zipfile and Java take the name.
+    A name in ASCII or declared to be UTF-8 needs no such field. unzip, 7-Zip and bsdtar prefer the field's path;
+    zipfile and Java prefer the name.
 
     Parameters
     ----------
     raw, flags
-        The name as it stands in the header, and the header's flags.
+        Name and flags in the header.
     data
-        The field's data (APPNOTE 4.6.9): version, CRC-32 of the name it belongs to, path.
+        The field's data (APPNOTE 4.6.9): version, CRC-32 of its name, path.
 
     Examples
     --------
@@ -70,26 +69,26 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
     """
     if len(data) < _PATH_BEGINS or not (raw.isascii() or flags & FLAG_UTF8):
         return None
-    # The version is not asked for: bsdtar takes the path of any.
+    # The version is ignored: bsdtar takes the path of any.
     belongs = int.from_bytes(data[1:_PATH_BEGINS], "little") == crc32(raw)
     return data[_PATH_BEGINS:] if belongs and data[_PATH_BEGINS:] != raw else None
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Tell whether a Unicode path can be that of a name which is not ASCII: no path that is, and no folder for a file.
+    """Tell whether a Unicode path may belong to a name that is not ASCII: a path in ASCII may not, nor a folder's.
 
-    Entries with ASCII names are found by their bytes, and those of folders by their last one.
+    Entries with ASCII names are found by their bytes, and folders by the last byte.
     """
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 
 def encode_name(name: str) -> tuple[bytes, int]:
-    r"""Return a name's bytes and its flags: bit 11 where the name is not ASCII.
+    r"""Return a name's bytes and its flags: bit 11 if the name is not ASCII.
 
     Raises
     ------
     FormatError
-        It has more bytes than a header can say, or is not valid UTF-8 (``zip/name``).
+        It is longer than a header allows, or not valid UTF-8 (``zip/name``).
 
     Examples
     --------
@@ -106,16 +105,16 @@ def encode_name(name: str) -> tuple[bytes, int]:
 
 
 def are_plain_names(framed: bytes, count: int) -> bool:
-    r"""Tell whether names are ASCII and none of them can have a fault: proof for nearly all archives, many at once.
+    r"""Tell whether names are ASCII and certainly without fault; fast, and true for nearly all archives.
 
-    False proves nothing: then `name_fault` has to look at each.
+    If not, `name_fault` has to check each.
 
     Parameters
     ----------
     framed
         The names, none of them empty, a NUL before each.
     count
-        How many they are.
+        Their number.
 
     Examples
     --------
@@ -128,10 +127,10 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 
 
 def name_fault(name: str) -> str | None:
-    """Return why no store key may be called `name`, or None when it may.
+    """Return a phrase that says why `name` is refused as a store key, or None.
 
-    A name that points out of the folder it is unpacked into, or that readers take for different files, is refused
-    wherever it comes from: from an archive or from a directory.
+    Names that point out of the folder they are unpacked into, or that readers take for different files, are refused,
+    both from archives and from directories.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Finding an entry by its name among a million, without a dictionary of a million strings.
+"""Look-up of an entry by its name among a million, without a dictionary of a million strings.
 
 Names are hashed as bytes: a polynomial modulo 2**64 with a fixed odd base, computed for all names of one length at
-once. A hash only proposes; the name's bytes decide. Whoever forges collisions makes look-ups slow, not wrong.
+once. A hash only proposes; the name's bytes decide. Forged collisions make look-ups slow, not wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NameIndex:
     Parameters
     ----------
     names
-        The names, such as those of a central directory; they are read from, not copied.
+        The names, such as those of a central directory; they are not copied.
     """
 
     def __init__(self, names: NameTable) -> None:
@@ -36,16 +36,16 @@ class NameIndex:
         self._sorted = hashes[self._order]
 
     def find(self, name: bytes) -> int | None:
-        """Return the index of the entry called `name`, the last one where several are, or None."""
-        wanted = np.uint64(_hash_name(name))
-        first, last = np.searchsorted(self._sorted, wanted, "left"), np.searchsorted(self._sorted, wanted, "right")
+        """Return the index of the entry with this name, the last one of several, or None."""
+        hashed = np.uint64(_hash_name(name))
+        first, last = np.searchsorted(self._sorted, hashed, "left"), np.searchsorted(self._sorted, hashed, "right")
         for index in self._order[first:last][::-1].tolist():
             if self._names.raw_name(index) == name:
                 return int(index)
         return None
 
     def find_all(self, names: Sequence[bytes]) -> NDArray[np.int64]:
-        """Return for each of `names` what `find` returns, or -1; hundreds of names take the time of a few."""
+        """Return for each name the result of `find`, or -1; hundreds of names take the time of a few."""
         rows = np.full(len(names), -1, np.int64)
         if len(self._sorted) == 0:
             return rows
@@ -64,7 +64,7 @@ class NameIndex:
         return rows
 
     def duplicates(self) -> list[tuple[bytes, list[int]]]:
-        """Return each name that several entries have, with their indices, in the directory's order."""
+        """Return each repeated name with the indices of its entries, in the directory's order."""
         repeated = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
         if len(repeated) == 0:
             return []
@@ -75,7 +75,7 @@ class NameIndex:
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
 
     def values_and_folders(self) -> list[tuple[int, int]]:
-        """Return each entry whose name is a folder of other entries, too, and one of these: ``a`` and ``a/b``."""
+        """Return pairs of an entry whose name is also a folder, and an entry in that folder: ``a`` and ``a/b``."""
         below = np.full(len(self._names), -1, np.int64)
         for rows, lengths, hashes in _iter_folders(self._names):
             positions = np.searchsorted(self._sorted, hashes, "right") - 1
@@ -91,14 +91,14 @@ class NameIndex:
 
 
 def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield indices of names, lengths of the folders that they are in, and the hashes of these."""
+    """Yield indices of names, lengths of the folders above them, and the hashes of these."""
     for rows, names in table.iter_name_matrices():
         slashes = names == ord("/")
-        slashes[:, 0] = False  # the folder without a name is none
+        slashes[:, 0] = False  # an empty name is no folder
         lengths, places = np.nonzero(slashes.T)
         if len(places) == 0:
             continue
-        # What a byte adds to the hash of a name of n bytes, divided by base ** n, is the same for every n behind it.
+        # A byte's share of the hash of a name of n bytes, divided by base ** n, is the same for every larger n.
         count = int(lengths.max())
         sums = np.cumsum((names[:, :count] + np.uint64(1)) * _powers(_INVERSE, count), 1, np.uint64)
         hashes = sums[places, lengths - 1] * _powers(_BASE, count)[lengths - 1]
@@ -108,7 +108,7 @@ def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray
 
 
 def _powers(base: int, count: int) -> NDArray[np.uint64]:
-    """Return the first powers of `base`, from the 0th on, modulo 2**64."""
+    """Return the first `count` powers of `base`, from the 0th on, modulo 2**64."""
     factors = np.full(count, base, np.uint64)
     factors[0] = 1
     return np.multiply.accumulate(factors)

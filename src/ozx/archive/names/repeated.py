@@ -1,4 +1,4 @@
-"""Several entries of one name: the one that the directory lists last counts, if it was written last, too."""
+"""Several entries of one name: the last one in the directory counts, if it was also written last."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ __all__ = ["check_order"]
 
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
-    """Refuse entries of one name of which the directory lists last what does not stand last in the file.
+    """Refuse entries of one name whose last one in the directory is not the last one in the file.
 
-    Writers append both the entry and its header in the directory, so that one of the two orders is damaged: nothing
-    tells which value replaced the other one.
+    Writers append both the entry and its header in the directory, so that one of the two orders is damaged: which
+    value replaced the other one is then unknown.
 
     Parameters
     ----------
     name
-        What they are all called.
+        The name of all entries.
     header_offsets
-        Where they stand, in the order of the directory.
+        Their offsets in the file, in the order of the directory.
     path
-        What messages call the archive.
+        The archive's name in messages.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     if header_offsets[-1] < max(header_offsets):
         raise FormatError(
             f"several entries are called {name!r}, and the last one in the directory is not the last one in the file; "
-            "nothing tells which of them counts",
+            "which of them counts is unknown",
             path=path,
             rule="zip/duplicate-name",
             hint="Copy or download the file again; `ozx recover` saves what is whole.",

@@ -24,7 +24,7 @@ class NameTable:
     buffer
         Bytes that hold the names, and may hold others.
     starts
-        Where the record of each name begins in `buffer`; the name itself stands `name_offset` bytes further on.
+        Start of each name's record in `buffer`; the name itself begins `name_offset` bytes later.
     name_lengths
         Length of each name in bytes.
     """
@@ -39,18 +39,18 @@ class NameTable:
         return len(self.starts)
 
     def raw_name(self, index: int) -> bytes:
-        """Return name `index` as it stands in the buffer."""
+        """Return the bytes of name `index`."""
         start = int(self.starts[index]) + self.name_offset
         return self.buffer[start : start + int(self.name_lengths[index])]
 
     def raw_names(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Return the names with the indices `rows` as they stand in the buffer."""
+        """Return the bytes of the names with the indices `rows`."""
         starts = self.starts[rows] + self.name_offset
         ends, buffer = (starts + self.name_lengths[rows]).tolist(), self.buffer
         return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the names as they stand in the buffer, some thousands at a time, with the index of each first one."""
+        """Yield the names' bytes, some thousands at a time, with the index of each first one."""
         for first in range(0, len(self), _NAMES):
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 
@@ -67,7 +67,7 @@ class NameTable:
                 yield part, everywhere[self.starts[part] + self.name_offset]
 
     def iter_raw_names(self) -> Iterator[bytes]:
-        """Yield the names as they stand in the buffer, in order; keeps few of them."""
+        """Yield the names' bytes in order, with few names in memory."""
         for _, raw_names in self.iter_name_blocks():
             yield from raw_names
 
@@ -77,9 +77,9 @@ class NameTable:
         Parameters
         ----------
         rows
-            Which names, ascending.
+            Indices, ascending.
         renamed
-            Those of `rows` that have another name now, of at most 65,535 bytes.
+            New names of at most 65,535 bytes, by index among `rows`.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class NameTable:
         return NameTable(buffer, starts, lengths)
 
     def below(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Return which names begin with `prefix`.
+        """Tell for each name whether it begins with `prefix`.
 
         Examples
         --------
@@ -105,12 +105,12 @@ class NameTable:
         [True, False]
         """
         found = np.zeros(len(self), bool)
-        wanted = np.frombuffer(prefix, np.uint8)
+        expected = np.frombuffer(prefix, np.uint8)
         for rows, names in self.iter_name_matrices():
             if names.shape[1] >= len(prefix):
-                found[rows] = (names[:, : len(prefix)] == wanted).all(1)
+                found[rows] = (names[:, : len(prefix)] == expected).all(1)
         return found
 
     def without_prefix(self, length: int) -> NameTable:
-        """Return the names without their first `length` bytes, which all of them have; nothing is copied."""
+        """Return the names without their first `length` bytes, which must be common to all; nothing is copied."""
         return NameTable(self.buffer, self.starts + (self.name_offset + length), self.name_lengths - np.uint16(length))

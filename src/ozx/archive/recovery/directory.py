@@ -1,8 +1,8 @@
-"""Compare the entries that a scan found with what is left of the central directory.
+"""Cross-check scanned entries with the surviving central directory.
 
-No checksum covers a name. It stands in two places, though: behind the local header and in the directory. Where both
-say the same it is right; where they differ, the hierarchy has to decide. A value is proven by its CRC-32 and its
-length, which also stand in both places; either header may be damaged.
+No checksum covers a name, but it is written twice: behind the local header and in the directory. If both agree it is
+right; if they differ, the hierarchy has to decide. A value is proven by its CRC-32 and its length, which are also
+written in both headers; either header may be damaged.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["merge_directory"]
 
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
 _FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
-_NO_HEADER = "its local header is damaged, or is not there"
+_NO_HEADER = "its local header is damaged or missing"
 
 
 def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
-    """Return what `scan` found, weighed by what is left of the directory.
+    """Return the entries of `scan`, checked against the surviving directory.
 
     A value that the directory describes, and whose local header is damaged or describes another one, is searched for
-    where the directory says that it is.
+    at the place that the directory gives.
     """
-    return _DirectoryMerge(source, scan).hear()
+    return _DirectoryMerge(source, scan).merge()
 
 
 class _DirectoryMerge:
@@ -44,7 +44,7 @@ class _DirectoryMerge:
         self._listed = scan.listed
         self._finder = ValueFinder(source)
         self._result = Evidence(scan.found, listed=scan.listed.names)
-        # The header of the directory that describes entry i, or -1; and whether header j describes any.
+        # The row of the directory for entry i, or -1; and whether row j has an entry.
         self._row_of = np.full(len(scan.found), -1, np.int64)
         self._is_matched = np.zeros(len(scan.listed), bool)
         self._starts = np.array(scan.listed.starts, np.uint64)
@@ -54,7 +54,7 @@ class _DirectoryMerge:
         self._is_sound = True
         self._dropped: set[int] = set()
 
-    def hear(self) -> Evidence:
+    def merge(self) -> Evidence:
         result, scan = self._result, self._scan
         result.has_holes = scan.has_holes
         result.names_by = bytearray(len(scan.found))
@@ -77,7 +77,7 @@ class _DirectoryMerge:
         starts = np.array(result.entries.starts, np.uint64)
         indices = np.array(kept, np.int64)
         result.order = indices[np.argsort(starts[indices], kind="stable")]
-        # A whole directory that lists a name twice means the last value; several directories may be several archives.
+        # In a whole directory the last of several values counts; several directories may be several archives.
         others = self._scan.differing_others()
         result.is_accounted = (
             is_accounted and self._is_sound and not others and (result.is_whole or not result.replaced)
@@ -86,7 +86,7 @@ class _DirectoryMerge:
         return result
 
     def _shift(self, prepended: int) -> int:
-        """Return what the directory's offsets have to be moved by: what most entries are found at."""
+        """Return the shift of the directory's offsets at which most entries are found."""
         found = self._found_starts
         if not len(found) or not len(self._starts):
             return 0
@@ -97,7 +97,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match by place, value and name; return which headers of the directory lead to which entries."""
+        """Match by place, value and name; return the pairs of directory rows and entries with the same place."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
@@ -111,13 +111,13 @@ class _DirectoryMerge:
         return pairs
 
     def _is_second_archive(self) -> bool:
-        """Tell whether entries that the directory does not list stand before the archive that it describes."""
+        """Tell whether unlisted entries precede the archive that the directory describes."""
         prepended = self._scan.end.prepended if self._scan.end is not None else 0
         before = int(np.searchsorted(self._found_starts, np.uint64(prepended)))
         return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
 
     def _match_by_name(self) -> None:
-        """Match what is elsewhere than the directory says: after bytes that were inserted, or by a damaged offset."""
+        """Match entries that are not at the directory's place: after inserted bytes, or by a damaged offset."""
         found, listed = self._scan.found, self._listed
         rows = {
             (listed.names[row], listed.checksums[row], listed.sizes[row]): row
@@ -129,7 +129,7 @@ class _DirectoryMerge:
                 self._join(index, row, Witnesses.TWO)
 
     def _dispute(self, pairs: list[tuple[int, int]]) -> None:
-        """Match what has the directory's place and value, but another name."""
+        """Match entries at the directory's place and with its value, but with another name."""
         for row, index in pairs:
             if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
                 self._result.disputed[index] = self._listed.names[row]
@@ -163,17 +163,17 @@ class _DirectoryMerge:
                 reason = "the directory says that it is empty, but bytes follow its header"
             stored = self._stored_value(entry, broken.get(start))
             self._result.lost.append(LostEntry(entry.name, reason, start, stored))
-            called = broken[start].name if start in broken else entry.name
-            if called != entry.name and called not in self._listed_names and name_fault(called) is None:
-                # One of the two names is damaged, and nothing tells which.
-                self._result.lost.append(LostEntry(called, f"{reason}; the directory calls it {entry.name!r}", start))
+            name = broken[start].name if start in broken else entry.name
+            if name != entry.name and name not in self._listed_names and name_fault(name) is None:
+                # One of the two names is damaged, and it is unknown which.
+                self._result.lost.append(LostEntry(name, f"{reason}; the directory calls it {entry.name!r}", start))
                 self._is_sound = False
             for other in by_name.get(entry.name, ()):
                 if other.data_offset is not None and other.stored_size == entry.stored_size:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
 
     def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
-        """Tell whether a value is where a header of the directory says, and keep it."""
+        """Keep a value if it is where a header of the directory says; tell whether it is."""
         local = local_header_at(self._source, start)
         name = None if local is None else decode_name(local.name, local.flags, local.extra)
         if not entry.stored_size:
@@ -191,7 +191,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value that was found by the directory, and drop what was taken for entries and is part of it."""
+        """Add a value that the directory led to, and drop false entries inside of it."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -203,22 +203,22 @@ class _DirectoryMerge:
         self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
-        # A local header that does not fit the value, and belongs to another entry, says nothing about this one.
+        # A local header that does not fit the value, and belongs to another entry, proves nothing about this one.
         if local.crc32 == value.crc32 or (name not in self._listed_names and local.crc32 not in self._listed_checksums):
             result.entries.names[index] = name
             result.disputed[index] = entry.name
 
     def _has_name_at(self, start: int, raw: bytes) -> bool:
-        """Tell whether a local header that is damaged otherwise has this name."""
+        """Tell whether an otherwise damaged local header has this name."""
         data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
         return data[LOCAL_HEADER.size :] == raw and header_lengths(data)[0] == len(raw)
 
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Tell whether an entry is empty: the directory says so, and there is no room for a value.
+        """Keep an entry that is empty by the directory if it has no room for a value; tell whether it is empty.
 
-        Where bytes follow that belong to nothing, this is not proven, even if both headers say it.
+        If unexplained bytes follow, this is not proven, even if both headers agree.
         """
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
@@ -237,9 +237,9 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Tell whether the local header's numbers prove a value that the directory describes otherwise, and match it.
+        """Keep a value that the local header's numbers prove against the directory; tell whether they do.
 
-        A length that was searched for may be that of a part of the value, unless another entry begins there.
+        The result of a search may be the length of a part of the value, unless another entry begins there.
         """
         if index is None or self._row_of[index] >= 0 or index in self._dropped:
             return False
@@ -255,7 +255,7 @@ class _DirectoryMerge:
         return True
 
     def _data_offsets(self, entry: FoundEntry, start: int) -> Iterator[int]:
-        """Yield where a value may begin whose local header is damaged."""
+        """Yield possible offsets of a value whose local header is damaged."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if len(fixed) == LOCAL_HEADER.size:
             yield start + LOCAL_HEADER.size + sum(header_lengths(fixed))
@@ -268,14 +268,14 @@ class _DirectoryMerge:
             yield stop - entry.stored_size
 
     def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
-        """Return where the bytes of a lost value are, when nothing contradicts its length."""
+        """Return the place of a lost value's bytes, unless its length is contradicted."""
         if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
             return None
         if broken.stored_size not in (None, 0, entry.stored_size):
             return None
         end = broken.data_offset + entry.stored_size
         if broken.name != entry.name or end > self._source.size():
-            return None  # the local header is that of another entry, and so may be the bytes
+            return None  # the local header belongs to another entry, and so may the bytes
         value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
         has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
         return StoredValue(
@@ -293,17 +293,17 @@ class _DirectoryMerge:
     # --- entries that the directory does not describe -----------------------------------------------------------------
 
     def _drop_inside(self, start: int, stop: int) -> None:
-        """Drop what was taken for an entry and is part of a value, or a wrong reading of it."""
+        """Drop false entries that are part of a value, or misread one."""
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
-        # A directory that lists what lies in a value which is lost may be that of an archive in it.
+        # A directory that lists entries inside a lost value may belong to an archive in it.
         self._is_sound = self._is_sound and all(self._row_of[index] < 0 for index in inside)
         self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
-        """Count the headers without a right value that the directory does not know."""
+        """Count the headers without a right value that the directory does not list."""
         result = self._result
         if result.is_whole:
             return
@@ -313,7 +313,7 @@ class _DirectoryMerge:
                 continue
             lost.add(entry.name)
             stored = None
-            end = (entry.data_offset or 0) + (entry.stored_size or 0)  # of bytes that may not all be there
+            end = (entry.data_offset or 0) + (entry.stored_size or 0)  # may lie beyond the file
             if entry.data_offset is not None and entry.stored_size and end <= self._source.size():
                 stored = StoredValue(entry.data_offset, entry.stored_size, is_named_twice=False, has_one_checksum=False)
             result.lost.append(LostEntry(entry.name, entry.reason, entry.start, stored))
@@ -321,7 +321,7 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop what a whole directory does not list, and what lies inside a broken value."""
+        """Drop entries that a whole directory does not list, and entries inside a broken value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
@@ -335,7 +335,7 @@ class _DirectoryMerge:
     def _is_tiled(self) -> bool:
         """Tell whether each byte before the directory belongs to an entry that it lists.
 
-        Entries whose headers in the directory are damaged count as listed when the end record counts them, too.
+        Entries whose headers in the directory are damaged count as listed if the end record counts them, too.
         """
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
@@ -364,7 +364,7 @@ class _DirectoryMerge:
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
-        """Drop the values that the directory lists before another one of the same name, which is what readers see."""
+        """Drop all but the last value of each repeated name in the directory, as readers do."""
         disputed = {int(self._row_of[index]) for index in self._result.disputed}
         replaced = {
             row
@@ -374,7 +374,7 @@ class _DirectoryMerge:
         if not replaced:
             return
         rows = self._row_of.tolist()
-        # A header that only seems to be that of a replaced value, by its name, may be that of another entry.
+        # A header that seems to be that of a replaced value, by its name alone, may belong to another entry.
         proven = [row for index, row in enumerate(rows) if row >= 0 and self._result.names_by[index] == Witnesses.TWO]
         known = {(int(self._starts[row]), self._listed.names[row]) for row in proven}
         known |= {(entry.start, entry.name) for entry in self._scan.broken}
@@ -383,13 +383,13 @@ class _DirectoryMerge:
         self._doubt_order()
         names = {self._listed.names[row] for row in replaced}
         last = {self._listed.names[row] for index, row in enumerate(rows) if row >= 0 and index not in self._dropped}
-        had = names & last
-        self._result.lost = [entry for entry in self._result.lost if entry.name not in had]
+        still = names & last
+        self._result.lost = [entry for entry in self._result.lost if entry.name not in still]
         values = self._listed.values_by_name()
-        self._result.replaced = {name for name in had if len(values[name]) > 1}
+        self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Doubt what is listed last and stands first: writers append, so that one of the two orders is damaged."""
+        """Doubt an entry that is last in the directory but not in the file: writers append, so one order is damaged."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

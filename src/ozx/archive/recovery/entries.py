@@ -1,4 +1,4 @@
-"""The findings of a scan of a damaged archive: entries in columns, broken headers, and the rest of the directory."""
+"""Results of a scan of a damaged archive: entries in columns, broken headers, and the surviving directory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
 
 
 class FoundEntry(NamedTuple):
-    """An entry whose value is right; its name, which no checksum covers, need not be.
+    """An entry with a right value; its name, which no checksum covers, may be wrong.
 
-    `start` is the offset of its header; `stop` is where its data descriptor ends, if it has one, else its value.
-    `is_searched` says that a search for a fitting descriptor alone gave its length. Of what a header of the central
-    directory says, `data_offset` and `stop` are 0.
+    `start` is the offset of its header; `stop` is the end of its data descriptor, or of its value without one.
+    `is_searched` means that its length was found only by a search for a fitting descriptor. For a header of the
+    central directory, `data_offset` and `stop` are 0.
     """
 
     name: str
@@ -34,7 +34,7 @@ class FoundEntry(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset at which its bytes end."""
+        """The offset of the end of its bytes."""
         return self.data_offset + self.stored_size
 
 
@@ -100,8 +100,8 @@ class EntryTable:
 class BrokenEntry(NamedTuple):
     """A local header whose value is damaged or missing.
 
-    `end` is where the entry ends if its sizes are right, for which there is evidence; None where there is none.
-    `data_offset` and `stored_size` say where a stored value would be; None where the header does not say.
+    `end` is the end of the entry by its sizes, if there is evidence for them, else None. `data_offset` and
+    `stored_size` locate a stored value; None if the header does not.
     """
 
     name: str
@@ -116,7 +116,7 @@ class BrokenEntry(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """The findings.
+    """The result of a scan.
 
     Attributes
     ----------
@@ -125,24 +125,24 @@ class Scan:
     broken
         Headers without such a value.
     listed
-        The central directory that the end records lead to; where they do not lead to a whole one, all of its headers
-        that are left, in the file's order. Offsets are as they stand there.
+        The central directory that the end records lead to; if they lead to no whole one, all surviving headers, in
+        the file's order. Offsets are unchanged.
     others
-        Headers of other directories, where the end records lead to a whole one.
+        Headers of other directories, if the end records lead to a whole one.
     is_listed_whole
-        Whether the end records lead to a directory of as many headers and bytes as they say.
+        Whether the end records lead to a directory with the headers and bytes that they declare.
     inside_broken
-        Which of `found` lie inside what a broken entry claims, by evidence: likelier part of its value than entries.
+        Indices in `found` that lie inside the evident range of a broken entry: probably parts of its value.
     end
-        What the end records say; None where they are damaged or missing.
+        The end records; None if they are damaged or missing.
     unexplained
-        How many bytes before the directory belong to no entry.
+        Number of bytes before the directory that belong to no entry.
     has_holes
         Whether such bytes follow a right value, and not a broken one.
     directory_follows
         Whether a header of the directory, or an end record, follows the last entry.
     directory_start
-        Where that directory begins; None where none follows.
+        Start of that directory, or None.
     """
 
     found: EntryTable = field(default_factory=EntryTable)
@@ -158,22 +158,22 @@ class Scan:
     directory_start: int | None = None
 
     def differing_others(self) -> set[str]:
-        """Return the names that other directories in the file list with other values, as of a second archive."""
+        """Return the names that other directories in the file, as of a second archive, list with other values."""
         here = self.listed.values_by_name() if len(self.others) else {}
         return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield what a header of the directory says of a value, and what it says together with a local header.
+    """Yield the claims about a value by the directory, alone and combined with a local header.
 
     Parameters
     ----------
     entry
-        What the directory says.
+        The directory's header.
     data_offset
-        Where the value may begin.
+        Possible start of the value.
     local
-        The local header, if it has the same name: its CRC-32, or that of the data descriptor, may be right where the
+        The local header, if it has the same name: its CRC-32, or that of the data descriptor, may be right if the
         directory's is not.
     """
     claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)

@@ -1,4 +1,4 @@
-"""The facts about the entries of a damaged archive, and the evidence for each."""
+"""Facts about the entries of a damaged archive, and the evidence for each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"
 class Witnesses(IntEnum):
     """The certainty of an entry's name, which no checksum covers.
 
-    `LOCAL`: its local header alone says it. `ONE`: one of two headers says it, as the other one is damaged or says
-    something else. `TWO`: both headers say it.
+    `LOCAL`: only the local header is known. `ONE`: one of two headers gives it, the other one is damaged or differs.
+    `TWO`: both headers agree.
     """
 
     LOCAL = 0
@@ -33,7 +33,7 @@ class StoredValue(NamedTuple):
     Attributes
     ----------
     data_offset, size
-        Where they begin, and how many there are.
+        Offset and number of its bytes.
     is_named_twice
         Whether both headers give its name.
     has_one_checksum
@@ -48,18 +48,18 @@ class StoredValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LostEntry:
-    """An entry that was there and is damaged or missing.
+    """A damaged or missing entry.
 
     Attributes
     ----------
     name
-        Its name, as far as it is known.
+        Its name, or the known part of it.
     reason
-        Why, as a phrase.
+        The reason, as a phrase.
     start
-        Where it stands in the file, in bytes.
+        Its offset in the file, in bytes.
     stored
-        Where its bytes are, if that is known and they are stored.
+        The place of its stored bytes, if known.
     """
 
     name: str
@@ -75,30 +75,29 @@ class Evidence:
     Attributes
     ----------
     entries
-        All whose values are right.
+        All entries with right values.
     order
-        Which of them are still entries, in the file's order.
+        Indices of those that count, in the file's order.
     names_by
-        For each entry which headers say its name, as `Witnesses`.
+        For each entry the certainty of its name, as `Witnesses`.
     disputed
-        The directory's name for an entry that its local header calls otherwise.
+        The directory's name for an entry with another name in its local header.
     lost
-        What was there and is damaged or missing.
+        Damaged or missing entries.
     cut_off
-        Names of values that the end of the file cuts off; an earlier value of that name is the one to take.
+        Names of values that the end of the file truncates; an earlier value of that name replaces them.
     listed
-        All names in what is left of the directory.
+        All names in the surviving directory.
     replaced
         Names that are listed several times with different values, of which the last one counts.
     left_out
-        How many right values are no entries: deleted ones, and parts of other values.
+        Number of right values that are no entries: deleted ones, and parts of other values.
     has_holes
         Whether there is free space between entries.
     is_whole
-        Whether the directory is complete: what it does not list was never there.
+        Whether the directory is complete: then unlisted entries never existed.
     is_accounted
-        Whether the directory and the entries agree about all that there should be: the directory is whole, or each
-        byte before it belongs to an entry that it lists.
+        Whether nothing is missing: the directory is whole, or each byte before it belongs to an entry that it lists.
     """
 
     entries: EntryTable
@@ -115,22 +114,22 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return which of several entries of one name counts: the last one of those that both headers name, or of all.
+        """Return which of several entries of one name counts: the last one that both headers name, or the last of all.
 
-        A later one that the directory does not list may be part of a value that is lost, or replace the one before it:
-        then the name of the one that counts is doubted.
+        A later one that the directory does not list may be part of a lost value, or a replacement: then the name of
+        the chosen one becomes doubtful.
         """
         listed = [index for index in indices if self.names_by[index] == Witnesses.TWO]
         chosen = (listed or indices)[-1]
         if chosen != indices[-1]:
             self.names_by[chosen] = Witnesses.ONE
-        # Where the directory is damaged, the other one may be another entry under a wrong name.
+        # With a damaged directory, the other one may be another entry under a wrong name.
         self.is_accounted = self.is_accounted and self.is_whole
         return chosen
 
 
 def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the names that stand several times among `names`, and where.
+    """Return the repeated names, with their positions.
 
     Examples
     --------

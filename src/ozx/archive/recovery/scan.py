@@ -1,7 +1,7 @@
-"""What an archive still holds, found by its local file headers: without trust in a directory, or in anything.
+"""Entries of a damaged archive, found by their local file headers without trust in any directory.
 
-One pass from the first byte to the last. A value that is found right is stepped over, whatever it looks like inside;
-behind one that is wrong, the next header is searched for within it, too.
+One pass reads from the first byte to the last. It skips a right value as a whole; inside a wrong one it also searches
+for the next header.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = ["iter_found_value", "scan_archive"]
 
 _BLOCK = 4 << 20
 _PIECE = 1 << 20
-# Broken entries are remembered one by one; a file full of them is no archive.
+# Broken entries are kept one by one; a file full of them is no archive.
 _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
-    """Return all that stands in `source` behind local file headers and whose CRC-32 fits.
+    """Return all entries of `source` behind local file headers whose CRC-32 fits.
 
     Memory is that of some blocks, and of a few hundred bytes for every entry.
 
     Parameters
     ----------
     source
-        A ZIP file, or what is left of one.
+        A ZIP file, or a part of one.
     progress
-        Told the bytes that are behind.
+        Receives the bytes done.
 
     Examples
     --------
@@ -76,25 +76,25 @@ class _Scanner:
         self._finder = ValueFinder(self._ahead)
         self._progress = progress
         end = _read_end(source)
-        # Bytes before and behind what the end records describe: it may be an archive in a value.
+        # Bytes both before and behind the archive of the end records: it may be an archive in a value.
         is_inner = end is not None and end.prepended > 0 and end.trailing > 0
         listed = None if end is None or is_inner else _read_listed(source, end)
         self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
         self._directory = (end.directory_offset, end.end_offset) if end is not None and listed is not None else None
-        # Behind what a broken entry claims by evidence; before it, nothing else is believed to be an entry.
+        # The evident end of broken entries; a header before it starts no new broken entry.
         self._shadow = 0
         self._listed_end = self._value_end = -1
 
     def scan(self) -> Scan:
-        position = told = 0
+        position = reported = 0
         while (place := find_signature(self._ahead, position, self._size)) is not None:
             self._leave_gap(position, place, is_followed=True)
-            position = self._take(place)
-            if position - told >= _BLOCK:
-                self._progress.advance(position - told)
-                told = position
+            position = self._read_record(place)
+            if position - reported >= _BLOCK:
+                self._progress.advance(position - reported)
+                reported = position
         self._leave_gap(position, self._size, is_followed=False)
-        self._progress.advance(self._size - told)
+        self._progress.advance(self._size - reported)
         return self._result
 
     def _leave_gap(self, start: int, stop: int, *, is_followed: bool) -> None:
@@ -106,18 +106,18 @@ class _Scanner:
         result.unexplained += stop - start
         result.has_holes = result.has_holes or (is_followed and start == self._value_end)
 
-    def _take(self, place: int) -> int:
-        """Look at the signature at `place`; return where to go on."""
+    def _read_record(self, place: int) -> int:
+        """Read the record at `place`; return the offset to continue at."""
         if self._directory is not None and self._directory[0] <= place < self._directory[1]:
             self._follow(place)
             return self._directory[1]
         kind = self._ahead.read_at(place, 4)
         if kind == LOCAL_SIGNATURE:
-            return self._take_entry(place)
+            return self._read_entry(place)
         if place >= self._shadow or self._is_directory(place):
             self._follow(place)
             if kind == CENTRAL_SIGNATURE:
-                return self._take_central(place)
+                return self._read_central(place)
         return place + 4
 
     def _follow(self, place: int) -> None:
@@ -126,11 +126,11 @@ class _Scanner:
         self._result.directory_follows = True
 
     def _is_directory(self, place: int) -> bool:
-        """Tell whether the end records say that the directory is at `place`; not those of an archive in a value."""
+        """Tell whether the end records locate the directory at or before `place`; not those of an inner archive."""
         end = self._result.end
         return end is not None and not (end.prepended or end.trailing) and end.directory_offset <= place
 
-    def _take_entry(self, place: int) -> int:
+    def _read_entry(self, place: int) -> int:
         header = local_header_at(self._ahead, place)
         if header is None:
             self._lose(BrokenEntry(_name_at(self._ahead, place), place, None, "its header is cut off", is_cut_off=True))
@@ -156,13 +156,13 @@ class _Scanner:
         return place + 4
 
     def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
-        """Tell whether all that a header says, and what follows it, speaks for an empty value.
+        """Tell whether the header and the bytes that follow it prove an empty value.
 
-        The CRC-32 of nothing is 0, so that a header whose numbers were lost proves nothing by it.
+        The CRC-32 of nothing is 0, so that a header with lost numbers proves nothing.
         """
         if claim.size or claim.stored_size not in (None, value.stored_size):
             return False
-        # A deflated value without bytes has a stream of its own, which ends.
+        # A deflated value without bytes still has a stream with an end.
         is_followed = value.end == self._size or SIGNATURE.match(self._ahead.read_at(value.end, 4)) is not None
         return value.stored_size > 0 or is_followed
 
@@ -183,14 +183,14 @@ class _Scanner:
         self._shadow = max(self._shadow, min(entry.end or 0, self._size))
         end = self._result.end
         if self._directory is not None and end is not None and end.prepended and self._shadow >= self._directory[1]:
-            self._distrust_end()  # they are those of an archive in a value, which the end of the file cuts off
+            self._distrust_end()  # they belong to an archive in a value that the end of the file truncates
 
     def _distrust_end(self) -> None:
         self._directory = None
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return where a broken entry ends when two numbers agree on it, or what follows does."""
+        """Return the end of a broken entry if two numbers, or the following bytes, confirm it."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -200,8 +200,8 @@ class _Scanner:
         is_followed = end == self._size or SIGNATURE.match(self._ahead.read_at(end, 4)) is not None
         return end if is_followed else None
 
-    def _take_central(self, place: int) -> int:
-        """Take a header of the central directory, when another one or the last value stands next to it."""
+    def _read_central(self, place: int) -> int:
+        """Read a header of the central directory if another one or the last value adjoins it."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
@@ -212,7 +212,7 @@ class _Scanner:
             header = CentralHeader.from_bytes(data)
         except FormatError:
             return place + 4
-        # A comment may be a damaged length, or hide another archive: what looks like records in it is looked at.
+        # A comment may be a damaged length, or hide another archive: records in it are read.
         bare = length - lengths[2]
         if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
             length = bare
@@ -225,7 +225,7 @@ class _Scanner:
 
 
 def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
-    """Return the directory that the end records lead to; None where it is not as they say."""
+    """Return the directory that the end records lead to; None if it differs from what they say."""
     table = EntryTable()
     try:
         for header in iter_headers(source, end):
@@ -242,12 +242,12 @@ def _append_listed(table: EntryTable, header: CentralHeader) -> None:
 
 
 def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
-    """Yield a value that was found, inflated where it is deflated; its CRC-32 is checked once more.
+    """Yield a found value, inflated if it is deflated; its CRC-32 is checked once more.
 
     Raises
     ------
     FormatError
-        It is no longer what it was (``zip/changed``), which is known only after the last block.
+        It changed since the scan (``zip/changed``), which is known only after the last block.
     """
     checksum = 0
     blocks = _iter_stored(source, entry)
@@ -275,7 +275,7 @@ def _read_end(source: ByteSource) -> EndOfDirectory | None:
 
 
 def _name_at(source: ByteSource, place: int) -> str:
-    """Return as much as there is of the name of a header that is cut off."""
+    """Return the name of a truncated header, as far as it exists."""
     fixed = source.read_at(place, 30)
     length = int.from_bytes(fixed[26:28], "little") if len(fixed) == 30 else 0
     return source.read_at(place + 30, length).decode("utf-8", "replace")

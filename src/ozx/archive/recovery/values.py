@@ -1,7 +1,7 @@
-"""Values without a directory: where one ends, and whether its CRC-32 fits.
+"""Values without a directory: their ends, and the check of their CRC-32.
 
-A local file header may be wrong in any field. A value counts as found when its bytes have the CRC-32 that a header
-or a data descriptor declares; nothing else proves anything.
+Any field of a local file header may be wrong. A value counts as found if its bytes have the CRC-32 that a header or a
+data descriptor declares; nothing else is proof.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ozx.errors import FormatError
 
 __all__ = ["SIGNATURE", "Claim", "ValueFinder", "VerifiedValue", "claims_of", "find_signature"]
 
-#: What an entry can end before: a local header, the directory, an end record.
+#: Signatures that may follow an entry: a local header, the directory, an end record.
 SIGNATURE = re.compile(
     b"|".join(map(re.escape, (LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE, ZIP64_END_SIGNATURE)))
 )
@@ -46,7 +46,7 @@ _SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT
 
 _BLOCK = 1 << 20
 _SEARCH = 4 << 20
-# What a look at something counts besides its bytes.
+# Cost of an attempt besides its bytes.
 _EFFORT = 1 << 10
 # 4.3.9: CRC-32, compressed and uncompressed size, of 4 or, with ZIP64, 8 bytes.
 _DESCRIPTORS = (struct.Struct("<3I"), struct.Struct("<I2Q"))
@@ -54,7 +54,7 @@ _LONGEST_DESCRIPTOR = 4 + _DESCRIPTORS[1].size
 
 
 class Claim(NamedTuple):
-    """What a header says of a value; None where it does not say."""
+    """A header's description of a value; unknown numbers are None."""
 
     data_offset: int
     method: int
@@ -64,10 +64,10 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes have the CRC-32 that was declared for them.
+    """A value whose bytes have the declared CRC-32.
 
-    `end` is behind its data descriptor, if any. `is_searched` says that a search for that gave the length: a stored
-    value may contain what looks like its own descriptor.
+    `end` is behind its data descriptor, if any. `is_searched` means that the length comes from a search for that
+    descriptor: a stored value may contain a false one.
     """
 
     data_offset: int
@@ -87,7 +87,7 @@ class _Descriptor(NamedTuple):
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
-    """Return what a local header may mean, the likeliest first: one of its fields may be damaged.
+    """Return the possible meanings of a local header with one damaged field, the likeliest first.
 
     The two sizes of a stored value are one number written twice, so that one of them may be wrong.
     """
@@ -106,24 +106,24 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
         claims.append(Claim(data_offset, STORED, stored_size, stored_size, header.crc32))
     if header.flags & FLAG_DATA_DESCRIPTOR == 0 and method == DEFLATED:
         claims.append(Claim(data_offset, DEFLATED, None, None, header.crc32))
-    if not (size or stored_size or header.crc32):  # as where flag bit 3 was lost, or all numbers
+    if not (size or stored_size or header.crc32):  # flag bit 3 may be lost, or all numbers
         claims.append(Claim(data_offset, method, None, None, None))
     return claims
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first signature from `start` on, or None where there is none before `stop`.
+    """Return the offset of the first signature from `start` on, or None if there is none before `stop`.
 
     Parameters
     ----------
     source
-        What is searched.
+        The bytes to search.
     start, stop
         Offsets in bytes; nothing at or behind `stop` is read.
     pattern
-        Which signatures count, of four bytes each.
+        Signatures, of four bytes each.
     """
-    length = len(LOCAL_SIGNATURE)  # mostly it is right there
+    length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
         length = min(32 * length, _SEARCH)
@@ -132,23 +132,23 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
             return start + match.start()
         if len(data) < 4 or start + len(data) >= stop:
             return None
-        start += max(1, len(data) - 3)  # a signature may lie across
+        start += max(1, len(data) - 3)  # a signature may cross the border
     return None
 
 
 class ValueFinder:
-    """Checks claims about values.
+    """Verifies claims about values.
 
     Parameters
     ----------
     source
-        The archive; read forwards for the most part.
+        The archive; mostly read forwards.
 
     Attributes
     ----------
     patience
-        How many bytes may still be read for claims that turn out wrong. An archive made to take for ever, whose
-        thousand headers all claim the rest of the file, runs out of it.
+        Bytes that may still be read for wrong claims. It bounds the time for a malicious archive whose thousand
+        headers all claim the rest of the file.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -156,7 +156,7 @@ class ValueFinder:
         self.patience = 8 * source.size() + (256 << 20)
 
     def verify(self, claim: Claim) -> VerifiedValue | None:
-        """Return the value that `claim` is right about, or None."""
+        """Return the value that `claim` describes correctly, or None."""
         if self.patience < 0:
             return None
         before = self.patience
@@ -167,12 +167,12 @@ class ValueFinder:
         return found
 
     def stop_of(self, value: VerifiedValue) -> int:
-        """Return where the data descriptor behind a value ends, or else the value."""
+        """Return the end of the data descriptor behind a value, or of the value."""
         tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
         return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
 
     def why_not(self, header: LocalHeader, claim: Claim | None) -> str:
-        """Return, as a phrase, why the value behind `header` could not be had."""
+        """Return a phrase that says why the value behind `header` cannot be read."""
         if claim is None:
             return "its sizes are damaged"
         if header.flags & FLAG_ENCRYPTED:
@@ -232,7 +232,7 @@ class ValueFinder:
         return self._confirm(claim, stored_size, size, checksum)
 
     def _confirm(self, claim: Claim, stored_size: int, size: int, checksum: int) -> VerifiedValue | None:
-        """Return the value when `checksum` is what the claim, or the data descriptor behind the value, declares."""
+        """Return the value if its claim, or the data descriptor behind it, declares `checksum`."""
         end = claim.data_offset + stored_size
         if claim.crc32 is None:
             tail = self.source.read_at(end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
@@ -248,7 +248,7 @@ class ValueFinder:
     def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
         """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32.
 
-        A descriptor without signature stands right before the next header.
+        A descriptor without signature is right before the next header.
         """
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
         while self.patience >= 0:
@@ -283,14 +283,14 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the descriptor with these numbers that `data` begins with, or 0."""
+    """Return the length of the descriptor with these numbers at the start of `data`, or 0."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
-    # That of an empty value is all zeros and fits in either width: what follows decides.
+    # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 
 
 def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
-    """Yield the data descriptors that `data` may begin with: with and without signature, of either width."""
+    """Yield the possible data descriptors at the start of `data`: with and without signature, of both widths."""
     for skipped in (4, 0) if data.startswith(SPLIT_SIGNATURE) else (0,):
         for layout in _DESCRIPTORS:
             if skipped + layout.size <= len(data):
@@ -299,9 +299,9 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the lengths of a stored value that begins at `start` and whose descriptor is near the signature `found`.
+    """Yield the possible lengths of a stored value that begins at `start`, by descriptors near the signature `found`.
 
-    `position` is where in `data` that signature stands.
+    `position` is the position of that signature in `data`.
     """
     places = (
         [position]
@@ -315,7 +315,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
 
 
 def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
-    """Return the local header at `offset`, whatever it says; None where there is none, or it is cut off."""
+    """Return the local header at `offset`, right or wrong; None if it is missing or truncated."""
     fixed = source.read_at(offset, LOCAL_HEADER.size)
     if len(fixed) < LOCAL_HEADER.size or not fixed.startswith(LOCAL_SIGNATURE):
         return None

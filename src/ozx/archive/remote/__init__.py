@@ -1,7 +1,7 @@
 """Archives behind URLs.
 
 ``opening``
-    A URL to a source, without loading what only requests need.
+    A URL to a source, without imports that only requests need.
 ``source``
     `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one.
 ``reading``

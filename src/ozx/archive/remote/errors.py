@@ -1,7 +1,7 @@
-"""What went wrong between here and a server, in words that hold no secret.
+"""Errors between here and a server, explained without secrets.
 
-obstore's messages quote the URL with its query, in which a signature may stand, and what the server answered, in
-which an access key may stand. So nothing of them is passed on but what is known to be harmless.
+obstore's messages quote the URL with its query, which may hold a signature, and the server's answer, which may hold an
+access key. So only parts that are known to be harmless are passed on.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ def printable_url(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:  # http://[
         return _USER.sub("://", url.partition("?")[0].partition("#")[0])
-    # The container of abfss://container@account/… stands where others have a user.
+    # The container of abfss://container@account/… is where other URLs have a user.
     host = parts.netloc if parts.scheme.lower().startswith("abfs") else parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]
 
 
 def changed(name: str, expected: int, found: int) -> FormatError:
     """Return the error for a file whose answers do not belong together."""
-    told = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
+    sizes = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
     return FormatError(
-        f"the file changed while it was read{told}",
+        f"the file changed while it was read{sizes}",
         path=name,
         rule="zip/changed",
-        hint="Open it again to read what has its name now.",
+        hint="Open it again to read the present file.",
     )
 
 
@@ -57,15 +57,15 @@ def missing_extra(name: str, error: ImportError) -> ResourceError:
 
 
 def explain(error: Exception, name: str) -> ResourceError:
-    """Return what an error of obstore's means for whoever asked for the file called `name`."""
+    """Explain an obstore error about the file called `name`."""
     kind, text = type(error).__name__, str(error)
     status = _STATUS.search(text)
     answer = f"the server answered {' '.join(filter(None, status.groups())).strip()}" if status else ""
-    if kind == "NotSupportedError" or "NotPartial" in text:  # of HTTP; of object stores
+    if kind == "NotSupportedError" or "NotPartial" in text:  # from HTTP servers; from object stores
         return ResourceError(
             "expected a server that gives parts of a file (HTTP range requests); it answered with the whole file",
             path=name,
-            hint="Download the file and open the copy, or ask for it from a server that supports range requests.",
+            hint="Download the file and open the copy, or use a server that supports range requests.",
         )
     if isinstance(error, FileNotFoundError):
         missing = ResourceError(f"no such file; {answer or 'the server does not know it'}", path=name)
@@ -86,28 +86,28 @@ def explain(error: Exception, name: str) -> ResourceError:
 
 
 def explain_options(error: Exception, name: str) -> UsageError:
-    """Return the error for options that obstore does not take; names keys, never values."""
+    """Return the error for options that obstore refuses; names keys, never values."""
     key = re.search(r"(?:Configuration key: |argument |Invalid key: )'?([A-Za-z_0-9]+)", str(error))
     if key:
-        told = f"the option {key[1]!r} is not known for this kind of URL"
+        message = f"the option {key[1]!r} is not known for this kind of URL"
     elif "must be specified" in str(error):
-        told = str(error).splitlines()[0].rpartition(": ")[2]
+        message = str(error).splitlines()[0].rpartition(": ")[2]
     else:
-        told = "the URL and its options do not fit together"
+        message = "the URL and its options do not fit together"
     return UsageError(
-        told, path=name, hint="The options are those of obstore's store for this kind of URL: see its documentation."
+        message, path=name, hint="The options are those of obstore's store for this kind of URL: see its documentation."
     )
 
 
 def _cause(text: str, kind: str) -> str:
-    """Return what the system said, as far as it is known to be harmless."""
+    """Return the system's message, if it is known to be harmless."""
     said = _SYSTEM.search(text)
     if said:
         return said[1]
     if "TimedOut" in text or "kind: Timeout" in text:
         return "no answer in time"
     if "kind: Interrupted" in text:
-        return "the connection ended before its answer did"
+        return "the connection ended before the answer was complete"
     if "certificate" in text.lower():
         return "its certificate is not accepted"
     if "ParseContentRange" in text or "NoContentRange" in text:

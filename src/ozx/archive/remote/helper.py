@@ -1,6 +1,6 @@
-"""Requests from a forked process, made by a process of its own.
+"""Requests of a forked process, made by a separate process.
 
-obstore runs on threads, and a fork copies a process without its threads: where a program has used obstore and forks, as
+obstore runs on threads, and a fork copies a process without its threads: if a program has used obstore and forks, as
 PyTorch's data loaders do, the first request of the child would wait forever. The child starts a fresh Python
 instead, which makes its requests, many at a time, and ends when the child does.
 """
@@ -31,7 +31,7 @@ _SECONDS_TO_END = 5
 
 
 class HelperTransport:
-    """A `Transport` whose requests another process makes.
+    """A `Transport` whose requests are made by another process.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class HelperTransport:
     ResourceError
         The other process cannot be started, or obstore is not installed.
     UsageError
-        obstore does not take the options.
+        obstore refuses the options.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class HelperTransport:
         if failure is not None:
             self.close()
             raise failure
-        # The thread holds no reference to this object, so that it ends with it.
+        # The thread holds no reference to this object, so that the object can be collected.
         threading.Thread(target=_receive, args=(self._connection, self._waiting), daemon=True).start()
 
     def __del__(self) -> None:
@@ -75,16 +75,16 @@ class HelperTransport:
             self.close()
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fulfil `Transport.fetch`."""
+        """Implement `Transport.fetch`."""
         return self._ask(offset, length, expected).result()
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fulfil `Transport.fetch_async`."""
+        """Implement `Transport.fetch_async`."""
         return await asyncio.wrap_future(self._ask(offset, length, expected))
 
     def close(self) -> None:
         """End the other process."""
-        if self._pid != os.getpid():  # a fork of the child: helper and connection are the child's
+        if self._pid != os.getpid():  # in a fork of the child, which owns helper and connection
             self._process.returncode = 0
             self._socket.close()
             return
@@ -99,7 +99,7 @@ class HelperTransport:
 
     def _ask(self, offset: int | None, length: int, expected: Mark | None) -> Future[Answer]:
         number, future = next(self._numbers), Future[Answer]()
-        future.set_running_or_notify_cancel()  # from here on it is not cancelled, only no longer waited for
+        future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
         self._waiting[number] = future
         try:
             with self._sending:
@@ -118,7 +118,7 @@ def _ended(error: BaseException) -> ResourceError:
 
 
 def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None:
-    """Hand out answers until there are no more."""
+    """Deliver answers until the connection ends."""
     end: BaseException = EOFError()
     try:
         while True:
@@ -136,7 +136,7 @@ def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None
 
 
 def serve(descriptor: int) -> None:
-    """Make the requests that come over the socket `descriptor`, until it is closed at the other end."""
+    """Make the requests that arrive at the socket `descriptor`, until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end, which then closes the socket
     connection: Connection = Connection(descriptor)
     url, options = connection.recv()

@@ -1,4 +1,4 @@
-"""Open a URL as a source of bytes, without loading what only requests need."""
+"""Open a URL as a source of bytes, without imports that only requests need."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the bytes of a file behind a URL; nothing is asked for yet.
+    """Return the bytes of a file behind a URL; makes no request yet.
 
     Parameters
     ----------
     url, options
-        As `RemoteSource` takes them.
+        As for `RemoteSource`.
 
     Raises
     ------
     UsageError
-        It is a URL of a kind that is not read.
+        The kind of URL is not supported.
 
     Examples
     --------
     >>> open_remote("https://example.org/cells.ozx").name
     'https://example.org/cells.ozx'
     """
-    from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (asyncio, for what most runs do not do)
+    from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (loads asyncio, which most runs do not need)
 
     return RemoteSource(url, options)

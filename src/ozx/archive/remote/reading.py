@@ -1,7 +1,7 @@
-"""One entry's value from a source that is slow to ask: which bytes to request, and what to make of them.
+"""One entry's value from a source that answers slowly: the bytes to request, and the value from them.
 
-The requests are steps of a generator: it yields spans and is sent their bytes, so that one description serves the
-blocking way and the asynchronous one. By what a request may be saved, docs/decisions/0009-remote-by-obstore.md tells.
+The requests are steps of a generator: it yields spans and receives their bytes, so that one description serves the
+blocking and the asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ __all__ = [
     "predicted_data_offset",
 ]
 
-# 4.5.3: the ZIP64 field of a local header, which holds both sizes; 4.4.3.2: the version that knows it.
+# 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the version that knows it.
 _ZIP64_FIELD = 20
 _ZIP64_VERSION = 45
 
-# A part of a value is read together with the local header when it begins this close behind it.
+# A part of a value that begins within this distance is read together with the local header.
 _NEAR = 1 << 16
-# A local header is read with all the room it may have, up to this; then only as far as it is likely to reach.
+# A local header is read with all its room up to this limit; with more room, only its likely length.
 _ROOM = 1 << 12
 _EXTRA_GUESS = 128
 
 
 @runtime_checkable
 class SlowSource(ByteSource, Protocol):
-    """A source that is asked as seldom as possible, and that can be asked without blocking the event loop."""
+    """A source that needs few requests, and can be read without blocking the event loop."""
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return what `read_at` returns."""
@@ -73,7 +73,7 @@ class Part(NamedTuple):
     data
         Its bytes.
     data_offset
-        Where the value's bytes begin in the archive, if the local header was looked at; else -1.
+        Offset of the value's bytes in the archive if the local header was read; else -1.
     """
 
     data: bytes
@@ -84,7 +84,7 @@ Steps = Generator[tuple[int, int], bytes, Part]
 
 
 class _Window(NamedTuple):
-    """Bytes that were read already, as a source: nothing lies beyond them."""
+    """Bytes that were already read, as a source that ends with them."""
 
     offset: int
     data: bytes
@@ -101,11 +101,11 @@ class _Window(NamedTuple):
 
 
 def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
-    """Return where the bytes of an entry have to begin, where that follows without its local header; else -1.
+    """Return the offset of an entry's bytes if it follows without the local header; else -1.
 
-    An entry without data descriptor ends with its data (APPNOTE 4.3.6). Where what comes next, at `limit`, begins as
-    soon after the local header as the header's shortest form allows, there is no room for another form, nor for a gap.
-    That form is the fixed part and the name, and with them the ZIP64 field where version 4.5 is needed.
+    An entry without data descriptor ends with its data (APPNOTE 4.3.6). If the room up to the next record, at `limit`,
+    is just enough for the shortest form of the local header, the header has that form, and there is no gap. The
+    shortest form is the fixed part and the name, and the ZIP64 field if version 4.5 is needed.
     """
     if columns.flags[index] & FLAG_DATA_DESCRIPTOR:
         return -1
@@ -113,7 +113,7 @@ def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
     shortest = int(columns.header_offsets[index]) + LOCAL_HEADER.size + int(columns.name_lengths[index])
     if data_offset == shortest:
         return data_offset
-    version_needed = columns.buffer[int(columns.starts[index]) + 6]  # 4.3.12; its upper byte is of no use here
+    version_needed = columns.buffer[int(columns.starts[index]) + 6]  # 4.3.12; without its upper byte
     is_wide = version_needed >= _ZIP64_VERSION and data_offset == shortest + _ZIP64_FIELD
     return data_offset if is_wide else -1
 
@@ -128,31 +128,30 @@ def iter_steps(
     data_offset: int = -1,
     predicted: int = -1,
 ) -> Steps:
-    """Yield the spans (offset, length) to be read for bytes `start` to `stop` of a value; return these.
+    """Yield the spans (offset, length) to be read for bytes `start` to `stop` of a value; return these bytes.
 
-    Whole values come with their local header, which is checked, and are checked against their CRC-32; so is a
-    compressed value of which a part is wanted. A part of a stored value is one span where the local header is known,
-    predicted or near.
+    Whole values, and compressed ones of which a part is requested, come with their local header and are checked against
+    it and their CRC-32. A part of a stored value is one span if the local header is known, predicted or near.
 
     Parameters
     ----------
     source
-        The archive, whose name stands in messages.
+        The archive.
     header
         The entry's header in the central directory.
     limit
-        Where the next entry, or the central directory, begins.
+        The offset of the next entry, or of the central directory.
     start, stop
-        What is wanted of the value; `stop` lies inside its size, and nothing is wanted where `start` does not.
+        The requested part; `stop` lies inside the value, and the part is empty if `start` does not.
     data_offset
-        Where the value's bytes begin, if its local header was looked at before; else -1.
+        Offset of the value's bytes if its local header was read before; else -1.
     predicted
-        What `predicted_data_offset` returned.
+        The result of `predicted_data_offset`.
 
     Raises
     ------
     FormatError, UnsupportedError
-        As `ozx.archive.entry_reading.iter_value`.
+        As for `ozx.archive.entry_reading.iter_value`.
     """
     check_not_encrypted(source, header)
     check_stored_size(source, header)
@@ -186,7 +185,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
         length += last
     data = yield begin, min(length, limit - begin)
     if data.startswith(LOCAL_SIGNATURE) and len(data) >= LOCAL_HEADER.size:
-        # Its own lengths, which may be larger than guessed; not more than there is is asked for.
+        # The header may be longer than guessed; never request more than exists.
         needed = LOCAL_HEADER.size + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
         needed = min(needed, limit - begin)
         if needed > len(data):
@@ -203,7 +202,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
 
 
 def follow(source: ByteSource, steps: Steps) -> Part:
-    """Return what `steps` make of the bytes they ask for."""
+    """Read the spans of `steps` and return the result."""
     try:
         span = next(steps)
         while True:
@@ -214,7 +213,7 @@ def follow(source: ByteSource, steps: Steps) -> Part:
 
 
 async def follow_async(source: SlowSource, steps: Steps) -> Part:
-    """Return what `steps` make of the bytes they ask for, without blocking the event loop."""
+    """Read the spans of `steps` without blocking the event loop, and return the result."""
     try:
         span = next(steps)
         while True:
@@ -226,9 +225,9 @@ async def follow_async(source: SlowSource, steps: Steps) -> Part:
 
 
 def leading_span(columns: Columns, directory_offset: int, last_component: bytes = b"zarr.json") -> tuple[int, int]:
-    """Return offset and length of the entries before the first whose name does not end in `last_component`.
+    """Return offset and length of the leading entries whose names end in `last_component`, in the file's order.
 
-    In the order of the file: RFC-9 (R2, 2026-04-20) wants all ``zarr.json`` before anything else.
+    RFC-9 (R2, 2026-04-20) puts all ``zarr.json`` before anything else.
     """
     order = np.argsort(columns.header_offsets, kind="stable")
     if len(order) == 0:

@@ -1,8 +1,8 @@
 """An archive behind a URL, read by range requests.
 
-obstore is imported at the first use of a `RemoteSource`, and nothing is asked of the server before. That first use is
-one request for the last MiB; it also tells the length, and the mark by which a change of the file is noticed. Why
-obstore, and what may be asked for what, stands in docs/decisions/0009-remote-by-obstore.md.
+obstore is imported, and the server asked, at the first use of a `RemoteSource`. That first request is for the last
+MiB; its answer also has the length, and the mark by which a change of the file is noticed.
+docs/decisions/0009-remote-by-obstore.md says why obstore is used, and which requests are made.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["SCHEMES", "RemoteSource"]
 
 SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
 
-# What the first request brings: the whole directory of an archive of some thousand entries.
+# Length of the first request: it brings the whole directory of an archive of some thousand entries.
 _TAIL = 1 << 20
-# What `remember` keeps at most.
+# The most that `remember` keeps.
 _HEAD_LIMIT = 64 << 20
 
 
 class _OfProcess:
-    """What a process may not share with those it forks: a lock and a transport."""
+    """State that a process may not share with its forks: a lock and a transport."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -39,7 +39,7 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """What the first answer told; the bytes from `tail_offset` to the end are `tail`."""
+    """Facts from the first answer; the bytes from `tail_offset` to the end are `tail`."""
 
     mark: Mark
     tail_offset: int
@@ -49,7 +49,7 @@ class _Known(NamedTuple):
 class RemoteSource:
     """An object behind a URL as a source of bytes; safe with threads, event loops, fork and pickle.
 
-    Every answer is compared with the first one, so that a file that changes is an error and never wrong bytes.
+    Every answer is compared with the first one, so that a changed file is an error and never wrong bytes.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class RemoteSource:
     Attributes
     ----------
     name
-        The URL without its query, in which a signature may stand.
+        The URL without its query, which may hold a signature.
     requests
-        How many requests were made; repetitions after a failure are not counted.
+        Number of requests; repetitions after a failure are not counted.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class RemoteSource:
         self._of_process = _OfProcess()
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy asks for the tail itself, and finds what the original found or raises.
+        # A copy requests the tail again, and raises if the file changed.
         return {"url": self.url, "options": self._options, "expected": self._mark()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -101,35 +101,35 @@ class RemoteSource:
         self._expected = state["expected"]
 
     def size(self) -> int:
-        """Return the length in bytes, as it was when the source was first used."""
+        """Return the length in bytes at the time of the first use."""
         return self._first().mark.size
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`, by one request at most; fewer only where the file ends.
+        """Return up to `length` bytes from `offset`, by one request at most; fewer only at the end of the file.
 
         Raises
         ------
         FormatError
             The file changed (``zip/changed``).
         ResourceError
-            The server cannot be reached, does not give the bytes, or knows no ranges; or obstore is not installed.
+            The server cannot be reached, refuses the bytes, or knows no ranges; or obstore is not installed.
         """
-        remembered, ask = self._look(self._first(), offset, length)
-        if ask == 0:
+        remembered, missing = self._look(self._first(), offset, length)
+        if missing == 0:
             return remembered
         self._count()
-        return self._transport().fetch(offset, ask, self._mark()).data + remembered
+        return self._transport().fetch(offset, missing, self._mark()).data + remembered
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return what `read_at` returns, without blocking the event loop."""
         known = self._known
         if known is None:
             known = await asyncio.to_thread(self._first)
-        remembered, ask = self._look(known, offset, length)
-        if ask == 0:
+        remembered, missing = self._look(known, offset, length)
+        if missing == 0:
             return remembered
         self._count()
-        return (await self._transport().fetch_async(offset, ask, known.mark)).data + remembered
+        return (await self._transport().fetch_async(offset, missing, known.mark)).data + remembered
 
     def remember(self, offset: int, length: int) -> None:
         """Read up to 64 MiB of these bytes by one request, and serve later reads inside of them from memory."""
@@ -138,10 +138,10 @@ class RemoteSource:
             self._head = (offset, self.read_at(offset, length))
 
     def check_unchanged(self) -> None:
-        """Do nothing: every answer was compared with the first when it came."""
+        """Do nothing: every answer is compared with the first on arrival."""
 
     def close(self) -> None:
-        """Let go of connections and remembered bytes; a later read begins anew, and expects the same file."""
+        """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
         self._expected, self._known, self._head = self._mark(), None, (0, b"")
         transport, self._of_process = self._of_process.transport, _OfProcess()
         if transport is not None:
@@ -164,15 +164,15 @@ class RemoteSource:
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
-        """Return how many bytes to ask for from `offset`, and what is remembered of the end behind them."""
+        """Return remembered bytes, and how many bytes in front of them, from `offset` on, have to be requested."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0
         for start, data in ((known.tail_offset, known.tail), self._head):
             if start <= offset and stop <= start + len(data):
                 return data[offset - start : stop - start], 0
-        ask = min(stop, known.tail_offset) if offset < known.tail_offset else stop
-        return known.tail[: stop - ask], ask - offset
+        end = min(stop, known.tail_offset) if offset < known.tail_offset else stop
+        return known.tail[: stop - end], end - offset
 
     def _own(self) -> _OfProcess:
         if self._of_process.pid != os.getpid():
@@ -192,7 +192,7 @@ class RemoteSource:
 
 
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
-    """Return what carries requests from this process: obstore itself where it works here, else a helping process."""
+    """Return a transport for this process: obstore itself if it works here, else a helper process."""
     if _FORKED:
         from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
 
@@ -200,8 +200,8 @@ def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
     return ObstoreTransport(url, options)
 
 
-# obstore runs on threads that a forked child does not have: there its first call would wait forever. The list is
-# filled in a child whose parent had loaded obstore, be it for us or for zarr-python's own object store.
+# obstore runs on threads that a forked child does not have: its first call would wait forever. The list is filled in a
+# child whose parent had loaded obstore, for us or for zarr-python's own object store.
 _FORKED: list[bool] = []
 
 

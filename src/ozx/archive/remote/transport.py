@@ -11,9 +11,9 @@ from ozx.archive.remote.errors import changed, explain, explain_options, missing
 
 __all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
 
-# obstore ends every request after 30 seconds, in which a slow line does not bring a large shard: a request may take
-# long here, but not stand still. Its own limits for repeating a request, ten times in three minutes, are shortened so
-# that a wrong host name is an error before its user gives up.
+# obstore ends every request after 30 seconds, too short for a large shard on a slow line: a request may take long, but
+# not pause for long. obstore repeats a request ten times in three minutes; the limit is shorter here, so that a wrong
+# host name fails soon.
 _CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
 _RETRY_CONFIG = {
     "max_retries": 10,
@@ -21,12 +21,12 @@ _RETRY_CONFIG = {
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
 }
 
-# What obstore says where a suffix range is not answered by one, as it cannot be where the file is empty.
+# obstore's messages if a suffix range gets another answer, as for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 
 
 class Mark(NamedTuple):
-    """What tells whether two answers speak of the same bytes.
+    """Identifies the file that an answer comes from.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Bytes from `offset` of a file that `mark` describes."""
+    """Bytes from `offset` of the file with this mark."""
 
     offset: int
     data: bytes
@@ -49,31 +49,31 @@ class Answer(NamedTuple):
 
 
 class Transport(Protocol):
-    """What carries requests to the server; belongs to one process."""
+    """Carries requests to the server; belongs to one process."""
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Return up to `length` bytes from `offset`, or the last `length` where `offset` is None.
+        """Return up to `length` bytes from `offset`, or the last `length` if `offset` is None.
 
         Raises
         ------
         FormatError
             The file has another mark than `expected` (``zip/changed``).
         ResourceError
-            The server does not give the bytes.
+            The server refuses the bytes.
         """
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
         """Return what `fetch` returns."""
 
     def close(self) -> None:
-        """Let go of what the transport holds."""
+        """Release all resources of the transport."""
 
 
 class ObstoreTransport:
     """Requests made by obstore in this process.
 
     obstore's errors quote the URL with its query. Ours are raised outside of the ``except`` blocks: inside, Python
-    would hang obstore's on them as ``__context__``, where logs and programs that pickle whole errors find it.
+    would attach obstore's as ``__context__``, which logs and pickled errors contain.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
@@ -84,24 +84,22 @@ class ObstoreTransport:
             raise missing_extra(printable_url(url), error) from None
         self._name = printable_url(url)
         self._module = obstore
-        # FileNotFoundError is what obstore raises for 404.
+        # obstore raises FileNotFoundError for 404.
         self._failures = (obstore.exceptions.BaseError, OSError)
         self._unsupported = obstore.exceptions.NotSupportedError
         self._store = _open_store(url, options)
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fulfil `Transport.fetch`.
+        """Implement `Transport.fetch`.
 
         Raises
         ------
-        FormatError
-            The file has another mark than `expected` (``zip/changed``).
-        ResourceError
-            The server does not give the bytes.
+        FormatError, ResourceError
+            As for `Transport.fetch`.
         """
-        wanted: Any = {"suffix": length} if offset is None else (offset, offset + length)
+        span: Any = {"suffix": length} if offset is None else (offset, offset + length)
         try:
-            result = self._module.get(self._store, "", options={"range": wanted})
+            result = self._module.get(self._store, "", options={"range": span})
             mark = self._compare(result.meta, expected)
             return Answer(result.range[0], bytes(result.bytes()), mark)
         except self._failures as error:
@@ -112,14 +110,12 @@ class ObstoreTransport:
         raise failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fulfil `Transport.fetch_async`.
+        """Implement `Transport.fetch_async`.
 
         Raises
         ------
-        FormatError
-            The file has another mark than `expected` (``zip/changed``).
-        ResourceError
-            The server does not give the bytes.
+        FormatError, ResourceError
+            As for `Transport.fetch`.
         """
         try:
             result = await self._module.get_async(self._store, "", options={"range": (offset, offset + length)})
@@ -130,10 +126,10 @@ class ObstoreTransport:
         raise failure
 
     def close(self) -> None:
-        """Do nothing: obstore closes its connections when they are idle."""
+        """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return the last bytes where the server knows no suffix ranges (Azure does not), or the file is empty."""
+        """Return the last bytes if the server knows no suffix ranges (as Azure), or the file is empty."""
         try:
             mark = self._compare(self._module.head(self._store, ""), expected)
         except self._failures as error:
@@ -144,8 +140,8 @@ class ObstoreTransport:
         raise failure
 
     def _compare(self, meta: Any, expected: Mark | None) -> Mark:
-        # Before the body is read: what changed is not downloaded. If-Match would say the same, but takes no weak ETag
-        # (RFC 9110, 13.1.1), and servers without ETags do not know it.
+        # Before the body is read, so that a changed file is not downloaded. If-Match would do the same, but accepts no
+        # weak ETag (RFC 9110, 13.1.1), and servers without ETags do not know it.
         mark = Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
         if expected is not None and mark != expected:
             raise changed(self._name, expected.size, mark.size)
@@ -153,7 +149,7 @@ class ObstoreTransport:
 
 
 def _open_store(url: str, options: Mapping[str, Any]) -> Any:
-    """Return obstore's store whose root is the object itself, so that the URL is asked for as it stands."""
+    """Return obstore's store whose root is the object itself, so that the URL is requested unchanged."""
     from obstore.store import HTTPStore, from_url  # noqa: PLC0415
 
     scheme = urlsplit(url).scheme.lower()
@@ -161,8 +157,8 @@ def _open_store(url: str, options: Mapping[str, Any]) -> Any:
     client_options |= dict(options.get("client_options") or {})
     retry_config = _RETRY_CONFIG | dict(options.get("retry_config") or {})
     arguments = {**options, "client_options": client_options, "retry_config": retry_config}
-    # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; what is given as https://,
-    # signed or public, is asked for as it stands.
+    # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
+    # public, is requested unchanged.
     make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
     try:
         return make(url, **arguments)
