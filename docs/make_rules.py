@@ -1,5 +1,6 @@
 """Write docs/rules.md from the table of rules: ``python docs/make_rules.py``."""
 
+from collections import defaultdict
 from pathlib import Path
 
 from ozx.validation.rules.table import RULES
@@ -13,19 +14,23 @@ An *error* breaks a MUST of a document, or makes readers see different things: t
 a SHOULD, or exceeds the limits of today's readers. A *note* is worth knowing. A rule with several severities says when
 each one applies.
 
-| rule | severity | |
-|---|---|---|
+| about | rules |
+|---|---|
 """
 
 
 def rules_markdown() -> str:
-    """Return ``docs/rules.md``: every rule with its clause, its meaning and the way to repair it."""
+    """Return ``docs/rules.md``: an index, then every rule with its clause, its meaning and its repair."""
     rules = RULES.values()
-    rows = [f"| [`{rule.id}`](#{anchor(rule.id)}) | {rule.severity} | {rule.title} |\n" for rule in rules]
+    index = defaultdict(list)
+    for rule in rules:
+        group, _, name = rule.id.partition("/")
+        index[group].append(f"[{name}](#{anchor(rule.id)})")
+    rows = [f"| `{group}/` | {', '.join(links)} |\n" for group, links in index.items()]
     sections = [
         f"\n## `{rule.id}`\n\n**{rule.title}** ({rule.severity})\n\n"
         f"{rule.clause} *{rule.document}, {rule.revision}*\n\n"
-        f"What it means: {rule.meaning}\n\nHow to repair it: {rule.repair}\n"
+        f"{rule.meaning}\n\n*Repair:* {rule.repair}\n"
         for rule in rules
     ]
     return HEAD + "".join(rows + sections)

@@ -192,7 +192,7 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a kept file, since it needs Python 3.12; CI makes it anew',
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a kept file, since it needs Python 3.12; CI makes it again',
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),

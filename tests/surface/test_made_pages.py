@@ -1,6 +1,7 @@
 """Pages and pictures of docs/ that scripts make: they are what the scripts would write now."""
 
 import doctest
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -36,6 +37,16 @@ def test_every_module_is_drawn():
     page = DOCS.joinpath("explanation/architecture.md").read_text(encoding="utf-8")
     drawn = set(page.partition("<!-- made: rooms -->")[2].replace("`", " ").split())
     assert {path.stem for path in make_architecture.SOURCE.rglob("*.py")} - {"__init__"} <= drawn
+
+
+def test_the_modules_that_the_page_names_are_there():
+    page = DOCS.joinpath("explanation/architecture.md").read_text(encoding="utf-8")
+    source = make_architecture.SOURCE
+    rooms = "|".join(path.name for path in source.iterdir() if path.is_dir())
+    named = re.findall(rf"`((?:{rooms})/[a-z_0-9/]+)`", page)
+    assert len(named) > 50
+    missing = [name for name in named if not (source / name).is_dir() and not (source / f"{name}.py").is_file()]
+    assert missing == []
 
 
 def test_a_clause_leads_to_the_module_that_checks_it():
