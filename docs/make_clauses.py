@@ -71,8 +71,7 @@ def _cases(rule: str) -> str:
 
 def _tests(clause: dict[str, Any]) -> Iterator[str]:
     if "test" in clause:
-        path, _, name = clause["test"].partition("::")
-        yield f"`{path}`: `{name}`"
+        yield f"`{clause['test']}`"
 
 
 if __name__ == "__main__":

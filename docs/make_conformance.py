@@ -27,11 +27,10 @@ FOLDER = Path(__file__).parent
 
 HEAD = """# Conformance
 
-Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx goes
-by, in our words, and what ozx makes of it: a [rule](rules.md) of `ozx validate`, whose cases are its test
-([cases.md](cases.md)), or code that does as is demanded and its test, or a reason why there is neither. This page is
-made from the tables in `docs/clauses/` by `docs/make_conformance.py`; a test compares, and fails where a clause has
-none of the three.
+Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx follows,
+in our words, with its outcome: a [rule](rules.md) of `ozx validate`, tested by its [cases](cases.md); code that keeps it, and
+its test; or a reason why there is neither. `docs/make_conformance.py` makes this page from `docs/clauses/`; a test fails
+where a clause has none of the three.
 """
 
 
@@ -59,7 +58,7 @@ def conformance_markdown() -> str:
         lines.append(f"| {document['name']} | {document['revision']} | {' | '.join(map(str, counts))} |")
     for document in documents:
         lines += ["", f"## {document['name']}", "", f"{document['revision']}. {document['about']}", ""]
-        lines += ["| section | | what is demanded | what comes of it |", "|---|---|---|---|"]
+        lines += ["| section | | demand | outcome |", "|---|---|---|---|"]
         for clause in document["clause"]:
             lines.append(f"| {clause['section']} | {clause['level']} | {clause['demand']} | {_outcome(clause)} |")
     lines += ["", *_differences(), ""]
@@ -71,8 +70,7 @@ def _outcome(clause: dict[str, Any]) -> str:
     if "by" in clause:
         links.append(f"`{clause['by']}`")
     if "test" in clause:
-        path, _, name = clause["test"].partition("::")
-        links.append(f"`{name}` in `{path}`" if path.startswith("tests/") else f"the examples in `{path}`")
+        links.append(f"`{clause['test']}`")
     sentences = [clause[key] for key in ("decision", "why") if key in clause]
     return ". ".join([", ".join(links)] * bool(links) + [" ".join(sentences)] * bool(sentences))
 
@@ -85,10 +83,10 @@ def _differences() -> list[str]:
     lines = [
         "## Where other programs judge otherwise",
         "",
-        "zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) are asked about every case",
-        "that they can be asked about. A program is expected to refuse what has an error, or a warning that names it,",
-        "and to take everything else. A test fails for a difference that is not in the table, and for one that is no",
-        "more. zarr-python reads every chunk of archives by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
+        "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every case.",
+        "A program should refuse errors, and warnings that name it, and accept everything else. The test fails for a",
+        "difference that is not in the table, and for one that is gone. zarr-python reads every chunk of archives by its",
+        "`ZipStore`; ome-zarr-models is `open_ome_zarr`.",
         "",
         "| program | rule | cases | who refuses | why |",
         "|---|---|---|---|---|",
