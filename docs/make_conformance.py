@@ -27,10 +27,10 @@ FOLDER = Path(__file__).parent
 
 HEAD = """# Conformance
 
-Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx follows,
-in our words, with its outcome: a [rule](rules.md) of `ozx validate`, tested by its [cases](cases.md); code that keeps it, and
-its test; or a reason why there is neither. `docs/make_conformance.py` makes this page from `docs/clauses/`; a test fails
-where a clause has none of the three.
+Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx
+follows, in our words, with its outcome: a [rule](rules.md) of `ozx validate`, tested by its [cases](cases.md); code
+that keeps it, and its test; or a reason why there is neither. `docs/make_conformance.py` makes this page from
+`docs/clauses/`; a test fails where a clause has none of the three.
 """
 
 
@@ -83,10 +83,10 @@ def _differences() -> list[str]:
     lines = [
         "## Where other programs judge otherwise",
         "",
-        "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every case.",
-        "A program should refuse errors, and warnings that name it, and accept everything else. The test fails for a",
-        "difference that is not in the table, and for one that is gone. zarr-python reads every chunk of archives by its",
-        "`ZipStore`; ome-zarr-models is `open_ome_zarr`.",
+        "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every",
+        "case. A program should refuse errors, and warnings that name it, and accept everything else. The test fails",
+        "for a difference that is not in the table, and for one that is gone. zarr-python reads every chunk of archives",
+        "by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
         "",
         "| program | rule | cases | who refuses | why |",
         "|---|---|---|---|---|",
