@@ -85,7 +85,7 @@ def _differences() -> list[str]:
         "",
         "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every",
         "case. A program should refuse errors, and warnings that name it, and accept everything else. The test fails",
-        "for a difference that is not in the table, and for one that is gone. zarr-python reads every chunk of archives",
+        "for a difference that is not in the table, and for one that is gone. zarr-python reads all chunks of archives",
         "by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
         "",
         "| program | rule | cases | who refuses | why |",
