@@ -12,11 +12,13 @@ SOURCE = Path(ozx.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
-PACKAGES: tuple[str, ...] = ("archive", "cli", "desktop", "hierarchy", "integrations", "store")
-PAGES: tuple[str, ...] = (
+PACKAGES: tuple[str, ...] = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "archive",
+    "cli",
+    "desktop",
     "docs/benchmarks.md",
     "docs/cases.md",
     "docs/decisions/0001-entries-flow.md",
@@ -82,6 +84,10 @@ PAGES: tuple[str, ...] = (
     "docs/store.md",
     "docs/tutorial.md",
     "docs/viewer.md",
+    "flow/repair",
+    "hierarchy",
+    "integrations",
+    "store",
 )
 
 BANNED = (

@@ -215,7 +215,7 @@ def test_sentences_name_what_they_are_about(tmp_path):
             "entries for folders: 1, the first '0/'; dropped",
             "names of several entries: 1, the first '0/c/5'; the last one counts, 1 of them with the same contents",
             "entries compressed by ZIP (deflate): 1; inflated",
-            "the comment said OME-Zarr 0.6, the root 0.5, which holds",
+            "the comment said OME-Zarr 0.6, the root 0.5; the root counts",
         )
 
 
@@ -474,7 +474,7 @@ def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeyp
     def refuse(*args):
         raise AssertionError(args)
 
-    monkeypatch.setattr(repaired_names._Work, "take", refuse)
+    monkeypatch.setattr(repaired_names._NameRepairer, "repair", refuse)
     monkeypatch.setattr(archive_keys, "sorted_by_hierarchy", refuse)
     assert repair(tmp_path / "a.ozx") == (set(), values)
 
@@ -486,7 +486,7 @@ def test_a_url(tmp_path):
         assert len(server.requests) == 1
         assert source.name == server.url
         assert contents(source) == VALUES
-        assert source.repaired == ("the hierarchy stood in the folder 'c.zarr', which is its root now",)
+        assert source.repaired == ("the hierarchy was in the folder 'c.zarr', which is the root now",)
         source.close()
     with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF file"):
         open_repaired(server.url)

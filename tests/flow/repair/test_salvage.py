@@ -101,7 +101,7 @@ def test_of_two_names_that_fit_the_one_in_order_counts(tmp_path):
     values, data = sparse(tmp_path, "0/c/2/2")
     found, saved = save(rename(data, "0/c/2/1", "0/c/2/2"))
     assert saved == {key: value for key, value in values.items() if key != "0/c/2/1"}
-    assert found.lost[0].reason == "its name is damaged: its two headers call it '0/c/2/2' and '0/c/2/1'"
+    assert found.lost[0].reason == "its name is damaged: its two headers name it '0/c/2/2' and '0/c/2/1'"
     assert not found.is_complete
 
 
@@ -133,7 +133,7 @@ def test_a_name_out_of_order_where_one_like_it_is_missing_is_lost(tmp_path):
     values, data = sparse(tmp_path, "0/c/3/1")
     found, saved = save(rename(without_directory(data), "0/c/1/1", "0/c/3/1"))
     assert saved == {key: value for key, value in values.items() if key != "0/c/1/1"}
-    assert found.lost[0].reason == "its name is likely damaged: it is out of order, and one much like it is missing"
+    assert found.lost[0].reason == "its name is likely damaged: it is out of order, and a similar one is missing"
 
 
 def test_a_file_in_any_order_comes_back(tmp_path):

@@ -13,7 +13,7 @@ from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, Sharding
 from zarr.storage import ZipStore
 
 from ozx.archive.reader import ArchiveReader
-from ozx.flow.repair.chunk_proof import prove_chunk
+from ozx.flow.repair.shards import prove_chunk
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.operations.recover import recover
 

@@ -1,4 +1,4 @@
-"""What is saved of a damaged archive."""
+"""The plan of a salvaged archive."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["plan_salvage"]
 
 
 def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
-    """Return the plan of the values that were found, of made metadata and of rebuilt values.
+    """Return the plan of the found values, the made metadata and the rebuilt values.
 
     Parameters
     ----------
     source
         The damaged archive.
     found
-        What is saved of it.
+        Its salvage.
     """
     entries = {found.key(index): index for index in found.indices}
 
@@ -58,7 +58,7 @@ def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _FoundPart:
-    """A value of a damaged archive, whose CRC-32 is checked again when it is read."""
+    """A value of a damaged archive; reading checks its CRC-32 again."""
 
     source: ByteSource
     entry: FoundEntry
@@ -73,7 +73,7 @@ class _FoundPart:
 
 @dataclass(frozen=True, slots=True)
 class _RebuiltPart:
-    """A damaged value without the chunks that are lost."""
+    """A damaged value without its lost chunks."""
 
     source: ByteSource
     value: RebuiltValue

@@ -1,4 +1,4 @@
-"""What is wrong with an archive as the container of OME-Zarr, and is right once its entries are written anew."""
+"""Container faults that rewriting repairs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["container_repairs", "key_repairs", "litter_repairs", "name_repairs"]
 
 
 def name_repairs(names: RepairedNames) -> Iterator[Repair]:
-    """Yield what was wrong with names."""
+    """Yield the repairs of names."""
     for tally, rule, what, done in (
         (names.backslashed, "zip/name", "names with backslashes between components", "slashes now"),
-        (names.dotted, "zip/name", "names with empty components or '.'", "taken out"),
-        (names.unmarked, "zip/name-encoding", "names not declared to be UTF-8", "declared now"),
+        (names.dotted, "zip/name", "names with empty components or '.'", "removed"),
+        (names.unmarked, "zip/name-encoding", "names not declared as UTF-8", "declared now"),
         (names.folders, "zip/directory-entry", "entries for folders", "dropped"),
     ):
         if tally.count:
@@ -34,14 +34,14 @@ def name_repairs(names: RepairedNames) -> Iterator[Repair]:
 
 
 def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
-    """Yield what was left out as litter, such as ``.DS_Store``."""
+    """Yield the litter left out, such as ``.DS_Store``."""
     if names:
         what = "files that desktops and editors leave behind"
         yield Repair.of_many("repair/litter", what, len(names), "left out", names[0])
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield which keys several entries had in the archive at `path`; the last one has to stand last in the file."""
+    """Yield the repeated keys of the archive at `path`; the last entry of each must be the last in the file."""
     if not keys.repeated:
         return
     same = 0
@@ -59,7 +59,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
 def container_repairs(
     reader: ArchiveReader, keys: ArchiveKeys, root_version: str | None, *, is_ome_zip: bool
 ) -> Iterator[Repair]:
-    """Yield what is wrong with the archive itself.
+    """Yield the faults of the archive's own structure.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def container_repairs(
     root_version
         The OME-Zarr version of the root.
     is_ome_zip
-        Whether the whole archive is one hierarchy of Zarr v3, of whose order and comment RFC-9 speaks.
+        Whether the whole archive is one Zarr v3 hierarchy, so that RFC-9's rules of order and comment apply.
     """
     yield from _bytes_around(reader)
     yield from _entry_forms(reader.columns)
     if not reader.end.has_zip64_end:
-        yield Repair("rfc9/zip64", "the archive was not in the form of ZIP64")
+        yield Repair("rfc9/zip64", "the archive was not in ZIP64 form")
     if is_ome_zip:
         comment = parse_comment(reader.end.comment)
         yield from _order(keys, reader.columns, comment)
@@ -85,7 +85,7 @@ def container_repairs(
 def _bytes_around(reader: ArchiveReader) -> Iterator[Repair]:
     end, offsets = reader.end, reader.columns.header_offsets
     leading = end.prepended or (int(offsets.min()) if len(offsets) else 0)
-    # 4.1.9: what begins with a local header are entries that were deleted.
+    # 4.1.9: bytes that begin with a local header are deleted entries.
     if end.prepended or (leading and reader.source.read_at(0, len(LOCAL_SIGNATURE)) != LOCAL_SIGNATURE):
         yield Repair.of_many("zip/prepended-bytes", "bytes before the archive", leading, "left out")
     if end.trailing:
@@ -100,8 +100,8 @@ def _entry_forms(columns: Columns) -> Iterator[Repair]:
         yield Repair.of_many("rfc9/stored", f"entries compressed by ZIP ({method})", compressed, "inflated")
     streamed = int(((columns.flags & FLAG_DATA_DESCRIPTOR) != 0).sum())
     if streamed:
-        what = "entries with their sizes behind the value (data descriptors)"
-        yield Repair.of_many("repair/data-descriptor", what, streamed, "before it now")
+        what = "entries with their sizes after the value (data descriptors)"
+        yield Repair.of_many("repair/data-descriptor", what, streamed, "sizes now before it")
 
 
 def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Repair]:
@@ -109,7 +109,7 @@ def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Re
     rank = np.empty(len(columns), np.int64)
     rank[np.argsort(columns.header_offsets, kind="stable")] = np.arange(len(columns))
     if comment.json_first and (rows >= len(rows)).any():
-        message = f"the comment claimed that all {METADATA} come first (jsonFirst), which was not true"
+        message = f"the comment wrongly claimed that all {METADATA} come first (jsonFirst)"
         yield Repair("rfc9/json-first", message)
     if rows[0] or rank[rows[0]]:
         yield Repair("rfc9/root-first", f"the root's {METADATA} was not the first entry")
@@ -124,9 +124,9 @@ def _comment(data: bytes, comment: Comment, root_version: str | None) -> Iterato
     if not data:
         yield Repair("rfc9/comment", "there was no archive comment")
     elif comment.problem is not None:
-        yield Repair("rfc9/comment", f"the archive comment was not what RFC-9 asks for: {comment.problem}")
+        yield Repair("rfc9/comment", f"the archive comment did not follow RFC-9: {comment.problem}")
     if comment.has_trailing_nul:
         yield Repair("rfc9/comment-nul", "the archive comment ended in NUL")
     if comment.version is not None and root_version is not None and comment.version != root_version:
-        message = f"the comment said OME-Zarr {comment.version}, the root {root_version}, which holds"
+        message = f"the comment said OME-Zarr {comment.version}, the root {root_version}; the root counts"
         yield Repair("rfc9/comment-version", message)

@@ -1,4 +1,4 @@
-"""Metadata of a hierarchy made whole: groups that nobody wrote, leftovers of Zarr v2, copies that are out of date."""
+"""Repairs of metadata: missing groups, leftovers of Zarr v2, outdated copies."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ __all__ = ["repair_documents"]
 
 
 def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
-    """Return what changes in the metadata of a hierarchy of Zarr v3.
+    """Return the changes that repair the metadata of a Zarr v3 hierarchy.
 
-    Read are the root's ``zarr.json``, those above a group that is missing, and where a group has copies of others in
-    ``consolidated_metadata``, these. The copies are dropped where they say anything else than the documents do, as they
-    would when a missing group is written: zarr-python believes them.
+    Read the root's ``zarr.json``, those above missing groups, and those that ``consolidated_metadata`` copies. Drop
+    copies that differ from the documents, or that a new group makes incomplete: zarr-python trusts them.
 
     Parameters
     ----------
@@ -38,30 +37,30 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
         (``zarr/json``).
     """
     nodes = {node_of(key) for key in metadata}
-    repairs = list(_judge_legacy(source.name, nodes, legacy))
-    work = _Documents(source, nodes)
-    repairs += work.add_groups()
-    repairs += work.drop_copies()
-    return Changes(metadata, work.written, frozenset(legacy)), repairs
+    repairs = list(_drop_legacy(source.name, nodes, legacy))
+    documents = _Documents(source, nodes)
+    repairs += documents.add_groups()
+    repairs += documents.drop_copies()
+    return Changes(metadata, documents.written, frozenset(legacy)), repairs
 
 
-def _judge_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
+def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
     alone = [key for key in legacy if node_of(key) not in nodes]
     if alone:
         raise FormatError(
-            f"expected one version of Zarr; {len(alone):,} metadata of Zarr v2 have no {METADATA} beside them, the "
-            f"first is {alone[0]}",
+            f"expected one version of Zarr; {len(alone):,} metadata files of Zarr v2 have no {METADATA} beside them, "
+            f"the first is {alone[0]}",
             path=name,
             rule="rfc9/one-hierarchy",
-            hint="Which of the two holds is not for a program to say: remove the one, or convert the node.",
+            hint="Remove the files of one version, or convert the nodes.",
         )
     if legacy:
-        what = f"metadata of Zarr v2 beside the {METADATA} of the same node"
+        what = f"metadata files of Zarr v2 beside the {METADATA} of the same node"
         yield Repair.of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
 
 
 class _Documents:
-    """The documents of a hierarchy, as they are and as they become."""
+    """The metadata of a hierarchy with the changes made so far."""
 
     def __init__(self, source: Source, nodes: set[str]) -> None:
         self._source = source
@@ -70,7 +69,7 @@ class _Documents:
         self.written: dict[str, bytes] = {}
 
     def add_groups(self) -> Iterable[Repair]:
-        """Write a group where folders of nodes have none, as Zarr core 3.1 knows no implicit groups."""
+        """Write the missing groups above nodes: Zarr core 3.1 has no implicit groups."""
         for path in self._missing:
             above = self._nearest(path)
             if self._read(above).get("node_type") == "array":
@@ -78,16 +77,16 @@ class _Documents:
                     f"expected nodes below groups; there are some below {path!r}, in the folder of the array {above!r}",
                     path=self._source.name,
                     rule="rfc9/one-hierarchy",
-                    hint="Move the nodes out of the array's folder.",
+                    hint="Move these nodes out of the array's folder.",
                 )
         for path in self._missing:
             self.written[join_path(path, METADATA)] = dump_document(group_document({}))
         if self._missing:
-            what = f"groups without {METADATA}, which kept the root from what is below them"
+            what = f"groups without {METADATA} above other nodes"
             yield Repair.of_many("rfc9/one-hierarchy", what, len(self._missing), "written", self._missing[0])
 
     def drop_copies(self) -> Iterable[Repair]:
-        """Take consolidated metadata out of groups where they do not say what the documents say."""
+        """Remove consolidated metadata that differs from the documents."""
         stale = []
         for group in sorted({"", *(above for path in self._missing for above in self._ancestors(path))}):
             document, prefix = self._read(group), f"{group}/" if group else ""
@@ -99,14 +98,14 @@ class _Documents:
                 )
         if stale:
             where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
-            message = f"consolidated_metadata was dropped from {where}: it did not say what the nodes' metadata say"
+            message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
             yield Repair("repair/consolidated", message)
 
     def _all_nodes(self) -> Iterable[str]:
         return (*self._nodes, *self._missing)
 
     def _ancestors(self, path: str) -> Iterable[str]:
-        """Yield the groups above a folder that have a document."""
+        """Yield the groups above a folder that have a document, nearest first."""
         while path:
             path = path.rpartition("/")[0]
             if path in self._nodes:

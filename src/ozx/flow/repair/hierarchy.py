@@ -1,9 +1,8 @@
-"""Whatever an OME-Zarr hierarchy is in, as a clean one: what other programs do wrong is repaired, and told.
+"""Open any OME-Zarr hierarchy as a clean source: faults of other programs are repaired and reported.
 
-Repaired is what has one meaning to every patient reader: where the root is, how names are spelt, the form and the order
-of entries. What readers could take for two things, or what could do harm, is refused as ever: encryption, overlapping
-entries, headers that contradict each other, names that lead out of the folder, archives in archives. The decisions
-stand in docs/decisions/0012-repair.md.
+Repaired is what every tolerant reader understands alike: the place of the root, the spelling of names, the form and
+order of entries. Refused is what is ambiguous or harmful: encryption, overlapping entries, contradicting headers, names
+that lead out of the folder, archives in archives. See docs/decisions/0012-repair.md.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ _HEAD = 512
 
 
 def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
-    """Return a hierarchy as a source of clean keys and values; nothing is written, and no chunk is read.
+    """Return a hierarchy as a source of clean keys and values, without writing anything or reading chunks.
 
     Parameters
     ----------
     path_or_url
-        A directory, an archive whatever its name, or the URL of an archive; Zarr v3 or v2. A node of an archive
-        (`ozx.flow.sources.location.parse_location`) where that is the hierarchy's root.
+        A directory, an archive of any name, or the URL of an archive; Zarr v3 or v2. Also a node inside an archive
+        (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
     allow_bombs
         Whether entries may inflate to enormous sizes.
 
     Raises
     ------
     FormatError, UnsupportedError
-        It is no hierarchy, or has a fault that is not repaired; `rule` says which.
+        It is no hierarchy, or has a fault that cannot be repaired; `rule` says which.
     UsageError
         It holds several hierarchies, or no such node.
     ResourceError, OSError
@@ -104,7 +103,7 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
 
 
 def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
-    """Make the root of the hierarchy that of all names; return its prefix, what to tell, and what is left out."""
+    """Make all names relative to the hierarchy's root; return its prefix, the repairs, and the names outside of it."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
     nodes = set(map(node_of, [*metadata, *(key for key in names.legacy if not key.endswith(".zmetadata"))]))
@@ -142,7 +141,7 @@ def _repair_metadata(
             f"expected one version of Zarr; the root is Zarr v2, {metadata[0]} is Zarr v3",
             path=source.name,
             rule="rfc9/one-hierarchy",
-            hint="Take apart what is of two versions.",
+            hint="Separate the nodes of the two versions.",
         )
     changes, repairs = repair_documents(source, metadata, legacy)
     return 3, changes, repairs
@@ -151,7 +150,7 @@ def _repair_metadata(
 def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> list[Repair]:
     repairs = []
     if not asked:
-        repairs.append(Repair("rfc9/root", f"the hierarchy stood in the folder {root!r}, which is its root now"))
+        repairs.append(Repair("rfc9/root", f"the hierarchy was in the folder {root!r}, which is the root now"))
     if outside:
         what = f"files outside of {root!r}"
         repairs.append(Repair.of_many("repair/outside", what, len(outside), "left out", outside[0]))
@@ -164,7 +163,7 @@ def _root_version(source: Source) -> str | None:
 
 
 def _foreign(file: FileSource | RemoteSource, error: OzxError) -> OzxError:
-    """Return the error for a file that is no ZIP file, which says what it is where that is known."""
+    """Return the error for a file that is no ZIP file, naming its format where known."""
     known = name_format(file.read_at(0, _HEAD))
     if known is None:
         return error.at(file.name)

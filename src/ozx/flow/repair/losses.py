@@ -1,4 +1,4 @@
-"""What the loss of entries means for arrays: how many chunks of which region are missing."""
+"""Lost entries as losses of arrays: the number of missing chunks and their region."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Region = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoss:
-    """An array of which chunks are, or may be, missing.
+    """An array that misses chunks, or may.
 
     Attributes
     ----------
     path
-        Where it stands.
+        The array's path.
     chunks
-        Number of chunks (of shards, where it is sharded) in its grid; None where its metadata is lost.
+        Number of chunks in its grid (of shards, if sharded); None if its metadata is lost.
     found
-        How many of them were found.
+        Number of chunks found.
     missing
-        How many are lost or may be: those known to be lost where the directory is whole, else all that are not there,
-        though some may never have been written. None where its metadata is lost.
+        Number of chunks lost: those known to be lost if the directory is whole, else all that are absent, though some
+        may never have been written. None if its metadata is lost.
     region
-        Start and stop along each dimension, in pixels, of the box around the missing ones; None where it is unknown.
+        Start and stop along each dimension, in pixels, of the box around the missing chunks; None if unknown.
     is_lost
         Whether the metadata is lost, and with it the array.
     inner_missing
-        How many chunks are missing inside shards that were found; `region` holds them, too.
+        Number of chunks missing inside the shards found; `region` includes them.
     """
 
     path: str
@@ -58,7 +58,7 @@ class ArrayLoss:
 
 
 def count_losses(salvage: Salvage) -> list[ArrayLoss]:
-    """Return the arrays that are damaged, or may be, in the order of their paths; none where nothing is lost."""
+    """Return the arrays that are or may be damaged, sorted by path."""
     if salvage.is_complete:
         return []
     hierarchy = salvage.hierarchy
@@ -87,7 +87,7 @@ def count_losses(salvage: Salvage) -> list[ArrayLoss]:
 
 
 def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
-    """Return what one array has lost, given what is there of it and what is known to be gone; None for nothing."""
+    """Return the loss of one array from tallies of its found and its lost chunks; None if it lost nothing."""
     inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
     region, missing, total = None, 0, there.grid.total
     if not salvage.evidence.is_whole and there.found < total:
@@ -101,7 +101,6 @@ def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> A
 
 
 def _box(regions: list[Region]) -> Region | None:
-    """Return the box around all of `regions`."""
     if not regions:
         return None
     return tuple(

@@ -1,6 +1,6 @@
-"""Names of entries as keys: what other programs do to names is undone, and what is no value is left out.
+"""Repair of entry names: turn them into keys, leave out litter and folders.
 
-Most names need nothing; that is proven for thousands at once. Only the others are looked at one by one.
+A vectorised check proves most names clean; only the others are examined one by one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _lookup(characters: bytes, *, non_ascii: bool = False) -> NDArray[np.bool_]:
     return table
 
 
-# A name that has none of these needs no closer look: it is ASCII, has no fault, and is neither litter nor Zarr v2.
+# A name without any of these is ASCII, has no fault, and is neither litter nor Zarr v2.
 _ANYWHERE = _lookup(b"\0:~#", non_ascii=True)
 _FIRST_IN_COMPONENT = _lookup(b"./_")
 _AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
@@ -43,13 +43,12 @@ _AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
 
 @dataclass
 class Tally:
-    """How many names something was found in, and the first of them."""
+    """The number of names with a fault, and the first of them."""
 
     count: int = 0
     first: str = ""
 
     def add(self, name: str, count: int = 1) -> None:
-        """Count a name, or several that begin with it."""
         if count:
             self.first = self.first or name
             self.count += count
@@ -64,14 +63,14 @@ class RepairedNames:
     names
         The clean names in UTF-8, in the order of the central directory.
     rows
-        For each its entry.
+        The entry of each name.
     legacy
-        Those that are metadata of Zarr v2.
+        The names that are metadata of Zarr v2.
     litter
-        Names that are left out, as they stand.
+        The original names of files left out as litter.
     folders, backslashed, dotted, unmarked
-        Names of entries that stand for folders, and are left out; names with backslashes between components; with
-        components that say nothing (``./``); not ASCII, and not declared to be UTF-8.
+        Tallies of folder entries (left out), of names with backslashes as separators, of names with empty components or
+        ``.``, and of non-ASCII names not declared as UTF-8.
     """
 
     names: NameTable
@@ -85,14 +84,14 @@ class RepairedNames:
 
 
 def repair_names(columns: Columns, path: str) -> RepairedNames:
-    """Return the names of an archive's files as keys that no reader takes for others.
+    """Return the names of an archive's files as keys that all readers read alike.
 
     Parameters
     ----------
     columns
         The central directory.
     path
-        What messages call the archive.
+        The archive's name in messages.
 
     Raises
     ------
@@ -109,21 +108,21 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
             raise _refused(path, columns.name(int(rows[0])), f"it is {what}", rule)
     names, has_backslash, has_dot = _without_slips(columns)
     repaired = RepairedNames(names, np.arange(len(columns)))
-    work = _Work(columns, path, repaired, set(kinds.folder_values.tolist()))
+    repairer = _NameRepairer(columns, path, repaired, set(kinds.folder_values.tolist()))
     suspects = np.union1d(_find_suspects(names), kinds.folder_values)
     for row in suspects.tolist():
-        work.take(row)
+        repairer.repair(row)
     for slips, tally in ((has_backslash, repaired.backslashed), (has_dot, repaired.dotted)):
-        slips[suspects] = False  # these were counted one by one
+        slips[suspects] = False  # already counted one by one
         if slips.any():
             tally.add(columns.name(int(np.argmax(slips))), int(slips.sum()))
-    repaired.rows = np.delete(repaired.rows, work.dropped)
-    repaired.names = names.take(repaired.rows, work.renamed)
+    repaired.rows = np.delete(repaired.rows, repairer.dropped)
+    repaired.names = names.take(repaired.rows, repairer.renamed)
     return repaired
 
 
 def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the names with slashes for backslashes and without ``./`` before them; whose were with, and whose."""
+    """Replace backslashes by slashes, strip leading ``./``; return the names and a mask of each fault."""
     table: NameTable = columns
     has_backslash = np.zeros(len(columns), bool)
     for rows, matrix in columns.iter_name_matrices():
@@ -140,7 +139,7 @@ def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDAr
 
 
 def _find_suspects(names: NameTable) -> NDArray[np.int64]:
-    """Return the names that have to be looked at one by one."""
+    """Return the rows of the names to be examined one by one."""
     suspects = [np.flatnonzero(names.name_lengths == 0)]
     for rows, matrix in names.iter_name_matrices():
         flagged = _ANYWHERE[matrix].any(1) | _FIRST_IN_COMPONENT[matrix[:, 0]] | (matrix[:, -1] == _SLASH)
@@ -154,8 +153,8 @@ def _find_suspects(names: NameTable) -> NDArray[np.int64]:
     return np.sort(np.concatenate(suspects))
 
 
-class _Work:
-    """Names that are looked at one by one."""
+class _NameRepairer:
+    """Repair of names one by one."""
 
     def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
         self._columns = columns
@@ -165,8 +164,8 @@ class _Work:
         self.dropped: list[int] = []
         self.renamed: dict[int, bytes] = {}
 
-    def take(self, row: int) -> None:
-        """Repair a name, or leave it out."""
+    def repair(self, row: int) -> None:
+        """Repair one name, or leave it out."""
         columns, repaired = self._columns, self._repaired
         name = columns.name(row)
         parts = name.replace("\\", "/").split("/")
@@ -175,7 +174,7 @@ class _Work:
         self._check(name, parts, clean, is_folder=is_folder)
         if is_folder:
             if columns.uncompressed_sizes[row]:
-                raise _refused(self._path, name, "it is that of a folder, but has bytes", "zip/name")
+                raise _refused(self._path, name, "it names a folder, but has bytes", "zip/name")
             repaired.folders.add(name)
             self.dropped.append(row)
             return
@@ -185,10 +184,10 @@ class _Work:
             return
         if clean.lower().endswith(_ARCHIVE_ENDINGS):
             raise FormatError(
-                f"{name} is an archive inside the archive; RFC-9 allows none",
+                f"{name} is an archive inside the archive, which RFC-9 forbids",
                 path=self._path,
                 rule="rfc9/not-embedded",
-                hint="Unpack the outer one. If it only wraps the inner one, that is what you want.",
+                hint="Unpack the outer archive; if it only wraps the inner one, use that.",
             )
         raw = columns.raw_name(row)
         if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:
@@ -205,7 +204,7 @@ class _Work:
 
     @cached_property
     def _nodes(self) -> set[str]:
-        """The paths of all nodes in the archive and of the folders that they are in."""
+        """The paths of all nodes in the archive and of their parent folders."""
         found: set[str] = set()
         for row, raw in enumerate(self._repaired.names.iter_raw_names()):
             if raw.endswith(_NODE_METADATA):
@@ -227,5 +226,5 @@ def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
         f"entry name {name!r} is refused: {fault}" if rule == "zip/name" else f"entry {name!r} is refused: {fault}",
         path=path,
         rule=rule,
-        hint="This is not repaired. Unpack it with the program that wrote it, look what is there, and pack that.",
+        hint="Cannot be repaired automatically. Unpack it with the program that wrote it, check the files, pack those.",
     )

@@ -1,8 +1,7 @@
-"""Which of the values found in a damaged archive belong to its hierarchy, and under which keys.
+"""Assign the values found in a damaged archive to keys of its hierarchy.
 
-A value that is found is right, as its CRC-32 says. Its key is another matter: no checksum covers it. A key counts when
-the directory confirms it, or else when it fits the hierarchy and nothing speaks for another one. What is in doubt is
-lost rather than misplaced.
+The CRC-32 proves a value but not its key. A key counts if the directory confirms it, or if it fits the hierarchy and no
+other key fits better. A doubtful value is lost rather than misplaced.
 """
 
 from __future__ import annotations
@@ -34,28 +33,28 @@ from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, pare
 __all__ = ["salvage"]
 
 _NUMBERS = re.compile("(/[0-9]+)+")
-# OME-Zarr 0.5, "bioformats2raw.layout": the one file besides nodes that the specification names.
+# OME-Zarr 0.5, "bioformats2raw.layout": the only file outside of nodes that the specification names.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
-    """Return what can be written of a damaged archive.
+    """Return the recoverable content of a damaged archive.
 
     Parameters
     ----------
     source
         The archive; metadata is read from it.
     evidence
-        What was found in it.
+        The findings of the scan.
     """
-    judge = _KeyResolver(source, evidence)
-    judge.read_documents()
-    judge.settle_disputes()
-    judge.check_values()
-    judge.take_last_values()
-    judge.complete_nodes()
-    judge.confirm_by_counting()
-    return judge.finish()
+    resolver = _KeyResolver(source, evidence)
+    resolver.read_documents()
+    resolver.settle_disputes()
+    resolver.check_values()
+    resolver.take_last_values()
+    resolver.complete_nodes()
+    resolver.confirm_by_counting()
+    return resolver.finish()
 
 
 class _KeyResolver:
@@ -75,7 +74,7 @@ class _KeyResolver:
     # --- metadata -----------------------------------------------------------------------------------------------------
 
     def read_documents(self) -> None:
-        """Put the nodes together; a document that is likelier another node's is rejected."""
+        """Collect the nodes; reject documents that more likely belong to another node."""
         self._add_documents()
         self._look_around()
         wanted, needed = self._wanted_nodes(), self._needed_nodes()
@@ -88,7 +87,7 @@ class _KeyResolver:
                 if is_better_here or (better and node_of(name) not in needed):
                     misplaced.append(index)
         for index in misplaced:
-            self._reject(index, "its name is likely damaged: one much like it is missing")
+            self._reject(index, "its name is likely damaged: a similar one is missing")
         if misplaced:
             self._result.hierarchy = PartialHierarchy()
             self._add_documents()
@@ -103,10 +102,10 @@ class _KeyResolver:
                 if document is not None:
                     self._result.hierarchy.add(name, document)
                 elif self._evidence.names_by[index] < Witnesses.TWO:
-                    self._reject(index, "its name is damaged: the value is no metadata")
+                    self._reject(index, "its name is damaged: the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
-        """Return the paths of nodes that have no metadata, though something leads to them."""
+        """Return the paths of nodes without metadata that other metadata or chunks refer to."""
         hierarchy = self._result.hierarchy
         wanted = {"", *hierarchy.mentioned, *hierarchy.missing_groups()}
         for index in self._kept():
@@ -116,7 +115,7 @@ class _KeyResolver:
         return {path for path in wanted if path not in hierarchy.nodes}
 
     def _needed_nodes(self) -> set[str]:
-        """Return the paths of nodes that others lead to, or that have something below them."""
+        """Return the paths of nodes that others refer to, or that have nodes or chunks below them."""
         hierarchy = self._result.hierarchy
         chunks = filter(None, map(looks_like_chunk, self._names()))
         return {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes), *chunks}
@@ -124,7 +123,7 @@ class _KeyResolver:
     # --- names --------------------------------------------------------------------------------------------------------
 
     def settle_disputes(self) -> None:
-        """Decide between the two names of an entry whose headers disagree; where nothing decides, it is lost."""
+        """Choose between the two names of an entry whose headers disagree; reject the entry if nothing decides."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
@@ -135,16 +134,16 @@ class _KeyResolver:
             names = self._evidence.entries.names[index], self._evidence.disputed[index]
             weights = [self._weight(index, name, wanted) for name in names]
             if listed[names[0]] or names[1] in local:
-                weights[0] = 0  # the local header is that of another entry, or the entry's own one is elsewhere
+                weights[0] = 0  # the local header belongs to another entry, or this entry's own header is elsewhere
             if names[0] in central or names[1] in local:
-                self._exchanged.add(index)  # with a name in the directory that is damaged too, either may be wrong
+                self._exchanged.add(index)  # the name in the directory may be damaged, too
             if weights[0] == weights[1] and weights[0]:
                 weights = [int(self._is_in_place(index, name)) for name in names]
             self._doubt_older(index, names)
             if weights[0] == weights[1]:
                 both = " and ".join(map(repr, names))
                 lost = names[0] if names[1] in self._taken else names[1]
-                self._reject(index, f"its name is damaged: its two headers call it {both}", lost)
+                self._reject(index, f"its name is damaged: its two headers name it {both}", lost)
                 continue
             name = names[weights.index(max(weights))]
             self._unsettled.discard(index)
@@ -156,14 +155,14 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Doubt the earlier entries of either name: the value that is lost may have replaced them."""
+        """Doubt earlier entries of either name: the lost value may have replaced them."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
                 self._doubts.append((index, other))
 
     def _weight(self, index: int, name: str, wanted: set[str]) -> int:
-        """Return how well a name fits its value: 0 for not at all."""
+        """Return how well a name fits its value; 0 if it does not."""
         if name_fault(name) is not None or name.endswith("/") or name in self._taken or name in self._folders:
             return 0
         role = self._result.hierarchy.role(name)
@@ -176,7 +175,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Reject values whose keys only a local header knows and that do not fit, or fit another place better."""
+        """Reject values whose keys only a local header confirms and that do not fit, or fit another place better."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -189,12 +188,12 @@ class _KeyResolver:
             elif role.kind == "file" and self._is_document(index):
                 self._reject(index, "its name is damaged: the value is metadata")
             elif role.kind == "file" and self._is_unlikely_file(name):
-                self._reject(index, "its name is likely damaged: one much like it is missing")
+                self._reject(index, "its name is likely damaged: a similar one is missing")
             elif role.kind == "chunk" and index in self._around and self._has_better_name(index):
-                self._reject(index, "its name is likely damaged: it is out of order, and one much like it is missing")
+                self._reject(index, "its name is likely damaged: it is out of order, and a similar one is missing")
 
     def _has_better_name(self, index: int) -> bool:
-        """Tell whether another chunk is missing where this one stands, whose key differs in one character."""
+        """Tell whether a missing chunk whose key differs in one digit would fit here."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -204,7 +203,7 @@ class _KeyResolver:
         return False
 
     def _is_unlikely_file(self, name: str) -> bool:
-        """Tell whether the key of a file that is no part of a node is another key with one character damaged."""
+        """Tell whether the key of a file outside of nodes is another key with one character damaged."""
         if not name.isprintable() or (
             _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
         ):
@@ -214,12 +213,12 @@ class _KeyResolver:
 
     @cached_property
     def _taken(self) -> set[str]:
-        """The keys that nobody doubts, and those that are known to be lost."""
+        """The undoubted keys, and those known to be lost."""
         return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
 
     @cached_property
     def _folders(self) -> set[str]:
-        """The paths that have keys below them, none of which is itself a key."""
+        """The paths that have keys below them; none of them can be a key."""
         return {path for name in self._names() for path in parents_of(name)}
 
     def _is_in_place(self, index: int, name: str) -> bool:
@@ -228,9 +227,9 @@ class _KeyResolver:
         return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
 
     def _look_around(self) -> None:
-        """Note the neighbours of the entries in dispute, and of those that alone break the order of theirs.
+        """Record the neighbours of disputed entries, and of entries that alone break their order.
 
-        Where there are holes an `OzxStore` was at work, which writes to what is free: then the order says nothing.
+        An archive with holes was changed in place by `OzxStore`: its order proves nothing.
         """
         self._around.clear()
         if self._evidence.has_holes or not self._order:
@@ -262,9 +261,9 @@ class _KeyResolver:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def take_last_values(self) -> None:
-        """Of several values with one key, keep the last, which is what their writer meant; none when that is damaged.
+        """Keep the last of several values of one key, as their writer meant; none if the last is damaged.
 
-        One that the end of the file cuts off was being written: then the value before it counts.
+        If the file ends inside the last value, that was still being written: the value before it counts.
         """
         entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
         kept = [index for index in self._kept() if index not in self._unsettled]
@@ -286,7 +285,7 @@ class _KeyResolver:
         result.lost = [*lost.values(), *rejected]
 
     def complete_nodes(self) -> None:
-        """Leave out the chunks of arrays without metadata, and give every node its parents."""
+        """Leave out chunks of arrays without metadata, and add missing parents of nodes."""
         result, hierarchy = self._result, self._result.hierarchy
         has_nodes = bool(hierarchy.nodes) and not any(map(is_legacy_metadata_key, self._names()))
         lost = {node_of(entry.name) for entry in result.lost if is_metadata_key(entry.name)}
@@ -306,7 +305,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Make the groups that are lost between others; reject a key that alone speaks for a group."""
+        """Add the lost groups between others; reject a key that is the only sign of a group."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
@@ -320,10 +319,10 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: no group leads to it")
 
     def confirm_by_counting(self) -> None:
-        """Confirm the only keys possible: of chunks in grids that are full, and of nodes that others lead to."""
+        """Confirm keys that have no alternative: chunks of full grids, and nodes that others refer to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
-        # Local headers of streamed entries have a name and no CRC-32: of several, some may have been exchanged.
+        # Local headers of streamed entries have a name but no CRC-32: several may have been exchanged.
         has_local = len(single) > 1 and any(evidence.names_by[index] == Witnesses.LOCAL for index in single)
         if not evidence.is_accounted or self._result.lost or has_local:
             single = []
@@ -342,7 +341,7 @@ class _KeyResolver:
                 evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
-        """Return the path of the array whose chunk `name` is, where that array has no metadata."""
+        """Return the array of which `name` is a chunk, if that array has no metadata."""
         hierarchy = self._result.hierarchy
         array = looks_like_chunk(name)
         if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array
@@ -353,7 +352,6 @@ class _KeyResolver:
         return None if is_known else array
 
     def finish(self) -> Salvage:
-        """Return the result."""
         result = self._result
         result.indices = list(self._kept())
         names_by = self._evidence.names_by
@@ -372,7 +370,7 @@ class _KeyResolver:
         return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
 
     def _unconfirmed(self) -> list[int]:
-        """Return the entries whose names only one header says, those in dispute left out."""
+        """Return the undisputed entries whose name only one header confirms."""
         names_by = self._evidence.names_by
         return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
 
@@ -382,7 +380,7 @@ class _KeyResolver:
         self._result.lost.append(LostEntry(name or self._name(index), reason, start))
 
     def _is_document(self, index: int) -> bool:
-        """Tell whether the value is what a ``zarr.json`` holds."""
+        """Tell whether the value is a ``zarr.json`` document."""
         first = next(iter_found_value(self._source, self._evidence.entries[index]), b"")
         return first.lstrip().startswith(b"{") and parse_metadata(METADATA, self._read(index)) is not None
 

@@ -1,4 +1,4 @@
-"""The plan of a recovery: the values to be written, and those that are lost."""
+"""The result of a salvage: the values to write, and the lost ones."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ __all__ = ["LostChunk", "RebuiltValue", "Salvage"]
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:
-    """A chunk inside a damaged value that nothing proves.
+    """A chunk inside a damaged value that no checksum proves.
 
     Attributes
     ----------
     array
         Path of its array.
     key
-        Key of the value that it is in: of a shard, or its own.
+        Key of the value that contains it: of a shard, or its own.
     chunk
-        Its place in the grid of the array's chunks; in that of the shards that contain them, where the index of a shard
-        inside another one is damaged.
+        Its place in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
     region
         Start and stop along each dimension, in pixels.
     reason
-        Why, as a phrase.
+        Why it is lost, as a phrase.
     is_kept
-        Whether it is kept although nothing proves it.
+        Whether it is kept although unproven.
     """
 
     array: str
@@ -53,7 +52,7 @@ class LostChunk:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltValue:
-    """A damaged value without what is lost of it.
+    """A damaged value without its lost chunks.
 
     Attributes
     ----------
@@ -69,36 +68,36 @@ class RebuiltValue:
 
 @dataclass(slots=True)
 class Salvage:
-    """The values to be written, in the order of an archive, and those that are left out.
+    """The values to write, in archive order, and those left out.
 
     Attributes
     ----------
     evidence
-        What it was made from.
+        The findings of the scan.
     hierarchy
         The nodes.
     indices
         The entries to write.
     names
-        Their keys, where that is not the name in their local header.
+        Their keys, where they differ from the name in the local header.
     made
-        Documents that are written though none was found, by key: copies from consolidated metadata, empty groups.
+        Documents written though none was found, by key: copies from consolidated metadata, empty groups.
     copied
-        Which of these are copies.
+        The keys of the copies.
     lost
-        What was there and could not be had.
+        Entries that could not be recovered.
     orphans
-        Path of each array without metadata to the number of its values, which are left out.
+        Number of values left out, by the path of the array whose metadata is missing.
     rebuilt
-        Values of which a part is lost, by key.
+        Values that lost a part, by key.
     lost_chunks
-        What of them is lost, or kept unproven.
+        Their chunks that are lost, or kept unproven.
     unproven
-        How many lost values are left out because nothing proves the chunks in them.
+        Number of lost values left out because no checksum proves their chunks.
     unconfirmed
-        How many keys only one header says, without the hierarchy leaving no other key.
+        Number of keys that only one header confirms and the hierarchy does not determine.
     repeated
-        How many keys had several values, of which the last counts.
+        Number of keys with several values, of which the last counts.
     """
 
     evidence: Evidence
@@ -120,11 +119,11 @@ class Salvage:
         return self.names.get(index) or self.evidence.entries.names[index]
 
     def entry(self, index: int) -> FoundEntry:
-        """Return an entry with the key it is to have."""
+        """Return an entry under its key."""
         return self.evidence.entries[index]._replace(name=self.key(index))
 
     @property
     def is_complete(self) -> bool:
-        """Whether all is proven: what there should be, each value, and each key."""
+        """Whether every expected value, and each value and key, is proven."""
         gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed
         return self.evidence.is_accounted and not gaps

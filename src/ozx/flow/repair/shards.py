@@ -1,31 +1,42 @@
-"""The chunks that are left of damaged values of arrays: of shards whose CRC-32 does not fit, and of single chunks.
+"""Rescue chunks from damaged values of arrays: from shards whose CRC-32 does not fit, and single chunks.
 
-The index of a shard is proven by its own checksum, and a chunk by the checksum that its last codec adds. What is not
-proven is lost, or kept on request.
+Its own checksum proves the index of a shard. The checksum of the last codec proves a chunk: that of ``crc32c``, gzip,
+or zstd if the frame has one. Unproven chunks are lost, or kept on request.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import google_crc32c
 import numpy as np
+from numcodecs.zstd import Zstd
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.recovery.evidence import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.repair.chunk_proof import prove_chunk
 from ozx.flow.repair.salvaged import LostChunk, RebuiltValue, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.shards import IndexFormat, ShardIndex, parse_index
 
-__all__ = ["iter_rebuilt", "salvage_chunks"]
+__all__ = ["Proof", "iter_rebuilt", "prove_chunk", "salvage_chunks"]
 
 Lengths = tuple[int, ...]
+#: What a checksum proves: every byte, the decoded bytes, or that the chunk is wrong. None without a checksum.
+Proof = Literal["bytes", "content", "wrong"] | None
+
+_CHECKSUM = 4
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_GZIP = 31  # zlib's number for the header and the trailer of gzip
+# Earlier codecs add headers and, to incompressible data, a little more.
+_MARGIN = 1 << 16
 
 _EMPTY = (1 << 64) - 1
 _NOT_PROVEN = "no checksum proves it"
@@ -33,16 +44,16 @@ _WRONG = "its checksum does not fit"
 
 
 def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = False) -> None:
-    """Add to `found` what is left of the damaged values of arrays, and what of them is lost.
+    """Rescue chunks of the damaged values in `found`, and record the lost ones.
 
     Parameters
     ----------
     source
         The archive.
     found
-        What was found in it; values of which chunks are proven move from `lost` to `rebuilt`.
+        Its salvage; values with proven chunks move from `lost` to `rebuilt`.
     keep_unproven
-        Whether chunks that no checksum proves are kept, too.
+        Whether to keep chunks that no checksum proves, too.
     """
     taken = {found.key(index) for index in found.indices}
     layouts: dict[str, ArrayLayout | None] = {}
@@ -96,14 +107,14 @@ def _rebuild(
         found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in work.lost)
         return None
     if stored.has_one_checksum and work.is_bytewise and not work.lost and piece.size == stored.size:
-        # All is proven byte by byte, and both headers say another CRC-32: these are the bytes of another value.
+        # Every byte is proven, but both headers have another CRC-32: these are the bytes of another value.
         return None
     return RebuiltValue(tuple(piece.parts), piece.size), work.lost
 
 
 @dataclass
 class _Piece:
-    """Bytes to be written: spans of the source, and bytes that are new."""
+    """Bytes to write: spans of the source, and new bytes."""
 
     parts: list[tuple[int, int] | bytes]
     size: int
@@ -120,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return what is left of a shard, or of a chunk where `depth` is behind the last level; None for nothing."""
+        """Return the rescued part of a shard, or of a chunk if `depth` is behind the last level; None if empty."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]
@@ -161,7 +172,7 @@ class _Shard:
         return _Piece([span], span[1]) if self.keep_unproven else None
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
-        """Return the index of a shard, which its checksum proves; one without a checksum is not proven."""
+        """Return the index of a shard if its checksum proves it (or unproven indexes are kept)."""
         count, (start, size) = math.prod(grid), span
         if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
             return None
@@ -178,7 +189,7 @@ class _Shard:
         shape = self.layout.shape
         starts = [number * length for number, length in zip(place, lengths, strict=True)]
         if any(start >= whole for start, whole in zip(starts, shape, strict=True)):
-            return  # outside of the array: no pixel of it is lost
+            return  # outside of the array: no pixel is lost
         spans = zip(starts, lengths, shape, strict=True)
         region = tuple((start, min(start + length, whole)) for start, length, whole in spans)
         self.lost.append(LostChunk(self.path, self.key, place, region, reason, is_kept))
@@ -190,7 +201,7 @@ def _encode(pairs: list[tuple[int, int]], form: IndexFormat) -> bytes:
 
 
 def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
-    """Yield the bytes of a value that was rebuilt."""
+    """Yield the bytes of a rebuilt value."""
     for part in value.parts:
         if isinstance(part, bytes):
             yield part
@@ -200,3 +211,52 @@ def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
             data = read_exactly(source, offset, min(left, 1 << 20), "a chunk")
             yield data
             offset, left = offset + len(data), left - len(data)
+
+
+def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
+    """Return what the checksum of the last codec proves of an encoded chunk, in memory of its decoded size."""
+    last = parse_named(layout.codecs[-1])
+    name = None if last is None else last.name
+    if name == "crc32c":
+        checksum = int.from_bytes(data[-_CHECKSUM:], "little")
+        return "bytes" if len(data) > _CHECKSUM and google_crc32c.value(data[:-_CHECKSUM]) == checksum else "wrong"
+    if name not in ("gzip", "zstd") or layout.item_size is None:
+        return None
+    size = layout.item_size * math.prod(layout.chunks)
+    limit = size + (_MARGIN + size // 8 if _has_others(layout.codecs) else 0)
+    return _prove_gzip(data, limit) if name == "gzip" else _prove_zstd(data, limit)
+
+
+def _has_others(codecs: Sequence[Any]) -> bool:
+    """Tell whether other codecs of bytes precede the last one."""
+    names = [None if (codec := parse_named(each)) is None else codec.name for each in codecs[:-1]]
+    return any(name not in ("bytes", "transpose") for name in names)
+
+
+def _prove_gzip(data: bytes, limit: int) -> Proof:
+    decoder = zlib.decompressobj(wbits=_GZIP)
+    try:
+        decoded = decoder.decompress(data, limit + 1)
+    except zlib.error:
+        return "wrong"
+    return "content" if decoder.eof and not decoder.unused_data and len(decoded) <= limit else "wrong"
+
+
+def _prove_zstd(data: bytes, limit: int) -> Proof:
+    """RFC 8878, 3.1.1.1: the frame header tells whether a checksum follows, and the size of the content."""
+    if len(data) < 6 or not data.startswith(_ZSTD_MAGIC):
+        return "wrong"
+    descriptor = data[4]
+    size_code, is_single, has_checksum = descriptor >> 6, descriptor >> 5 & 1, descriptor >> 2 & 1
+    if not has_checksum or (size_code == 0 and not is_single):
+        return None  # without a size, the decoded bytes have no bound
+    start = 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
+    width = (1, 2, 4, 8)[size_code]
+    size = int.from_bytes(data[start : start + width], "little") + (256 if size_code == 1 else 0)
+    if size > limit:
+        return "wrong"
+    try:
+        decoded = Zstd().decode(data)
+    except (RuntimeError, ValueError):
+        return "wrong"
+    return "content" if len(decoded) == size else "wrong"

@@ -1,4 +1,4 @@
-"""A hierarchy whose faults are repaired, as a source of clean keys and values."""
+"""A repaired hierarchy as a source."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ozx.hierarchy.keys import breadth_first
 
 __all__ = ["OWN_IDS", "Changes", "Closing", "Repair", "RepairedSource"]
 
-#: Ids of what is repaired though no rule of ``ozx validate`` speaks of it.
+#: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One kind of fault that was repaired.
+    """One kind of repaired fault.
 
     Attributes
     ----------
     id
         The rule that it broke, or one of `OWN_IDS`.
     message
-        What was found and what was done, one sentence.
+        The fault and its repair, in one sentence.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Repair:
 
     @classmethod
     def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return what to tell of `count` things that were repaired alike.
+        """Return the repair of `count` similar faults.
 
         Examples
         --------
@@ -46,14 +46,14 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Metadata that are not as the source has them.
+    """Metadata that differ from the source's.
 
     Attributes
     ----------
     metadata
         The keys of all ``zarr.json`` in the source, root first, then breadth-first.
     written
-        Those that are new or have other values.
+        New or changed documents by key.
     dropped
         Keys of other metadata that are left out.
     """
@@ -64,32 +64,32 @@ class Changes:
 
 
 class Closing(Protocol):
-    """What a source reads from, where that can be closed and changes can be noticed."""
+    """A closable file whose changes can be noticed."""
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` when it is no longer what it was."""
+        """Raise `FormatError` if the file changed."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 class RepairedSource:
-    """A hierarchy without faults of its container, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
+    """A hierarchy without container faults, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
 
     Parameters
     ----------
     source
-        The hierarchy as it is, but for its keys.
+        The hierarchy before the changes, under repaired keys.
     zarr_format
         2 or 3.
     changes
-        Metadata that are not as `source` has them.
+        Metadata that differ from `source`.
     repairs
-        What was repaired.
+        The repairs.
     left_out
-        What is no part of the hierarchy: litter, and files outside of its root.
+        Names of litter, and of files outside of the root.
     file
-        What to close in the end.
+        The file to close in the end.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class RepairedSource:
 
     @property
     def name(self) -> str:
-        """Path or URL of what is read."""
+        """Path or URL of the hierarchy."""
         return self._source.name
 
     @property
     def repaired(self) -> tuple[str, ...]:
-        """What was repaired, one sentence each."""
+        """The repairs, one sentence each."""
         return tuple(repair.message for repair in self.repairs)
 
     def __enter__(self) -> Self:
@@ -128,12 +128,12 @@ class RepairedSource:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; parts that were given out open it again when they are read."""
+        """Close the file; parts already handed out open it again when read."""
         if self._file is not None:
             self._file.close()
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` (``zip/changed``) when the archive is no longer what it was at the first reading.
+        """Raise `FormatError` (``zip/changed``) if the archive changed since the first read.
 
         Files of a directory are checked one by one when they are read.
         """
@@ -147,7 +147,7 @@ class RepairedSource:
         return key in self._written or (key not in self._dropped and key in self._source)
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield all keys in the order an archive is written in."""
+        """Yield all keys in archive order."""
         keys = self._source.iter_keys()
         if self._added:
             yield from sorted([*self._metadata, *self._added], key=breadth_first)
@@ -176,11 +176,11 @@ class RepairedSource:
         return list(map(self.part, keys))
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry of the same key; `FormatError` where it is an archive."""
+        """Return a value as an entry of the same key; raise `FormatError` if it is an archive."""
         return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value where it is known without reading it."""
+        """Return the CRC-32 of a value if known without reading it."""
         return None if key in self._written else self._source.crc32(self._checked(key))
 
     def _checked(self, key: str) -> str:
