@@ -13,12 +13,19 @@ ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
 PACKAGES: tuple[str, ...] = (
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
     "archive",
     "cli",
     "desktop",
+    "flow/repair",
+    "flow/sources",
+    "hierarchy",
+    "integrations",
+    "store",
+)
+PAGES: tuple[str, ...] = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
     "docs/benchmarks.md",
     "docs/cases.md",
     "docs/decisions/0001-entries-flow.md",
@@ -84,10 +91,6 @@ PACKAGES: tuple[str, ...] = (
     "docs/store.md",
     "docs/tutorial.md",
     "docs/viewer.md",
-    "flow/repair",
-    "hierarchy",
-    "integrations",
-    "store",
 )
 
 BANNED = (

@@ -5,9 +5,8 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values
 
 from ozx.flow.entry import read_part
-from ozx.flow.plans.subset import Extractor
+from ozx.flow.plans.subset import Extractor, Subtree
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.flow.sources.subtree import Subtree
 from ozx.flow.workers import Workers
 from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.hierarchy.subset.region import parse_region

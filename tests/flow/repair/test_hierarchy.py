@@ -400,7 +400,7 @@ def test_several_hierarchies_are_named(tmp_path, kind):
         write_tree(tmp_path / "h", values)
     with pytest.raises(UsageError) as caught:
         open_repaired(tmp_path / "h")
-    assert "found 7 nodes, and none above them all: 'a.zarr', 'b.zarr', " in caught.value.message
+    assert "found 7 nodes without a common root: 'a.zarr', 'b.zarr', " in caught.value.message
     assert caught.value.hint is not None
     one = caught.value.hint.rpartition(": ")[2]
     ids, found = repair(one)

@@ -34,12 +34,12 @@ def test_versions_that_are_not_known_here(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"zarr.json": array([1], [1])}, "found an array at the root"),
+        ({"zarr.json": array([1], [1])}, "found an array"),
         ({"zarr.json": group(None)}, "found a group without"),
-        ({"zarr.json": json.dumps({"zarr_format": 3}).encode()}, "those of no node"),
+        ({"zarr.json": json.dumps({"zarr_format": 3}).encode()}, "neither a group nor an array"),
         ({"zarr.json": group(7)}, "attributes.ome without a version"),
         ({".zgroup": b"{}"}, "found a group without"),
-        ({".zarray": b"{}"}, "found an array at the root"),
+        ({".zarray": b"{}"}, "found an array"),
     ],
 )
 def test_neither(tmp_path, values, message):

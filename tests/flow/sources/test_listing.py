@@ -162,7 +162,7 @@ def test_folders_that_no_program_could_remove_are_refused(tmp_path):
     root = make(tmp_path / "image", "zarr.json", f"{deepest}/value")
     assert len(list_directory(root)) == 2
     make(tmp_path / "image", f"{deepest}/d/value")
-    with pytest.raises(FormatError, match="at most 256 folders") as caught:
+    with pytest.raises(FormatError, match="at most 256 nested folders") as caught:
         list_directory(root)
     assert caught.value.rule == "zip/name"
     assert "zip/name" in [finding.id for finding in validate(root, level="archive").findings]

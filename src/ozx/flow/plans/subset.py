@@ -6,20 +6,19 @@ same as before; of the others the encoded chunks are moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks
 from ozx.flow.chunks.subset import iter_cropped
-from ozx.flow.entry import Entry
+from ozx.flow.entry import Entry, Part
 from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import iter_grouped, note_outside
 from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
-from ozx.flow.sources.subtree import Subtree
 from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.json.documents import Document, parse_document
 from ozx.hierarchy.json.values import as_object, as_text
@@ -31,7 +30,7 @@ from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
 from ozx.hierarchy.subset.selection import Selection
 from ozx.hierarchy.zarr.must_understand import check_understood
 
-__all__ = ["Extractor", "SubsetPlan"]
+__all__ = ["Extractor", "SubsetPlan", "Subtree"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -274,3 +273,62 @@ def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dro
         return []
     note = "left out the copies of other nodes' metadata (consolidated_metadata), which no longer fit"
     return [tell(found[0], len(found), note)]
+
+
+class Subtree:
+    """A node of a source and everything below it, as a hierarchy of its own.
+
+    Parameters
+    ----------
+    source
+        The hierarchy.
+    node
+        Path of the node; the root's is empty.
+    """
+
+    def __init__(self, source: Source, node: str) -> None:
+        self._source = source
+        self._prefix = f"{node}/" if node else ""
+
+    @property
+    def name(self) -> str:
+        """The path of the whole hierarchy, and the node."""
+        return f"{self._source.name}/{self._prefix}".rstrip("/") if self._prefix else self._source.name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.iter_keys()) if self._prefix else len(self._source)
+
+    def __contains__(self, key: str) -> bool:
+        return self._prefix + key in self._source
+
+    def iter_keys(self) -> Iterator[str]:
+        """Yield the keys, relative to the node, in the order of the source."""
+        prefix, length = self._prefix, len(self._prefix)
+        if not prefix:
+            return self._source.iter_keys()
+        return (key[length:] for key in self._source.iter_keys() if key.startswith(prefix))
+
+    def size(self, key: str) -> int:
+        """Return the length of a value."""
+        return self._source.size(self._prefix + key)
+
+    def read(self, key: str) -> bytes:
+        """Return a value."""
+        return self._source.read(self._prefix + key)
+
+    def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
+        """Return a value or a span of it, to be read later."""
+        return self._source.part(self._prefix + key, offset, length)
+
+    def parts(self, keys: Sequence[str]) -> list[Part]:
+        """Return whole, divisible values."""
+        prefix = self._prefix
+        return self._source.parts([prefix + key for key in keys] if prefix else keys)
+
+    def entry(self, key: str) -> Entry:
+        """Return a value as an entry under its relative key."""
+        return Entry(key, self._source.entry(self._prefix + key).parts)
+
+    def crc32(self, key: str) -> int | None:
+        """Return the CRC-32 of a value if known without reading it."""
+        return self._source.crc32(self._prefix + key)

@@ -1,17 +1,15 @@
-"""What is read.
+"""Sources: hierarchies to read.
 
-``location``
-    The file and node that a path, URL or node URI means.
-``listing``
-    The keys of a directory in archive order; what is left out and what is refused.
-``archive_keys``
-    The keys of an archive in the order ozx writes.
 ``source``
     The interface: keys in hierarchy order, sizes, entries.
-``directory``, ``archive``, ``subtree``
-    Sources over a directory, over an archive, and over a node of another source.
+``directory``, ``archive``
+    Sources over a directory and over an archive.
+``listing``, ``archive_keys``
+    The keys of a directory and of an archive in the order ozx writes.
+``location``
+    The file and node that a path, URL or node URI means.
 ``hierarchy_root``, ``hierarchy_version``
-    The folder with the root, and its Zarr and OME-Zarr version.
+    The folder of the root, and its Zarr and OME-Zarr version.
 ``browsing``
-    A look into an archive or a directory that reads as little as possible.
+    A view of an archive or a directory that reads as little as possible.
 """

@@ -1,4 +1,4 @@
-"""Entries out of an archive, and an archive as a source."""
+"""An archive as a source, and its entries."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ozx.hierarchy.json.limits import LongDocuments
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
 _BLOCK = 1 << 20
-# Inflated shards lie in temporary files; two are what two threads read at a time.
+# Inflated shards are temporary files; two threads read one each.
 _MOST_INFLATED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPart:
-    """The value of an entry of an archive, inflated where it is deflated, its CRC-32 checked."""
+    """The value of an entry, inflated if deflated, with its CRC-32 checked."""
 
     reader: ArchiveReader
     index: int
@@ -40,11 +40,11 @@ class ArchivedPart:
         return int(self.reader.columns.uncompressed_sizes[self.index])
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the value; raises what `ArchiveReader.read` raises."""
+        """Yield the value; raise what `ArchiveReader.read` raises."""
         return self.reader.iter_blocks(self.index)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the value, straight from the file where it is stored."""
+        """Fill `view`, which is as long as the value, straight from the file if the value is stored."""
         reader, index = self.reader, self.index
         if reader.columns.methods[index] != STORED:
             fill_from_blocks(self, view)
@@ -56,22 +56,22 @@ class ArchivedPart:
 
 
 def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
-    """Yield the entries with `indices`; each value is read, inflated and checked when its bytes are asked for."""
+    """Yield the entries with `indices`; each value is read, inflated and checked on access."""
     for index in indices:
         yield Entry(reader.columns.name(index), (ArchivedPart(reader, index),))
 
 
 class ArchiveSource:
-    """An archive as an `ozx.flow.sources.source.Source`; entries of folders are passed over.
+    """An archive as an `ozx.flow.sources.source.Source`, without entries of folders.
 
-    Values are checked against their CRC-32: one that is divided, before the first span of it is given out.
+    Every value is checked against its CRC-32; a divided one before its first span is returned.
 
     Parameters
     ----------
     reader
         The archive, after `ArchiveReader.check`.
     keys
-        Its keys, where they are not the names of the entries as they stand.
+        Its keys, if they differ from the names of the entries.
     """
 
     def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
@@ -94,7 +94,7 @@ class ArchiveSource:
         return self._keys.find(key) is not None
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys in the order that ozx writes, whatever that of the archive is."""
+        """Yield the keys in the order that ozx writes."""
         return iter(self._keys)
 
     def size(self, key: str) -> int:
@@ -102,7 +102,7 @@ class ArchiveSource:
         return int(self.reader.columns.uncompressed_sizes[self._row(key)])
 
     def read(self, key: str) -> bytes:
-        """Return a value, its CRC-32 checked; `FormatError` where it is metadata too long to be read."""
+        """Return a value, its CRC-32 checked; raise `FormatError` if it is metadata of excessive length."""
         row = self._row(key)
         self._long.check(int(self.reader.columns.uncompressed_sizes[row]), key)
         return self.reader.read(row)
@@ -115,7 +115,7 @@ class ArchiveSource:
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole values, which can be divided."""
+        """Return whole, divisible values."""
         return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:
@@ -132,7 +132,7 @@ class ArchiveSource:
             tail = self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH))
             if ends_archive(tail):
                 raise FormatError(
-                    f"{key} is a ZIP archive inside the hierarchy; RFC-9 allows none",
+                    f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
                     path=self.name,
                     rule="rfc9/not-embedded",
                     hint="Unpack the file, move the archive out of the folder, then pack it.",
@@ -140,15 +140,15 @@ class ArchiveSource:
         return Entry(key, (part,))
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 that the archive promises."""
+        """Return the CRC-32 recorded in the archive."""
         return int(self.reader.columns.crc32s[self._row(key)])
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` (``zip/changed``) when the archive is no longer what it was at the first reading."""
+        """Raise `FormatError` (``zip/changed``) if the archive changed since the first read."""
         self.reader.source.check_unchanged()
 
     def check_value(self, row: int) -> None:
-        """Check the CRC-32 of a value that is about to be divided, once."""
+        """Check the CRC-32 of a value once, before it is divided."""
         if row not in self._checked:
             if self.reader.columns.methods[row] == STORED:
                 _check_stored(self.reader, row)
@@ -157,7 +157,7 @@ class ArchiveSource:
             self._checked.add(row)
 
     def inflated(self, row: int) -> _InflatedValue:
-        """Return a deflated value in a form that can be read anywhere; the last few are kept."""
+        """Return a deflated value in seekable form; the last few are kept."""
         with self._lock:
             value = self._inflated.pop(row, None) or _InflatedValue(self.reader, row)
             self._inflated[row] = value
@@ -174,19 +174,19 @@ class ArchiveSource:
 
 @dataclass(frozen=True, slots=True)
 class _SourcePart(ArchivedPart):
-    """A whole value of a source, which can be divided."""
+    """A whole, divisible value of a source."""
 
     source: ArchiveSource
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
-        """Return a span of the value, once all of it is known to be sound."""
+        """Return a span of the value after checking all of it."""
         self.source.check_value(self.index)
         return _ArchivedSpan(self.source, self.index, offset, length)
 
 
 @dataclass(frozen=True, slots=True)
 class _ArchivedSpan:
-    """A span of the value of an entry that has been checked as a whole."""
+    """A span of an entry's value, which has been checked as a whole."""
 
     source: ArchiveSource
     index: int
@@ -194,15 +194,12 @@ class _ArchivedSpan:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes."""
         return iter_divided(self)
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
-        """Return a span of the span."""
         return _ArchivedSpan(self.source, self.index, self.offset + offset, length)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the span."""
         reader = self.source.reader
         if reader.columns.methods[self.index] == STORED:
             _read_into(reader, view, reader.data_offset(self.index) + self.offset)
@@ -211,7 +208,7 @@ class _ArchivedSpan:
 
 
 class _InflatedValue:
-    """A value in a temporary file: inflating it again for every span would take forever."""
+    """A value in a temporary file, inflated once for all of its spans."""
 
     def __init__(self, reader: ArchiveReader, index: int) -> None:
         self._lock = threading.Lock()
@@ -237,9 +234,9 @@ def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
 
 
 def _read_own_form(reader: ArchiveReader, index: int, view: memoryview) -> bool:
-    """Fill `view` by one call that reads the local header, too; tell whether that is what ozx writes.
+    """Fill `view` by one call that reads the local header, too; tell whether ozx wrote that header.
 
-    Taking a header apart costs five times as much as comparing it with the one that is expected.
+    Parsing a header takes five times as long as comparing it with the expected one.
     """
     columns, source, preadv = reader.columns, reader.source, getattr(os, "preadv", None)
     if preadv is None or not isinstance(source, FileSource):

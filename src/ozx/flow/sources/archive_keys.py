@@ -1,4 +1,4 @@
-"""The keys of an archive in the order ozx writes, and the entries that hold their values."""
+"""The keys of an archive in the order ozx writes, and their entries."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _SLASH = ord("/")
 
 
 class ArchiveKeys:
-    """Keys, and for each the entry that holds its value.
+    """Keys and their entries.
 
     Parameters
     ----------
     names
-        The keys in UTF-8; where several are the same, the last one counts.
+        The keys in UTF-8; the last one of equal keys counts.
     rows
-        For each its entry in the central directory.
+        The entry of each in the central directory.
 
     Attributes
     ----------
     metadata
         The keys of all ``zarr.json``, root first, then breadth-first.
     repeated
-        For each key that there is several times, its places in `names`.
+        The places in `names` of each repeated key.
     """
 
     def __init__(self, names: NameTable, rows: NDArray[np.int64]) -> None:
@@ -54,7 +54,7 @@ class ArchiveKeys:
 
     @classmethod
     def of_files(cls, columns: Columns) -> ArchiveKeys:
-        """Return the names of all entries as they are but for their encoding; entries of folders are passed over."""
+        """Return the decoded names of all entries but those of folders."""
         is_file, other = np.ones(len(columns), bool), np.zeros(len(columns), bool)
         for rows, names in columns.iter_name_matrices():
             is_file[rows] = names[:, -1] != _SLASH
@@ -79,17 +79,17 @@ class ArchiveKeys:
                 yield from (raw.decode("utf-8", "surrogateescape") for raw in raw_names)
 
     def find(self, key: str) -> int | None:
-        """Return the entry that holds the value of `key`, or None."""
+        """Return the entry of `key`, or None."""
         place = self._index.find(key.encode("utf-8", "surrogateescape"))
         return None if place is None else int(self.rows[place])
 
     def find_all(self, keys: Sequence[str]) -> list[int]:
-        """Return for each of `keys` its entry; hundreds take the time of a few.
+        """Return the entries of `keys`, vectorised.
 
         Raises
         ------
         KeyError
-            There is no such key.
+            A key is missing.
         """
         places = self._index.find_all([key.encode("utf-8", "surrogateescape") for key in keys])
         absent = np.flatnonzero(places < 0)
@@ -99,7 +99,7 @@ class ArchiveKeys:
 
 
 def metadata_places(names: NameTable) -> NDArray[np.bool_]:
-    """Return which names are keys of ``zarr.json``, as `ozx.hierarchy.keys.is_metadata_key` tells it."""
+    """Return the mask of names that are keys of ``zarr.json``; see `ozx.hierarchy.keys.is_metadata_key`."""
     found, length = np.zeros(len(names), bool), len(METADATA)
     for rows, matrix in names.iter_name_matrices():
         width = matrix.shape[1]
@@ -110,8 +110,8 @@ def metadata_places(names: NameTable) -> NDArray[np.bool_]:
 
 
 def _in_order(names: NameTable, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `places` by hierarchy order; that of an archive which ozx wrote is proven in blocks, without a sort."""
-    # Each block begins with the last name of the one before.
+    """Return `places` in hierarchy order; names already in order are recognised in blocks, without a sort."""
+    # Consecutive blocks share one name.
     starts = range(0, max(len(places) - 1, 0), _BLOCK)
     if all(are_in_hierarchy_order(names.raw_names(places[start : start + _BLOCK + 1])) for start in starts):
         return places

@@ -1,9 +1,7 @@
-"""Looking into an archive or a directory without judging it: what `info`, `ls` and `cat` have in common.
+"""Views of an archive or a directory, without judging it: the common part of `info`, `ls` and `cat`.
 
-An archive may be looked into from one of its nodes: keys are relative to it then, and nothing else is seen.
-
-`list_directory` and `ArchiveReader` prepare for moving everything and refuse what cannot be moved; here as little as
-possible is read, and whatever is there is shown.
+A view of a node shows only the keys below it, relative to it. `list_directory` and `ArchiveReader` prepare for copying
+everything and refuse what they cannot copy; a view reads as little as possible and shows everything.
 """
 
 from __future__ import annotations
@@ -38,11 +36,9 @@ from ozx.hierarchy.keys import (
 __all__ = ["ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
 
 _BLOCK = 1 << 20
-# From here on numpy's import (0.1 s) is paid back by reading the central directory several times as fast.
+# Above this, numpy reads the central directory so much faster that its import (0.1 s) pays.
 _MANY_ENTRIES = 50_000
-# A metadata document is a few kilobytes, consolidated ones some megabytes; more is an attack on the memory.
-
-# Comparing a name with so many others takes a tenth of a second.
+# Comparing a name with this many others takes a tenth of a second.
 _MOST_COMPARED = 2_000
 _SHOWN = 3
 
@@ -50,7 +46,7 @@ _ENDINGS = (METADATA, *LEGACY_METADATA)
 
 
 class Item(NamedTuple):
-    """One entry of an archive or one file of a directory: its key from the view's node, and its size in bytes.
+    """An entry of an archive or a file of a directory: its key from the view's node, and its size in bytes.
 
     `header` is the entry's header in the central directory, None for a file.
     """
@@ -61,16 +57,16 @@ class Item(NamedTuple):
 
 
 class ArchiveView:
-    """An archive that is looked into.
+    """A view of an archive.
 
     Parameters
     ----------
     source
         The archive's bytes.
     node
-        The node from which it is looked at; the root's path is empty.
+        The node to show; the root's path is empty.
     ahead
-        How many bytes one read of metadata brings at least.
+        Minimal number of bytes per read of metadata.
 
     Raises
     ------
@@ -84,10 +80,10 @@ class ArchiveView:
         self._prefix = f"{node}/" if node else ""
         self.end: EndOfDirectory = read_end(source)
         self.comment: Comment = parse_comment(self.end.comment)
-        # Where the entries begin, once all of them were looked at.
+        # Offsets of all entries, once they are known.
         self._starts: list[int] = []
         self._is_sorted = False
-        # Metadata documents that are read one after the other mostly stand one behind the other.
+        # Metadata documents read in sequence are mostly adjacent.
         self._ahead = ReadAhead(source, ahead)
         self._long = LongDocuments()
 
@@ -98,26 +94,25 @@ class ArchiveView:
 
     @property
     def leading(self) -> list[Item]:
-        """The ``zarr.json`` entries before the first entry that is none."""
+        """The ``zarr.json`` entries before the first other entry."""
         return list(self._below(self._leading))
 
     @cached_property
     def _leading(self) -> list[Item]:
-        """Those of the whole archive."""
         headers = iter_headers(self.source, self.end)
         items = (Item(entry_name(header), header.uncompressed_size, header) for header in headers)
         return list(takewhile(lambda item: is_metadata_key(item.key), items))
 
     @property
     def is_metadata_first(self) -> bool:
-        """Whether `leading` is all metadata there is: the comment promises it, and the root's does come first.
+        """Whether `leading` is all metadata: the comment promises it, and the root's is the first.
 
         RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
         """
         return self.comment.json_first and bool(self._leading) and self._leading[0].key == ROOT_METADATA
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the entries in the order of the central directory, those of folders included."""
+        """Yield the entries in the order of the central directory, including those of folders."""
         if metadata_only and self.is_metadata_first:
             yield from self.leading
             return
@@ -135,14 +130,14 @@ class ArchiveView:
         self._starts, self._is_sorted = starts, False
 
     def _end_of_room(self, header: CentralHeader) -> int:
-        """Return where the next entry begins, as far as that is known, or else the central directory."""
+        """Return the offset of the next entry if known, or else of the central directory."""
         if len(self._starts) > 1 and not self._is_sorted:
             self._starts, self._is_sorted = sorted(self._starts), True
         following = bisect_right(self._starts, header.header_offset)
         return self._starts[following] if following < len(self._starts) else self.end.directory_offset
 
     def _below(self, items: Iterable[Item]) -> Iterable[Item]:
-        """Return those of `items` that are below the node, their keys relative to it."""
+        """Return the items below the node, with keys relative to it."""
         prefix = self._prefix
         if not prefix:
             return items
@@ -150,7 +145,7 @@ class ArchiveView:
         return (item._replace(key=item.key[length:]) for item in items if item.key.startswith(prefix))
 
     def find(self, key: str) -> Item | None:
-        """Return the entry called `key`, the last one where several are, or None."""
+        """Return the last entry called `key`, or None."""
         if is_metadata_key(key) and self.is_metadata_first:
             found = [item for item in self.leading if item.key == key]
             if found:
@@ -161,18 +156,18 @@ class ArchiveView:
         return found[-1] if found else None
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the value of an entry in blocks; its CRC-32 is checked at the end."""
+        """Yield the value of an entry in blocks; check its CRC-32 at the end."""
         header = _header_of(item)
         return iter_value(self.source, header, self._end_of_room(header))
 
     def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata entry; `FormatError` when no honest metadata is that long."""
+        """Return the value of a metadata entry; raise `FormatError` if its length is excessive."""
         self._long.check(item.size, item.key)
         header = _header_of(item)
         return b"".join(iter_value(self._ahead, header, self._end_of_room(header)))
 
     def data_offset(self, item: Item) -> int | None:
-        """Return where the bytes of an entry begin; None where its local header is missing or wrong."""
+        """Return the offset of an entry's bytes; None if its local header is missing or wrong."""
         try:
             header = _header_of(item)
             return find_data(self.source, header, self._end_of_room(header))
@@ -198,13 +193,13 @@ class ArchiveView:
         )
         for index, (start, length, flags, method, checksum, compressed, uncompressed, offset) in enumerate(rows):
             name = columns.buffer[start : start + length]
-            # It may name the entry in Unicode.
+            # The extra field may hold the name in Unicode.
             extra = columns.header(index).extra if index in named_twice or not name.isascii() else b""
             yield CentralHeader(0, flags, method, checksum, compressed, uncompressed, 0, offset, name, extra, 0)
 
 
 class DirectoryView:
-    """A directory that is looked into; links are followed, except in circles.
+    """A view of a directory; links are followed, except in circles.
 
     Parameters
     ----------
@@ -212,7 +207,7 @@ class DirectoryView:
         The directory.
     """
 
-    node = ""  # a node below is a sub-directory
+    node = ""  # a sub-directory shows a node
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -224,7 +219,7 @@ class DirectoryView:
         return self.path
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the files, folder by folder: those of a folder before those of its sub-folders."""
+        """Yield the files of each folder before those of its sub-folders."""
         pending: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(self.path),))]
         while pending:
             prefix, above = pending.pop()
@@ -244,12 +239,12 @@ class DirectoryView:
             pending += [(f"{prefix}{name}/", reals) for name, reals in folders]
 
     def find(self, key: str) -> Item | None:
-        """Return the file that holds the value of `key`, or None."""
+        """Return the file of `key`, or None."""
         path = self._path(key)
         return Item(key, os.stat(path).st_size) if os.path.isfile(path) else None
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the bytes of a file in blocks; `FormatError` when it changes meanwhile."""
+        """Yield the bytes of a file in blocks; raise `FormatError` if it changes meanwhile."""
         source = FileSource(self._path(item.key))
         size = source.size()
         for offset in range(0, size, _BLOCK):
@@ -257,12 +252,12 @@ class DirectoryView:
         source.check_unchanged()
 
     def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata file; `FormatError` when no honest metadata is that long."""
+        """Return the value of a metadata file; raise `FormatError` if its length is excessive."""
         self._long.check(item.size, item.key)
         return b"".join(self.iter_value(item))
 
     def data_offset(self, item: Item) -> int | None:
-        """Return None: a file of its own stands at no offset."""
+        """Return None: a file has no offset."""
         del item
         return None
 
@@ -271,7 +266,7 @@ class DirectoryView:
 
 
 def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
-    """Return a look into an archive or a directory, or into an archive from one of its nodes.
+    """Return a view of a directory, an archive, or a node of an archive.
 
     Parameters
     ----------
@@ -281,17 +276,17 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
     Raises
     ------
     FormatError, UnsupportedError
-        It is a file, but no archive that can be read.
+        It is a file, but no readable archive.
     UsageError
-        There is no such node; the hint names nodes that are like it.
+        There is no such node; the hint names similar ones.
     OSError
-        There is nothing, or it cannot be opened.
+        It does not exist, or cannot be opened.
     """
     location = parse_location(text)
     if os.path.isdir(location.path):
         return DirectoryView(location.path)
     if location.is_remote:
-        # Far away a request costs more than the bytes it brings.
+        # A remote request costs more than the bytes it returns.
         view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
     else:
         view = ArchiveView(FileSource(location.path), location.node)
@@ -301,7 +296,7 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
 
 
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:
-    """Return a hint for who asked for a node that does not exist.
+    """Return a hint for a node that does not exist.
 
     Examples
     --------
@@ -325,7 +320,7 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
 
 
 def _check_node(view: ArchiveView) -> None:
-    """Raise `UsageError` when the node from which the archive is looked at has no metadata."""
+    """Raise `UsageError` if the view's node has no metadata."""
     whole = ArchiveView(view.source)
     nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
     if view.node not in nodes:
@@ -340,7 +335,7 @@ def is_any_metadata_key(key: str) -> bool:
     >>> [is_any_metadata_key(key) for key in ("0/zarr.json", "0/.zarray", "0/c/0")]
     [True, True, False]
     """
-    # The first test is the cheap one that nearly all of a million keys fail.
+    # Cheap test first: nearly all of a million keys fail it.
     return key.endswith(_ENDINGS) and (is_metadata_key(key) or is_legacy_metadata_key(key))
 
 
@@ -353,5 +348,5 @@ def _header_of(item: Item) -> CentralHeader:
 def _size_of(file: os.DirEntry[str]) -> int:
     try:
         return file.stat().st_size
-    except OSError:  # a link to nothing; whoever reads it will hear of it
+    except OSError:  # a broken link; reading it raises the error
         return 0

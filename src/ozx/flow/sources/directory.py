@@ -1,4 +1,4 @@
-"""A directory as a source, its files as entries, and the checks that read bytes."""
+"""A directory as a source, and its files as entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DirectorySource:
     Parameters
     ----------
     listing
-        What it holds.
+        Its keys.
     """
 
     def __init__(self, listing: Listing) -> None:
@@ -43,7 +43,7 @@ class DirectorySource:
         return self._listing.has(key)
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys in the order of the listing, which is that of an archive."""
+        """Yield the keys in archive order."""
         return self._listing.iter_keys()
 
     def size(self, key: str) -> int:
@@ -56,9 +56,9 @@ class DirectorySource:
         Raises
         ------
         FormatError
-            They are not what they were at the first reading.
+            They changed since the first read.
         KeyError
-            There is no such key in the listing.
+            The key is not in the listing.
         OSError
             The file cannot be read.
         """
@@ -68,12 +68,12 @@ class DirectorySource:
         return data
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
-        """Return a span of a file as it is now."""
+        """Return a span of the file's current state."""
         whole = FileSpan.of_file(self._path(key))
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return files as they are now; a key that was not listed is an `OSError`."""
+        """Return the files' current state; raise `OSError` for a missing file."""
         root = self._listing.root
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 
@@ -85,7 +85,7 @@ class DirectorySource:
         FormatError
             It is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
         KeyError
-            There is no such key in the listing.
+            The key is not in the listing.
         OSError
             The file cannot be read.
         """
@@ -109,7 +109,7 @@ class DirectorySource:
 
 
 def iter_files(listing: Listing) -> Iterator[Entry]:
-    """Yield all files but metadata as entries; each is opened when its bytes are read."""
+    """Yield all files but metadata as entries; each is opened when it is read."""
     for folder in listing.folders:
         for name in folder.names:
             path = f"{listing.root}/{folder.prefix}{name}"
@@ -117,7 +117,7 @@ def iter_files(listing: Listing) -> Iterator[Entry]:
 
 
 class _WholeFile(FilePart):
-    """A file that is no archive, which is checked when it is read (``rfc9/not-embedded``)."""
+    """A file that is checked, when read, not to be an archive (``rfc9/not-embedded``)."""
 
     def iter_blocks(self) -> Iterator[bytes]:
         blocks = FilePart.iter_blocks(self)
@@ -140,15 +140,15 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     path
         The file.
     key
-        Its key in the hierarchy: what is metadata by it has a length up to which it is read.
+        Its key in the hierarchy; metadata has a maximal length.
     long
-        The long documents of the hierarchy that were read before.
+        The long documents of the hierarchy read so far.
 
     Raises
     ------
     FormatError
-        It changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata too long to be
-        read (``zarr/json``).
+        It changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata of excessive
+        length (``zarr/json``).
     OSError
         It cannot be read.
     """
@@ -168,15 +168,15 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
 
 
 def check_not_embedded(descriptor: int, path: str, size: int) -> None:
-    """Make sure that a file that begins like an archive does not end like one, too.
+    """Check that a file that begins like an archive does not end like one, too.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
-    begin with the four bytes of a local file header by chance; it does not end in an end record as well.
+    begin with the signature of a local file header by chance, but does not also end in an end record.
 
     Raises
     ------
     FormatError
-        It does (``rfc9/not-embedded``).
+        It is an archive (``rfc9/not-embedded``).
     """
     length = min(size, END_SEARCH_LENGTH)
     os.lseek(descriptor, size - length, os.SEEK_SET)
@@ -185,7 +185,7 @@ def check_not_embedded(descriptor: int, path: str, size: int) -> None:
         tail += data
     if ends_archive(tail):
         raise FormatError(
-            "this file is a ZIP archive inside the hierarchy, whatever its name; RFC-9 allows none",
+            "this file is a ZIP archive inside the hierarchy, which RFC-9 forbids",
             path=path,
             rule="rfc9/not-embedded",
             hint="Move it out of the directory, then pack again.",

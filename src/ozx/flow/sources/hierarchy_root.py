@@ -1,4 +1,4 @@
-"""Where the hierarchy is: at the root, or in a folder of what was meant to be its root."""
+"""Find the root of a hierarchy: the given folder, or one below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, top_nodes
 
 __all__ = ["FoundRoot", "choose_root", "find_root_folder"]
 
-# So far down, and in so many folders, a root is looked for where there is none at the top.
+# Limits of the search for a root below the top.
 _DEPTH = 4
 _FOLDERS = 1_000
 _SHOWN = 5
@@ -22,30 +22,30 @@ _ROOT_NAMES = (METADATA, *LEGACY_METADATA[:3])
 
 @dataclass
 class FoundRoot:
-    """Folders that hold metadata of Zarr, of which none is below another, and the files outside of them."""
+    """The topmost folders with Zarr metadata, and the files outside of them."""
 
     folders: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the one node that stands above all others.
+    """Return the path of the one node above all others.
 
     Parameters
     ----------
     nodes
         Paths of all nodes.
     path
-        What messages call the archive or directory.
+        The archive or directory, for messages.
     asked
         The node that the user named instead.
     files
-        Some of the files there are, for the message where there is no node.
+        Some of the existing files, for the message if there is no node.
 
     Raises
     ------
     UsageError
-        Several nodes stand side by side, or there is none of the name `asked`.
+        Several nodes are side by side, or `asked` does not exist.
     FormatError
         There is no node at all (``rfc9/root``).
 
@@ -64,9 +64,9 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
     if found:
         example = f"{path}|zip:{found[0]}/" if not os.path.isdir(path) else os.path.join(path, found[0])
         raise UsageError(
-            f"expected one hierarchy; found {len(found):,} nodes, and none above them all: {_few(found)}",
+            f"expected one hierarchy; found {len(found):,} nodes without a common root: {_few(found)}",
             path=path,
-            hint=f"If these are images of their own, name one of them: {example}",
+            hint=f"If these are separate images, name one of them: {example}",
         )
     what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
     archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
@@ -79,12 +79,12 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
 
 
 def find_root_folder(path: str) -> FoundRoot:
-    """Return where in a directory hierarchies begin; looks a few folders deep, and not into hierarchies.
+    """Find the topmost nodes in a directory, a few folders deep.
 
     Raises
     ------
     FormatError
-        There are too many folders to go on (``rfc9/root``).
+        There are too many folders (``rfc9/root``).
     OSError
         A folder cannot be read.
     """
@@ -107,7 +107,7 @@ def find_root_folder(path: str) -> FoundRoot:
 
 
 def _look(path: str, prefix: str, found: FoundRoot) -> list[str]:
-    """Take what stands in a folder; return its sub-folders unless it is a node."""
+    """Record the files of a folder, or the folder if it is a node; return the sub-folders to search."""
     files: list[str] = []
     folders: list[str] = []
     with os.scandir(os.path.join(path, prefix)) as entries:

@@ -1,4 +1,4 @@
-"""Which Zarr and which OME-Zarr a hierarchy is."""
+"""The Zarr and OME-Zarr version of a hierarchy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ozx.hierarchy.nodes import Node, NodeCollector
 
 __all__ = ["HierarchyVersion", "has_version", "name_format"]
 
-# What files that are no ZIP files begin with, where microscopists have such files.
+# First bytes of other formats that microscopists use.
 _BEGINNINGS = (
     (b"II*\0", "a TIFF file"),
     (b"MM\0*", "a TIFF file"),
@@ -34,14 +34,14 @@ _TAR = 257  # where "ustar" stands
 
 @dataclass(frozen=True, slots=True)
 class HierarchyVersion:
-    """What a hierarchy is written in.
+    """The format versions of a hierarchy.
 
     Attributes
     ----------
     zarr_format
         2 or 3.
     ome
-        The OME-Zarr version as the root says it; None where OME-Zarr 0.4 and older does not say.
+        The OME-Zarr version that the root states; None if it is 0.4 or older and states none.
     """
 
     zarr_format: int
@@ -49,12 +49,12 @@ class HierarchyVersion:
 
 
 def has_version(source: Source) -> HierarchyVersion:
-    """Return whether a hierarchy is Zarr v3 (OME-Zarr 0.5, 0.6) or Zarr v2 (0.4), by its root.
+    """Return the Zarr version (v3: OME-Zarr 0.5, 0.6; v2: 0.4) and OME-Zarr version of the root.
 
     Raises
     ------
     FormatError
-        It has no root, its root is an array, or the root says nothing of OME-Zarr (``rfc9/root``,
+        The hierarchy has no root, its root is an array, or has no OME-Zarr metadata (``rfc9/root``,
         ``rfc9/one-hierarchy``); its metadata cannot be read (``zarr/json``).
     """
     if ROOT_METADATA in source:
@@ -81,9 +81,9 @@ def _version_of(root: Node, name: str) -> HierarchyVersion:
     if root.node_type == "group" and root.ome is not None and (root.zarr_format == 2 or root.ome.version):
         return HierarchyVersion(root.zarr_format, root.ome.version)
     found = {
-        "array": "an array at the root: Zarr, but no OME-Zarr, which has a group there",
-        "group": "a group without: Zarr, but no OME-Zarr",
-        None: "metadata at the root that are those of no node",
+        "array": "an array: plain Zarr, not OME-Zarr",
+        "group": "a group without it: plain Zarr, not OME-Zarr",
+        None: "metadata that describe neither a group nor an array",
     }[root.node_type]
     if root.ome is not None:
         found = "attributes.ome without a version"
@@ -91,7 +91,7 @@ def _version_of(root: Node, name: str) -> HierarchyVersion:
 
 
 def name_format(head: bytes) -> str | None:
-    r"""Return what a file is that begins with `head`, in words, where that is known.
+    r"""Return the name of the format of a file that begins with `head`, if known.
 
     Examples
     --------

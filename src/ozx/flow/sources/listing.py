@@ -1,6 +1,6 @@
-"""What a hierarchy in a directory holds, in the order an archive is written in.
+"""The keys of a hierarchy in a directory, in archive order.
 
-Looking takes one pass of `os.scandir` and no `stat` per file; what is kept is one short string per file.
+One pass of `os.scandir` finds them, without a `stat` per file; memory holds one short string per file.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = [
     "list_directory",
 ]
 
-# Left out: what desktops, editors, network file systems and interrupted writers leave behind, and what is no value.
-# A folder that holds a node is none of this, whatever its name: cells~, ._x and #x# are legal names of nodes.
+# Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
+# is no litter: cells~, ._x and #x# are legal names of nodes.
 _LITTER = re.compile(
     r"\.DS_Store|\._.*|__MACOSX|Thumbs\.db|desktop\.ini|\.directory"  # macOS, Windows, KDE
     r"|.*~|\.#.*|#.*#|\..*\.sw[a-p]|\.~lock\..*#"  # Emacs, vim, LibreOffice
@@ -37,21 +37,21 @@ _LITTER = re.compile(
     r"|\..*\.ozx-(?:tmp|aside)|\.ozx-removing",  # our own
     re.IGNORECASE,
 )
-# Half a hierarchy, which holds nodes as well.
+# An incomplete hierarchy: litter although it holds nodes.
 _OWN_ENDING = ".ozx-tmp"
-# A cheap proof that a name is no litter: all of litter begins or ends like this, in either case.
+# Cheap test: all litter begins or ends like this, in either case.
 _LITTER_STARTS, _LITTER_ENDS = (".", "_", "T", "t", "D", "d", "#"), "~"
 
 _NODE_METADATA = frozenset((METADATA, ".zarray", ".zgroup"))
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
-#: How many folders may be one in another. Python before 3.13 removes no tree, and lists none, of a thousand.
+#: Maximal depth of folders. Python before 3.13 can neither remove nor list a tree a thousand deep.
 DEEPEST = 256
 
 
 @dataclass(slots=True)
 class Folder:
-    """Files of one folder that follow each other in the archive: the key of each is `prefix` + its name."""
+    """Files of one folder, adjacent in the archive: the key of each is `prefix` + its name."""
 
     prefix: str
     names: list[str]
@@ -70,9 +70,9 @@ class Listing:
     folders
         All other files, in hierarchy order.
     legacy_keys
-        Those of `folders` that are metadata of Zarr v2.
+        The keys in `folders` that are metadata of Zarr v2.
     left_out
-        What is no part of the hierarchy, relative to the root; empty directories end in a slash.
+        Paths outside of the hierarchy, relative to the root; empty directories end in a slash.
     """
 
     root: str
@@ -85,11 +85,11 @@ class Listing:
         return len(self.metadata) + sum(len(folder.names) for folder in self.folders)
 
     def path(self, key: str) -> str:
-        """Return the path of the file that holds the value of `key`."""
+        """Return the path of the file of `key`."""
         return f"{self.root}/{key}"
 
     def has(self, key: str) -> bool:
-        """Tell whether `key` is one of the keys.
+        """Tell whether `key` exists.
 
         Examples
         --------
@@ -113,32 +113,32 @@ class Listing:
         return {folder.prefix: folder.names for folder in self.folders}
 
     def drop(self, key: str) -> None:
-        """Leave out a key that is no metadata, where there is one."""
+        """Leave out a key, unless it is metadata or missing."""
         for folder in self.folders:
             if key.startswith(folder.prefix) and (name := key[len(folder.prefix) :]) in folder.names:
                 folder.names.remove(name)
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield all keys in the order of the archive."""
+        """Yield all keys in archive order."""
         yield from self.metadata
         for folder in self.folders:
             for name in folder.names:
                 yield folder.prefix + name
 
     def count_bytes(self) -> int:
-        """Return the sum of the files' sizes; one `stat` each."""
+        """Return the sum of the files' sizes, by one `stat` each."""
         return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
 
 
 def check_is_directory(root: str) -> None:
-    """Make sure that there is a directory to pack.
+    """Check that `root` is a directory.
 
     Raises
     ------
     UsageError
         `root` is a file.
     FileNotFoundError
-        There is nothing.
+        `root` does not exist.
     """
     if not os.path.lexists(root):
         raise FileNotFoundError(2, "no such directory", root)
@@ -146,14 +146,14 @@ def check_is_directory(root: str) -> None:
         is_archive = root.lower().endswith((".ozx", ".zip"))
         raise UsageError(
             f"expected an OME-Zarr directory to pack; {root} is a file",
-            hint="ozx repack makes a clean file of an archive."
+            hint="To rewrite an archive, use ozx repack."
             if is_archive
-            else "Give the directory with the root's zarr.json in it.",
+            else "Give the directory that holds the root's zarr.json.",
         )
 
 
 def is_litter(name: str) -> bool:
-    """Tell whether a name is one that desktops and editors leave behind; a folder with a node may have it, too.
+    """Tell whether desktops or editors leave files of this name; a folder with a node may have it, too.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def is_litter(name: str) -> bool:
 
 
 def is_left_out(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file or folder is litter: by its name, and no node is in it.
+    """Tell whether a file or folder is litter: its name is that of litter, and it holds no node.
 
     Raises
     ------
@@ -177,14 +177,14 @@ def is_left_out(entry: os.DirEntry[str]) -> bool:
 
 
 def is_litter_key(key: str, nodes: Collection[str]) -> bool:
-    """Tell whether an entry of an archive is litter, or in a folder that is.
+    """Tell whether an entry of an archive is litter, or in a folder of litter.
 
     Parameters
     ----------
     key
         Its name.
     nodes
-        The paths of all nodes, and of the folders that they are in.
+        The paths of all nodes and of their parent folders.
 
     Examples
     --------
@@ -203,13 +203,13 @@ def _holds_node(path: str) -> bool:
 
 
 def list_directory(root: str) -> Listing:
-    """Return what the hierarchy at `root` holds.
+    """Return the keys of the hierarchy at `root`.
 
     Raises
     ------
     FormatError
-        Something in it cannot become an entry: an archive (``rfc9/not-embedded``), a refused name (``zip/name``), a
-        socket, device or pipe, a link that leads out of the directory or in circles (``zip/special-file``).
+        It holds something that cannot become an entry: an archive (``rfc9/not-embedded``), a refused name
+        (``zip/name``), a socket, device or pipe, a link out of the directory or in circles (``zip/special-file``).
     OSError
         A folder cannot be read.
     """
@@ -220,13 +220,13 @@ def list_directory(root: str) -> Listing:
 
 
 def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]) -> bool:
-    """Add what is below `prefix`; returns whether there was anything."""
+    """Add the files below `prefix`; tell whether there are any."""
     if prefix.count("/") > DEEPEST:
         raise FormatError(
-            f"expected at most {DEEPEST} folders one in another; found more, in {prefix[:80]}…",
+            f"expected at most {DEEPEST} nested folders; found more, in {prefix[:80]}…",
             path=listing.root,
             rule="zip/name",
-            hint="No hierarchy is so deep, and not every program can remove such a tree: look what made it.",
+            hint="No hierarchy is so deep; check which program made these folders.",
         )
     files, folders = [], []
     with os.scandir(f"{listing.root}/{prefix}") as entries:
@@ -263,7 +263,7 @@ def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
         return
     names.sort()
     if all(map(str.isdecimal, names)) and "".join(names).isascii():
-        names.sort(key=len)  # as `component_order`, without a call per name
+        names.sort(key=len)  # equals `component_order`, but faster
     else:
         names.sort(key=component_order)
         for name in names:
@@ -271,7 +271,7 @@ def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
                 listing.legacy_keys.append(prefix + name)
             elif name.lower().endswith(_ARCHIVE_ENDINGS):
                 raise FormatError(
-                    f"{prefix}{name} is an archive inside the hierarchy; RFC-9 allows none",
+                    f"{prefix}{name} is an archive inside the hierarchy, which RFC-9 forbids",
                     path=listing.root,
                     rule="rfc9/not-embedded",
                     hint="Move it out of the directory, then pack again.",
@@ -282,7 +282,7 @@ def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
 def _check_names(listing: Listing, prefix: str, names: list[str]) -> None:
     joined = "".join(names)
     if joined.isascii() and not ("\\" in joined or ":" in joined) and len(prefix) < 60_000:
-        return  # an existing file's name is not empty, no '..', and has neither '/' nor NUL
+        return  # the name of an existing file is not empty, not '..', and has neither '/' nor NUL
     for name in names:
         fault = name_fault(prefix + name)
         if fault is not None:
@@ -295,7 +295,7 @@ def _check_names(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def _follow(listing: Listing, key: str, real_root: str, links: tuple[str, ...]) -> str:
-    """Return the true path of a link that stays inside the hierarchy; raise for every other thing."""
+    """Return the target of a link that stays inside the hierarchy; raise `FormatError` for anything else."""
     path = listing.path(key)
     mode = os.lstat(path).st_mode
     if not stat.S_ISLNK(mode):
@@ -322,5 +322,5 @@ def _special(listing: Listing, key: str, what: str) -> FormatError:
         f"expected files and folders; {key} is {what}",
         path=listing.root,
         rule="zip/special-file",
-        hint="Remove it, or put the file itself in its place, then pack again.",
+        hint="Remove it, or replace it by the file itself, then pack again.",
     )

@@ -1,4 +1,4 @@
-"""Naming a node inside an archive: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
+"""Names of nodes inside archives: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
     "printable_location",
 ]
 
-#: A path as verbs take it.
+#: A path argument.
 StrPath = str | os.PathLike[str]
 
 _SCHEME = "ozx://"
 _PIPE = "|zip:"
 _ENDINGS = (".ozx", ".zip")
-# What may follow in a URL pipeline and says nothing about where the node is.
+# Formats that may follow the node in a URL pipeline.
 _FORMATS = ("zarr3", "zarr")
-# Two letters at least: a single one is a drive.
+# At least two letters: a single one is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-# Where something is written, fsspec's chains count, too (simplecache::s3://…), and spaces before a URL do not.
+# For outputs, also chains of fsspec (simplecache::s3://…), and URLs after spaces.
 _OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
@@ -41,7 +41,7 @@ _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file, or a URL of one, and a node in it.
+    """A file or its URL, and a node in it.
 
     Attributes
     ----------
@@ -69,27 +69,26 @@ def parse_location(
 ) -> Location:
     """Return the file and the node that `text` names.
 
-    What exists under the very name `text` is that file or directory, whatever it is called, and path objects are never
-    anything else. Otherwise:
+    An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
 
-    * ``ozx:///FILE/NODE``: absolute, percent-encoding decoded. The file part ends with the first component that is a
-      file, or else that ends in .ozx or .zip and is no directory.
-    * ``FILE|zip:NODE/``, where FILE is a path or URL. Percent-encoding is decoded in NODE only. ``|zarr3:`` may follow.
-    * ``file:///FILE``, and any other URL as it is.
+    * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file, or
+      else that ends in .ozx or .zip and is no directory.
+    * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
+    * ``file:///FILE``, and any other URL unchanged.
 
     Parameters
     ----------
     text
         A path, a URL or a node URI.
     is_file, is_directory
-        What there is on the disk.
+        Tests of paths on the disk.
     windows
         Whether ``ozx:///C:/…`` begins with a drive.
 
     Raises
     ------
     UsageError
-        `text` is empty; or a node URI is relative, names no archive, or a node that cannot be one.
+        `text` is empty; or a node URI is relative, names no archive, or has an invalid node path.
 
     Examples
     --------
@@ -111,14 +110,14 @@ def parse_location(
 
 
 def given_path(path: StrPath) -> str:
-    """Return a path as text; an empty one is what a shell makes of a variable that is not set.
+    """Return a path as text, but refuse an empty one, such as from an unset variable of a shell.
 
-    The system would take it for nothing, for the working directory or, with a slash added, for the root.
+    The system would take it for the working directory or, with a slash added, for the root.
 
     Raises
     ------
     UsageError
-        It is empty, or has a NUL character in it.
+        It is empty, or contains a NUL character.
 
     Examples
     --------
@@ -127,22 +126,22 @@ def given_path(path: StrPath) -> str:
     """
     name = os.fspath(path)
     if not name:
-        raise UsageError("expected a path; got an empty one", hint="In a shell, a variable that is not set gives one.")
-    if "\0" in name:  # no system has such a name, and each call of Python's raises another error for it
+        raise UsageError("expected a path; got an empty one", hint="Perhaps a shell variable is not set.")
+    if "\0" in name:  # no system allows it, and Python's functions raise various errors for it
         raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
     return name
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
-    """Return the path of a file or directory that is to be written; a URL is refused, as nothing is written there yet.
+    """Return the path of an output; refuse URLs, which can only be read.
 
-    ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects leave one slash of two:
-    ``s3:/bucket/cells.ozx`` counts as a URL unless there is a folder ``s3:``.
+    ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
+    ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
 
     Parameters
     ----------
     path
-        What was given as an output, or as a folder for outputs.
+        The output, or a folder for outputs.
     windows
         Whether ``file:///C:/…`` begins with a drive.
 
@@ -171,23 +170,23 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
 
 
 def _local_hint(url: str, *, windows: bool) -> str:
-    """Return what to do with an output that is a URL."""
+    """Return a hint for an output that is a URL."""
     if url.lower().startswith(("file://", _SCHEME)):
         path = _without_drive_slash(unquote(url.partition("://")[2], errors="surrogateescape"), windows=windows)
         if path.startswith("/") or windows:
             return f"Give the path itself: {path}"
     if "://" not in url:
-        return f"A folder called {url.partition('/')[0]} would have to exist; a URL cannot be given as a path object."
+        return f"Create the folder {url.partition('/')[0]} first, if you mean a path; give URLs as text."
     return "Write a local file, then upload it."
 
 
 def given_source(path: StrPath) -> str:
-    """Return the path of a local source, for what takes no node URIs.
+    """Return the path of a local source, for functions that take no node URIs.
 
     Raises
     ------
     UsageError
-        It is a URL, and nothing here has that very name; or it is empty.
+        It is empty, or a URL that is not the name of an existing file.
     """
     name = given_path(path)
     if _URL.match(name) is not None and not os.path.lexists(name):
@@ -196,12 +195,12 @@ def given_source(path: StrPath) -> str:
 
 
 def parse_local(text: StrPath) -> Location:
-    """Return what `parse_location` returns, for what reads every byte.
+    """Return the location that `text` names, on this computer; see `parse_location`.
 
     Raises
     ------
     UsageError
-        It is a URL, or a node URI that cannot be taken apart.
+        It is a URL, or an invalid node URI.
     """
     location = parse_location(text)
     if location.is_remote:
@@ -211,15 +210,15 @@ def parse_local(text: StrPath) -> Location:
 
 def _remote_refused(url: str) -> UsageError:
     return UsageError(
-        "expected a file or directory of this computer; found a URL",
+        "expected a file or directory on this computer; found a URL",
         path=printable_url(url),
-        hint="Download it first, or repack it into a file here. Whatever only looks at it (ozx info, validate, "
-        "view, ozx.open, …) reads it where it is.",
+        hint="Download it first, or repack it into a local file. Commands that only read metadata or pixels (ozx info, "
+        "validate, view, ozx.open, …) take URLs.",
     )
 
 
 def format_location(location: Location) -> str:
-    """Return the canonical URI of a node: of a local one ``ozx:///…``, of a remote one ``URL|zip:NODE/``.
+    """Return the canonical URI of a node: ``ozx:///…`` for a local one, ``URL|zip:NODE/`` for a remote one.
 
     Examples
     --------
@@ -236,7 +235,7 @@ def format_location(location: Location) -> str:
 
 
 def printable_location(text: StrPath) -> str:
-    """Return `text` as messages may show it: of a URL without a query, in which a signature may stand.
+    """Return `text` for messages: a URL without its query, which may hold a signature.
 
     Examples
     --------
@@ -255,8 +254,8 @@ def _parse_ozx(
     if "|" in rest and _PIPE in rest:
         raise _refused(text, f"expected ozx:// or {_PIPE}; found both")
     if not rest.startswith("/"):
-        # A relative one would mean another file in every folder, and its first part looks like a host's name.
-        raise _refused(text, "expected an absolute path after ozx://, so three slashes; found a relative one")
+        # A relative path would depend on the working directory, and its first part looks like a host name.
+        raise _refused(text, "expected an absolute path after ozx:// (three slashes); found a relative one")
     whole = unquote(rest, errors="surrogateescape")
     if windows and _DRIVE.match(whole):
         whole = whole[1:]
@@ -265,35 +264,35 @@ def _parse_ozx(
         if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
             return Location(path, _checked_node(text, whole[end:].removeprefix("/")))
     if is_directory(whole):
-        raise _refused(text, "expected a file in it; found a directory", "A node of a directory is its sub-directory.")
-    raise _refused(text, "expected a component that ends in .ozx or .zip, or that is a file; found none")
+        raise _refused(text, "expected an archive; found a directory", "Give the sub-directory of the node instead.")
+    raise _refused(text, "expected a path with an archive (.ozx, .zip) in it; found none")
 
 
 def _ends(path: str) -> list[int]:
-    """Return where each component of `path` ends."""
+    """Return the end of each component of `path`."""
     return [match.end() for match in re.finditer(r"[^/]+", path)]
 
 
 def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: bool) -> Location:
-    # The URL pipelines of tensorstore and neuroglancer: each |scheme: reads what is before it.
+    # URL pipelines of tensorstore and neuroglancer: each |scheme: reads the result of the steps before.
     base, _, rest = text.partition(_PIPE)
     node, *formats = rest.split("|")
     for step in formats:
         name, _, inside = step.partition(":")
         if name not in _FORMATS or inside.strip("/"):
-            raise _refused(text, f"expected nothing but |zarr3: after the node; found {'|' + step!r}")
+            raise _refused(text, f"expected only |zarr3: after the node; found {'|' + step!r}")
     path = _local_path(base, windows=windows)
     if not path:
         raise _refused(text, f"expected a file before {_PIPE}; found nothing")
     if is_directory(path):
         raise _refused(
-            text, f"expected an archive before {_PIPE}; found a directory", "Give its sub-directory instead."
+            text, f"expected an archive before {_PIPE}; found a directory", "Give the node's sub-directory instead."
         )
     return Location(path, _checked_node(text, unquote(node, errors="surrogateescape").removeprefix("/")))
 
 
 def _local_path(text: str, *, windows: bool) -> str:
-    """Return the path that a ``file:`` URL means, and anything else as it is."""
+    """Return the path of a ``file:`` URL, and anything else unchanged."""
     if not text.lower().startswith("file://"):
         return text
     try:
@@ -301,7 +300,7 @@ def _local_path(text: str, *, windows: bool) -> str:
     except ValueError as error:  # file://[
         raise _refused(text, f"expected a URL; {error}") from None
     if parts.netloc not in ("", "localhost"):
-        raise _refused(text, f"expected a file of this computer; found one of {parts.netloc}")
+        raise _refused(text, f"expected a file on this computer; found one on {parts.netloc}")
     path = unquote(text[len("file://") + len(parts.netloc) :], errors="surrogateescape")
     return _without_drive_slash(path, windows=windows)
 
@@ -312,10 +311,10 @@ def _without_drive_slash(path: str, *, windows: bool) -> str:
 
 def _checked_node(text: str, node: str) -> str:
     node = node.removesuffix("/")
-    # Zarr core 3.1, "Node names": not empty, not only periods. A NUL is in no name of a ZIP entry that is read.
+    # Zarr core 3.1, "Node names": not empty, not only periods. Readers refuse ZIP entry names with NUL.
     for name in node.split("/") if node else ():
         if not name.strip(".") or "\0" in name:
-            raise _refused(text, f"expected names of nodes between slashes; found {name!r}")
+            raise _refused(text, f"expected node names between slashes; found {name!r}")
     return node
 
 

@@ -1,7 +1,4 @@
-"""A hierarchy to read, whatever it is in: a directory, an archive, or either of them under other keys.
-
-Whoever changes keys or values wraps a source in another: its keys are then those of the hierarchy that is written.
-"""
+"""The interface of a hierarchy to read: a directory, an archive, or a wrapper that changes keys or values."""
 
 from __future__ import annotations
 
@@ -14,49 +11,46 @@ __all__ = ["Source", "StoredValues"]
 
 
 class Source(Protocol):
-    """The keys of a hierarchy and their values, which are not read before they are asked for.
+    """The keys of a hierarchy and their values, which are read on request.
 
-    A source is cheap with a million keys: whoever needs something of each goes through `iter_keys` once.
+    A source is cheap with a million keys: to visit all of them, go through `iter_keys` once.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it: its path."""
+        """Its path, for messages."""
 
     def __len__(self) -> int:
         """Return the number of keys."""
 
     def __contains__(self, key: str) -> bool:
-        """Tell whether there is such a key."""
+        """Tell whether the key exists."""
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield all keys in the order an archive is written in: metadata breadth-first, then data node by node."""
+        """Yield all keys in archive order: metadata breadth-first, then data node by node."""
 
     def size(self, key: str) -> int:
         """Return the length of a value in bytes."""
 
     def read(self, key: str) -> bytes:
-        """Return a value, as it is for metadata: whole, and checked as far as it can be.
+        """Return a whole value, checked as far as possible.
 
         Raises
         ------
         KeyError
             There is no such key.
         FormatError
-            The value is damaged, or not what it was when it was read before (``zip/changed``).
+            The value is damaged, or changed since an earlier read (``zip/changed``).
         """
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a span of a value, which is read later and checked then not to have changed since now."""
+        """Return a span of a value, to be read later; reading checks that the value is unchanged."""
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys, each as `part` does.
-
-        Those of keys whose values are divided, as shards are, can be: they are `ozx.flow.entry.Span`.
-        """
+        """Return the whole values of many keys, each as `part` does; divisible ones are `ozx.flow.entry.Span`."""
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry of the same key, for whoever copies it as it is.
+        """Return a value as an entry of the same key, for copying.
 
         Raises
         ------
@@ -65,7 +59,7 @@ class Source(Protocol):
         """
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value where it is known without reading it."""
+        """Return the CRC-32 of a value if known without reading it."""
 
 
 class StoredValues(Mapping[str, bytes]):
@@ -76,7 +70,7 @@ class StoredValues(Mapping[str, bytes]):
     keys
         The keys in their order.
     read
-        Returns the value of a key.
+        Function that returns the value of a key.
 
     Examples
     --------
