@@ -52,7 +52,7 @@ def test_json(cells, tmp_path, capsys):
     answer = json.loads(said)
     jsonschema.validate(answer, SCHEMA)
     assert answer == {
-        "schema": 1,
+        "schema": 2,
         "source": str(cells),
         "path": str(out),
         "node": "",

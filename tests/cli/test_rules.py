@@ -47,7 +47,7 @@ def test_json_fits_its_schema(arguments, capsys):
     jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
     assert (code, err) == (0, "")
     expected = RULES.values() if not arguments else [RULES[arguments[0]]]
-    assert answer == {"schema": 1, "rules": [rule.to_dict() for rule in expected]}
+    assert answer == {"schema": 2, "rules": [rule.to_dict() for rule in expected]}
 
 
 def test_cases_are_written(tmp_path, capsys):

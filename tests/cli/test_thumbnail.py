@@ -36,7 +36,7 @@ def test_json(cells, tmp_path, capsys):
     answer = json.loads(out)
     jsonschema.validate(answer, SCHEMA)
     assert answer == {
-        "schema": 1,
+        "schema": 2,
         "source": str(cells),
         "path": str(tmp_path / "a.jpg"),
         "width": 256,

@@ -149,14 +149,14 @@ def test_json_is_the_library_s_answer_and_fits_its_schema(wrong, warned, tmp_pat
     code, out, err = check(capsys, *paths, "--json")
     answer = json.loads(out)
     jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
-    assert answer == {"schema": 1, "files": [validate(str(path)).to_dict() for path in paths]}
+    assert answer == {"schema": 2, "files": [validate(str(path)).to_dict() for path in paths]}
     assert (code, err) == (1, "")
     assert [entry["valid"] for entry in answer["files"]] == [False, True, False, False, True]
 
 
 def test_json_leaves_out_what_cannot_be_read(tmp_path, capsys):
     code, out, err = check(capsys, tmp_path / "missing.ozx", "--json")
-    assert (code, json.loads(out)) == (4, {"schema": 1, "files": []})
+    assert (code, json.loads(out)) == (4, {"schema": 2, "files": []})
     assert "missing.ozx" in err
 
 

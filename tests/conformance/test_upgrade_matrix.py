@@ -90,7 +90,7 @@ def check(tmp_path, names, types, order, separator, shards):
             assert values.dtype == data.dtype.newbyteorder("="), (name, data.dtype)
             assert values.tobytes() == data.astype(values.dtype).tobytes(), (name, data.dtype)
         if path in treatments:
-            assert treatments[path] == {"zlib": "reframed"}.get(name, "transcoded" if name in RECODED else "moved")
+            assert treatments[path] == {"zlib": "zlib_to_gzip"}.get(name, "transcoded" if name in RECODED else "moved")
         if name not in RECODED:
             chunks = encoded(root / path, separator, name, checksummed=shards == "auto")
             assert sorted(digests[path].values()) == sorted(chunks), name

@@ -30,7 +30,7 @@ def test_all_that_can_be_said(out):
     result = write_image(
         out, PIXELS, axes="cyx", scale={"y": 0.5, "x": 0.25}, unit="micrometer", channels=channels, name="My cells"
     )
-    assert result.to_dict() == {"schema": 1, "path": str(out), "entries": 7, "bytes": out.stat().st_size}
+    assert result.to_dict() == {"schema": 2, "path": str(out), "entries": 7, "bytes": out.stat().st_size}
     image = ozx.inspect(out).images[0]
     assert image.name == "My cells"
     assert [(axis.name, axis.type, axis.unit) for axis in image.axes] == [

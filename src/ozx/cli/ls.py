@@ -46,7 +46,7 @@ def _iter_lines(listing: EntryListing) -> Iterator[str]:
 def _iter_json(listing: EntryListing) -> Iterator[str]:
     """Yield the JSON of `EntryListing.to_dict` with one entry a line, without holding a million in memory."""
     yield "{"
-    yield '  "schema": 1,'
+    yield '  "schema": 2,'
     yield f'  "path": {to_json(listing.path)},'
     yield '  "entries": ['
     yield from _separate(f"    {to_json(entry.to_dict())}" for entry in listing)

@@ -13,7 +13,7 @@ __all__ = ["command"]
 _WORDS = {
     "copied": "as stored",
     "moved": "moved without decoding",
-    "reframed": "converted from zlib to gzip without decoding",
+    "zlib_to_gzip": "converted from zlib to gzip without decoding",
     "transcoded": "decoded and encoded",
 }
 

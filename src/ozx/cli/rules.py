@@ -62,7 +62,7 @@ def _write_cases(directory: str, rules: list[Rule], identifier: str | None, *, a
 
 
 def _to_json(rules: list[Rule]) -> dict[str, Any]:
-    return {"schema": 1, "rules": [rule.to_dict() for rule in rules]}
+    return {"schema": 2, "rules": [rule.to_dict() for rule in rules]}
 
 
 def _named(identifier: str) -> Rule:

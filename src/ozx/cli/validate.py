@@ -92,7 +92,7 @@ def command(
             if not as_json:
                 click.echo(printable("\n".join(report_lines(outcome))))
     if as_json:
-        print_json({"schema": 1, "files": [report.to_dict() for report in reports]})
+        print_json({"schema": 2, "files": [report.to_dict() for report in reports]})
     else:
         _sum_up(reports, len(paths))
     return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)

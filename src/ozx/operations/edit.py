@@ -51,7 +51,7 @@ class EditResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx edit --json``."""
         return {
-            "schema": 1,
+            "schema": 2,
             "path": self.path,
             "written": self.written,
             "differences": [asdict(difference) for difference in self.differences],

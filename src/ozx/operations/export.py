@@ -106,7 +106,7 @@ class ExportResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx export --json``."""
         images = [image.to_dict() for image in self.images]
-        return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
+        return {"schema": 2, **asdict(self), "images": images, "notes": list(self.notes)}
 
 
 @resource_errors()

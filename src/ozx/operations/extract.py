@@ -107,7 +107,7 @@ class ExtractResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx extract --json``."""
         images = [image.to_dict() for image in self.images]
-        return {"schema": 1, **asdict(self), "images": images, "notes": list(self.notes)}
+        return {"schema": 2, **asdict(self), "images": images, "notes": list(self.notes)}
 
 
 @resource_errors()

@@ -85,7 +85,7 @@ class ImportManyResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx import --json``."""
-        return {"schema": 1, "results": [result.to_dict() for result in self.results]}
+        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)

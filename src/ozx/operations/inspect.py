@@ -154,7 +154,7 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON answer."""
-        return {"schema": 1, **_plain(self)}
+        return {"schema": 2, **_plain(self)}
 
 
 @resource_errors()

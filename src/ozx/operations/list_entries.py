@@ -110,7 +110,7 @@ class EntryListing:
         FormatError, UnsupportedError, ResourceError
             As iterating: the central directory is damaged, or the file cannot be read any more.
         """
-        return {"schema": 1, "path": self.path, "entries": [entry.to_dict() for entry in self]}
+        return {"schema": 2, "path": self.path, "entries": [entry.to_dict() for entry in self]}
 
 
 @resource_errors()

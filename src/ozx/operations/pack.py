@@ -86,7 +86,7 @@ class PackManyResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx pack --json``."""
-        return {"schema": 1, "results": [result.to_dict() for result in self.results]}
+        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)

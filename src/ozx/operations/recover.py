@@ -86,7 +86,7 @@ class RecoverResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx recover --json``."""
         return {
-            "schema": 1,
+            "schema": 2,
             "source": self.source,
             "path": self.path,
             "entries": self.entries,

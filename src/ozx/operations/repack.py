@@ -46,7 +46,7 @@ class ArrayReport:
     path
         Where it stands.
     treatment
-        What happened to its chunks: ``moved`` as encoded; ``reframed``: moved, zlib's frame swapped for gzip's;
+        What happened to its chunks: ``moved`` as encoded; ``zlib_to_gzip``: moved, zlib's frame swapped for gzip's;
         ``transcoded``: decoded and encoded.
     chunks, shards
         Their lengths now, in pixels; `shards` is None where there are none.
@@ -100,7 +100,7 @@ class RepackResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx repack --json``."""
         arrays = [_listed(asdict(array)) for array in self.arrays]
-        return {"schema": 1, **_listed(asdict(self)), "arrays": arrays}
+        return {"schema": 2, **_listed(asdict(self)), "arrays": arrays}
 
 
 @resource_errors()

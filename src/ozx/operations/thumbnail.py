@@ -47,7 +47,7 @@ class ThumbnailResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx thumbnail --json``."""
-        return {"schema": 1, **asdict(self), "notes": list(self.notes)}
+        return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
 @resource_errors()

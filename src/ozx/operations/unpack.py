@@ -47,7 +47,7 @@ class UnpackResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx unpack --json``."""
-        return {"schema": 1, **asdict(self), "notes": list(self.notes)}
+        return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
 @resource_errors()

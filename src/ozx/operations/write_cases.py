@@ -92,7 +92,7 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
             if identifier in cases:
                 write_tree(new.path, {f"documents/{identifier}.json": content})
                 cases[identifier] += _entries_of(identifier, json.loads(content))
-        expected = {"schema": 1, "rules": [_entry_of(identifier, found) for identifier, found in cases.items()]}
+        expected = {"schema": 2, "rules": [_entry_of(identifier, found) for identifier, found in cases.items()]}
         write_tree(new.path, {"expected.json": json.dumps(expected, indent=1).encode() + b"\n"})
         sizes = [
             os.path.getsize(os.path.join(folder, name))

@@ -51,7 +51,7 @@ class WriteImageResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {"schema": 1, **asdict(self)}
+        return {"schema": 2, **asdict(self)}
 
 
 @resource_errors()

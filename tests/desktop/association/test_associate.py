@@ -131,7 +131,7 @@ def test_what_is_set_on_linux(home, programs):
     )
     status = association_status()
     assert status.to_dict() == {
-        "schema": 1,
+        "schema": 2,
         "system": "linux",
         "type": "application/vnd.ome.zarr+zip",
         "opens_with": {

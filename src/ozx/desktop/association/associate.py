@@ -49,7 +49,7 @@ class Association:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx associate --json``."""
         return {
-            "schema": 1,
+            "schema": 2,
             "system": self.system,
             "command": list(self.command),
             "record": self.record,

@@ -60,7 +60,7 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx associate --status --json``."""
         return {
-            "schema": 1,
+            "schema": 2,
             "system": self.system,
             "type": self.type,
             "opens_with": None if self.opens_with is None else asdict(self.opens_with),

@@ -29,7 +29,7 @@ __all__ = ["ArrayPlan", "ArrayPlans", "Treatment", "iter_grouped", "note_outside
 
 #: The treatment of an array's chunks: moved as they are encoded; moved with the frame of zlib swapped for that of gzip;
 #: decoded and encoded.
-Treatment = Literal["moved", "reframed", "transcoded"]
+Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class ArrayPlans:
         if array.documents is not None:
             jobs, executor = workers.jobs, workers.executor
             return iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor)
-        chunks = GzipChunks(stored) if array.treatment == "reframed" else stored
+        chunks = GzipChunks(stored) if array.treatment == "zlib_to_gzip" else stored
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:

@@ -31,7 +31,7 @@ from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
 __all__ = ["RelayoutPlan", "iter_checksum_variants", "plan_relayout"]
 
-_OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "reframed", "transcode": "transcoded"}
+_OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}
 
 
 @dataclass
