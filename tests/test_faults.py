@@ -46,7 +46,7 @@ def test_errors_on_purpose_stay_what_they_are():
     assert isinstance(as_error(PermissionError(13, "Permission denied", "a")), PermissionError)
     memory = as_error(MemoryError("Unable to allocate 4 EiB"))
     assert isinstance(memory, ResourceError)
-    assert memory.message == "the memory of this computer ended: Unable to allocate 4 EiB"
+    assert memory.message == "this computer ran out of memory: Unable to allocate 4 EiB"
 
 
 @pytest.mark.parametrize("wanted", ["", "1"])

@@ -1,7 +1,7 @@
-"""The errors ozx raises, split by what the user has to change.
+"""The errors of ozx, classified by what the user has to change.
 
-The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`) or the world around it
-(`ResourceError`). Each message says what was expected, what was found and where; the way out is the `hint`.
+The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`) or the environment (`ResourceError`).
+Each message says what was expected, what was found and where; the `hint` says what to do.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = [
     "shortened",
 ]
 
-#: The most characters of any message. A file decides how long its names and lists are: it must not fill a screen, a log
-#: or an e-mail with them.
+#: The longest message in characters. A file decides how long its names and lists are: they must not fill a screen, a
+#: log or an e-mail.
 LONGEST_TEXT = 2000
-# Room beside a message for the path, and for the rule.
+# Leaves room for the path and the rule.
 _LONGEST_MESSAGE = 1500
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return `text`, without its middle where it has more than `most` characters.
+    """Return `text`, without its middle if it has more than `most` characters.
 
     Examples
     --------
@@ -52,17 +52,17 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 class OzxError(Exception):
-    """What every error raised on purpose derives from.
+    """Base class of all errors that ozx raises on purpose.
 
     Parameters
     ----------
     message
-        What was expected, what was found, and where inside the file; its middle goes where it has more than 1,500
-        characters.
+        What was expected, what was found, and where inside the file; the middle of more than 1,500 characters is left
+        out.
     path
-        The file or directory concerned; it leads the printed message.
+        The file or directory concerned; it begins the printed message.
     rule
-        The id of the rule that was broken (``zip/overlap``); ``ozx rules ID`` explains it.
+        The id of the broken rule (``zip/overlap``); ``ozx rules ID`` explains it.
     hint
         What to do about it, one sentence.
 
@@ -93,12 +93,12 @@ class OzxError(Exception):
         return self.message if self.path is None else shortened(f"{self.path}: {self.message}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The default would rebuild the error from `args` alone and fail on the way back from a worker process.
+        # The default would call the class with `args` alone, which fails on the way back from a worker process.
         state = {"path": self.path, "rule": self.rule, "hint": self.hint}
         return (_rebuild, (type(self), self.message, state))
 
     def at(self, path: str) -> OzxError:
-        """Return the same error, told which file it is about unless it knows already.
+        """Return the same error, with the path of the file concerned unless it has one.
 
         Parameters
         ----------
@@ -155,12 +155,11 @@ class UsageError(OzxError, ValueError):
 
 
 class ResourceError(OzxError, OSError):
-    """The world is wrong: disk, permissions, network, or an extra that is not installed.
+    """The environment is wrong: disk, permissions, network, or an extra that is not installed.
 
-    An error of the system keeps its `errno`, `strerror` and `filename`, and its kind: that of a missing file is a
-    `FileNotFoundError`, too, that of a file that may not be read a `PermissionError`. Only `ozx.open` and
-    `ozx.OzxStore` raise a `ResourceError` that is no `FileNotFoundError` for a file that is not there: zarr takes that
-    for a missing key.
+    A system error keeps its `errno`, `strerror` and `filename`, and its kind: for a missing file the error is also a
+    `FileNotFoundError`, for an unreadable one a `PermissionError`. Only `ozx.open` and `ozx.OzxStore` raise a
+    `ResourceError` that is no `FileNotFoundError` for a missing file, since zarr takes that for a missing key.
 
     Examples
     --------
@@ -178,7 +177,7 @@ class ResourceError(OzxError, OSError):
     """
 
     def __str__(self) -> str:
-        # OSError comes with a __str__ of its own, which would show the arguments instead of the message.
+        # OSError has another __str__, which would show the arguments instead of the message.
         return OzxError.__str__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -217,14 +216,14 @@ _KINDS = (_MissingFileError, _ForbiddenError, _ExistingFileError, _DirectoryErro
 
 
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
-    """Return an error of the system as one of ours, of the same kind.
+    """Return a system error as a `ResourceError` of the same kind.
 
     Parameters
     ----------
     error
-        What the system raised.
+        The system's error.
     message
-        What to say instead of the system's own words.
+        A message instead of the system's.
     hint
         What to do about it.
 
@@ -247,13 +246,13 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
 
 @contextmanager
 def resource_errors() -> Iterator[None]:
-    """Turn errors of the system into `ResourceError`; as a decorator, too.
+    """Turn system errors into `ResourceError`; also usable as a decorator.
 
     Raises
     ------
     ResourceError
-        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass: the reader has
-        gone, which is an end and no fault.
+        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass unchanged: the
+        reader has ended, which is no fault.
 
     Examples
     --------
@@ -271,7 +270,7 @@ def resource_errors() -> Iterator[None]:
 
 
 def raise_error(error: BaseException) -> NoReturn:
-    """Raise what is given: for `os.walk`, which leaves out what it cannot list unless it is told otherwise.
+    """Raise `error`: for `os.walk`, which otherwise skips folders that it cannot list.
 
     Raises
     ------
@@ -293,33 +292,33 @@ def _rebuild(kind: type[OzxError], message: str, state: dict[str, str | None]) -
 
 
 class OzxWarning(UserWarning):
-    """What every warning of the library derives from.
+    """Base class of all warnings of the library.
 
     Examples
     --------
-    >>> issubclass(NotOmeZarrWarning, OzxWarning)  # so that one filter is for all of them
+    >>> issubclass(NotOmeZarrWarning, OzxWarning)  # one filter covers all of them
     True
     """
 
 
 class NotOmeZarrWarning(OzxWarning):
-    """What was written is zipped Zarr, but no OME-Zarr: readers of images will not know it.
+    """The written file is zipped Zarr, but no OME-Zarr: readers of images will not recognise it.
 
     Examples
     --------
     >>> import warnings, ozx, zarr
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     with ozx.OzxStore("cells.plain.ozx", mode="w") as store:
     ...         group = zarr.create_group(store)
-    >>> [warning.category.__name__ for warning in told]
+    >>> [warning.category.__name__ for warning in caught]
     ['NotOmeZarrWarning']
     """
 
 
 class RewrittenWarning(OzxWarning):
-    """The metadata outgrew the room kept for it, so that the file was written a second time."""
+    """The metadata outgrew their reserved space, so that the file was written a second time."""
 
 
 class PartialFileWarning(OzxWarning):
-    """An earlier writer of the same file did not finish; what it wrote was kept under another name."""
+    """An earlier writer of the same file did not finish; its data is kept under another name."""

@@ -1,9 +1,8 @@
-"""Handlers: what other packages teach ozx about extensions of Zarr (Zarr core 3.1, ZEP 9, ZEP 10).
+"""Handlers by which other packages teach ozx about extensions of Zarr (Zarr core 3.1, ZEP 9, ZEP 10).
 
-Packing carries every extension unchanged. Whoever opens an array or lays its chunks out anew has to understand what its
-metadata ask for; a handler does. It is registered for an extension point and a name, by `register` or by an entry point
-of the group ``ozx.extensions``, whose name is ``POINT:NAME`` and whose object is a class without parameters or an
-instance::
+Packing carries every extension unchanged. To open an array or lay its chunks out again, a program has to understand its
+metadata; a handler does. It is registered for an extension point and a name, by `register` or by an entry point of the
+group ``ozx.extensions``, whose name is ``POINT:NAME`` and whose object is a class without parameters or an instance::
 
     [project.entry-points."ozx.extensions"]
     "extensions:example.offset" = "example_package:Offset"
@@ -11,14 +10,13 @@ instance::
 Each of its three methods may be missing:
 
 ``check(configuration, node)``
-    Yields a `Fault` for each thing that is wrong; `ozx validate` reports them.
+    Yields a `Fault` for each error; `ozx validate` reports them.
 ``open(node, array)``
-    Returns the array to use in place of `array`, or `array` itself; `ozx.open` gives that. Without it the array cannot
-    be opened, unless the extension may be ignored.
+    Returns the array to use in place of `array`, or `array` itself, for `ozx.open`. Without it the array cannot be
+    opened, unless the extension may be ignored.
 ``relayout(configuration, old, new)``
-    Returns the configuration that is right after the chunks of an array were laid out anew; raises
-    `ozx.UnsupportedError` where that cannot be done. Without it ``ozx repack`` keeps the chunks in place, unless the
-    extension may be ignored.
+    Returns the right configuration after a new layout of an array's chunks; raises `ozx.UnsupportedError` if there is
+    none. Without it ``ozx repack`` keeps the chunks in place, unless the extension may be ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ __all__ = [
     "unregister",
 ]
 
-#: The extension points of Zarr core 3.1, and that of ZEP 10.
+#: The extension points of Zarr core 3.1 and of ZEP 10.
 POINTS = ("data_type", "chunk_grid", "chunk_key_encoding", "codecs", "storage_transformers", "extensions")
 
 _GROUP = "ozx.extensions"
@@ -54,14 +52,14 @@ _Handler = TypeVar("_Handler")
 
 @dataclass(frozen=True, slots=True)
 class ExtensionNode:
-    """The node that an extension stands in, as handlers get it.
+    """The node of an extension, as handlers receive it.
 
     Attributes
     ----------
     path
         Path of the node; the root's is empty.
     document
-        Its ``zarr.json``, parsed. Not to be changed.
+        Its ``zarr.json``, parsed. Do not change it.
 
     Examples
     --------
@@ -76,14 +74,14 @@ class ExtensionNode:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a handler finds wrong with a configuration.
+    """A fault that a handler finds in a configuration.
 
     Attributes
     ----------
     message
         What was expected and what was found.
     pointer
-        Where: a JSON pointer (RFC 6901) into the configuration.
+        Its place: a JSON pointer (RFC 6901) into the configuration.
     severity
         ``error``, ``warning`` or ``note``.
 
@@ -106,12 +104,12 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
     point
         The extension point, one of `POINTS`.
     name
-        The name of the extension. A handler that it had before is replaced.
+        The name of the extension. A previous handler is replaced.
 
     Returns
     -------
     Callable
-        What takes the class or the instance, registers it, and gives it back; of a class an instance is made.
+        Registers a class, of which it creates an instance, or an instance, and returns its argument.
 
     Raises
     ------
@@ -139,12 +137,12 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
 
 
 def unregister(point: str, name: str) -> None:
-    """Forget the handler of an extension that `register` was told of; one of an entry point counts again.
+    """Remove the handler that `register` added for an extension; one of an entry point is used again.
 
     Parameters
     ----------
     point, name
-        The extension point and the name of the extension. Nothing happens where no handler was registered for them.
+        The extension point and the name of the extension. Nothing happens if no handler was registered for them.
 
     Examples
     --------
@@ -167,7 +165,7 @@ def find_handler(point: str, name: str) -> Any:
     Raises
     ------
     UsageError
-        The package that has it cannot be loaded.
+        The package with the handler cannot be loaded.
 
     Examples
     --------
@@ -193,7 +191,7 @@ def has_method(point: str, name: str, method: str) -> bool:
     Raises
     ------
     UsageError
-        The package that has the handler cannot be loaded.
+        The package with the handler cannot be loaded.
 
     Examples
     --------
@@ -226,13 +224,13 @@ def _load(name: str) -> Any:
 
 @functools.cache
 def _entry_points() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and only metadata of extensions need it)
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to load, and only extensions need it)
 
     return {found.name: found for found in entry_points(group=_GROUP)}
 
 
 def iter_registered() -> Iterator[tuple[str, str]]:
-    """Yield point and name of every extension that has a handler, from `register` or from an entry point.
+    """Yield point and name of every extension with a handler, from `register` or from an entry point.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Faults of ozx itself: a short report of an exception that ozx did not expect.
+"""Faults of ozx itself: a short report of an unexpected exception.
 
-They are told apart from all other errors by exit code 70, EX_SOFTWARE of BSD's sysexits.h.
+Exit code 70 (EX_SOFTWARE of BSD's sysexits.h) distinguishes them from all other errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ozx.errors import OzxError, ResourceError, resource_error, shortened
 
 __all__ = ["DEBUG_VARIABLE", "FaultError", "as_error", "show_traceback"]
 
-#: With this variable of the environment set, a fault comes with its traceback.
+#: If this environment variable is set, a fault comes with its traceback.
 DEBUG_VARIABLE = "OZX_DEBUG"
 
 _LONGEST_REPORT = 600
@@ -40,7 +40,7 @@ class FaultError(OzxError):
 
 
 def as_error(error: Exception) -> OzxError:
-    """Return what to tell of an exception: itself if ozx raises it on purpose, else a `FaultError`.
+    """Return the error to report for an exception: itself if ozx raises it on purpose, else a `FaultError`.
 
     Parameters
     ----------
@@ -60,9 +60,10 @@ def as_error(error: Exception) -> OzxError:
     if isinstance(error, OSError):
         return resource_error(error)
     if isinstance(error, MemoryError):
-        told = f": {shortened(str(error), _LONGEST_REPORT)}" if str(error) else ""
+        details = f": {shortened(str(error), _LONGEST_REPORT)}" if str(error) else ""
         return ResourceError(
-            f"the memory of this computer ended{told}", hint="Close other programs, or use a computer with more memory."
+            f"this computer ran out of memory{details}",
+            hint="Close other programs, or use a computer with more memory.",
         )
     show_traceback(error)
     return _fault(error)

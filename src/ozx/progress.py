@@ -1,4 +1,4 @@
-"""How long work tells whoever waits how far it is."""
+"""Progress of long operations, reported to the caller."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["NO_PROGRESS", "Progress", "StoppableProgress"]
 class Progress(Protocol):
     """Receives the progress of one long operation; calls may come from any thread, a few a second per worker.
 
-    An operation begins a phase by `start`, counts its bytes by `advance` and ends it by `stop`; an error may end it
-    without that.
+    An operation begins a phase by `start`, counts its bytes by `advance` and ends it by `stop`; after an error, `stop`
+    may be missing.
 
     Examples
     --------
     >>> import ozx
-    >>> class Told:
+    >>> class Printed:
     ...     def start(self, description, total):
     ...         print(description, total)
     ...     def advance(self, amount):
     ...         pass
     ...     def stop(self):
     ...         print("done")
-    >>> result = ozx.pack("cells.ome.zarr", "told.ozx", progress=Told())
+    >>> result = ozx.pack("cells.ome.zarr", "told.ozx", progress=Printed())
     told.ozx 204764
     done
     """
@@ -35,9 +35,9 @@ class Progress(Protocol):
         Parameters
         ----------
         description
-            What is worked on: the name of a file, ``cells.ozx``, or of a batch how many there are, ``3 hierarchies``.
+            Name of the work: that of a file, ``cells.ozx``, or the size of a batch, ``3 hierarchies``.
         total
-            The number of bytes there are; None where that is not known.
+            The number of bytes in all, or None.
         """
 
     def advance(self, amount: int) -> None:
@@ -54,7 +54,7 @@ class Progress(Protocol):
 
 
 class _NoProgress:
-    """Progress that nobody looks at."""
+    """Progress that is not shown."""
 
     def start(self, description: str, total: int | None) -> None:
         pass
@@ -66,19 +66,19 @@ class _NoProgress:
         pass
 
 
-#: The default of every operation: silence.
+#: The default of every operation.
 NO_PROGRESS: Progress = _NoProgress()
 
 
 class StoppableProgress:
-    """Progress of a batch as one phase, which also ends the batch's threads when it is interrupted.
+    """Progress of a batch as one phase, which also ends the batch's threads after an interrupt.
 
-    Threads cannot be interrupted from outside: each ends itself when it next tells how far it is.
+    Threads cannot be interrupted from outside: each ends itself at its next report of progress.
 
     Parameters
     ----------
     progress
-        What shows the batch; only the bytes are passed on to it.
+        Shows the batch; receives the bytes only.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class StoppableProgress:
         Parameters
         ----------
         description, total
-            What a single file of the batch would be told as.
+            As for `Progress.start`, for a single file of the batch.
         """
 
     def advance(self, amount: int) -> None:
@@ -116,15 +116,15 @@ class StoppableProgress:
         Raises
         ------
         KeyboardInterrupt
-            The batch was stopped: the thread that calls ends.
+            The batch was stopped: the calling thread ends.
         """
         if self._stopped.is_set():
             raise KeyboardInterrupt
         self._progress.advance(amount)
 
     def stop(self) -> None:
-        """Do nothing: the batch goes on."""
+        """Do nothing: the batch continues."""
 
     def stop_all(self) -> None:
-        """Have every thread end at its next step."""
+        """End every thread at its next report."""
         self._stopped.set()

@@ -60,7 +60,7 @@ def test_an_existing_directory_is_exchanged_in_two_steps(tmp_path):
 def test_a_directory_called_old_that_is_not_ours_is_not_touched(tmp_path):
     make_old(tmp_path / "d")
     (tmp_path / "d.old").mkdir()
-    with pytest.raises(UsageError, match=r"d\.old is in the way"):
+    with pytest.raises(UsageError, match=r"d\.old exists, but"):
         fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["old"]
     assert names(tmp_path) == ["d", "d.old"]

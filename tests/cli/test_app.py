@@ -94,7 +94,7 @@ def raising(monkeypatch, error):
     [
         (TypeError("unsupported operand"), 70, "error: this is a fault of ozx, not of your files: TypeError: unsupp"),
         (RecursionError("too deep"), 70, "error: this is a fault of ozx, not of your files: RecursionError: too deep"),
-        (MemoryError("Unable to allocate 8 EiB"), 4, "error: the memory of this computer ended: Unable to allocate"),
+        (MemoryError("Unable to allocate 8 EiB"), 4, "error: this computer ran out of memory: Unable to allocate"),
         (FileNotFoundError(2, "No such file", "a.ozx"), 4, "error: a.ozx: No such file"),
         (FormatError("broken", path="a.ozx"), 1, "error: a.ozx: broken"),
         (KeyboardInterrupt(), 130, "interrupted; no incomplete file was left"),

@@ -40,7 +40,7 @@ def test_a_fault_of_ozx_fails_one_source_only(jobs):
     assert good == "good"
     assert fault["message"].startswith("this is a fault of ozx, not of your files: TypeError: unsupported operand")
     assert fault["fault"].startswith("TypeError at ozx/flow/batch.py:")
-    assert memory["message"] == "the memory of this computer ended"
+    assert memory["message"] == "this computer ran out of memory"
     assert "fault" not in memory
 
 

@@ -21,7 +21,7 @@ from ozx.flow.sinks import fast_unpacking
 #: Where a call may fail and the work be done all the same, and why. Everywhere else an error is asked for.
 MAY_FAIL = {
     # The new file has its name: nothing that fails now may hide that.
-    ("atomic.renaming._let_go", "unlink"): "the temporary name goes with the next run",
+    ("atomic.renaming._discard", "unlink"): "the temporary name goes with the next run",
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
     ("atomic.syncing.close_written", "close"): "what could not be written was matched of before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",

@@ -1,27 +1,27 @@
-"""The one write protocol: a file or directory appears under its final name whole, or not at all.
+"""The one write protocol: a complete file or directory appears under its final name, or nothing does.
 
 Everything is written to a temporary ``.NAME.PID.ozx-tmp`` beside the target, which is locked while its process
-lives; then it is synced, renamed, and the folder synced. Interrupts, kills and full disks leave the old target. What
-a killed process left is swept by the next one that writes into the same folder.
+lives; then it is synced and renamed, and the folder synced. Interrupts, kills and full disks leave the old target. The
+next process that writes into the same folder removes the leftovers of killed ones.
 
-From what is used to what it stands on:
+Modules that use others come first:
 
 ``new_file``, ``new_directory``
-    A block in which a file or a directory is made, and after which it has its name.
+    Context managers that create a file or a directory and give it its name at the end.
 ``targets``
-    Which names may be written to, and errors that say the final one.
+    Checks of final names, and system errors with the final name.
 ``full_disk``
-    What is said of a full disk: what was needed, and what is free.
+    Messages about a full disk.
 ``permissions``
-    Mode, owner and access control list of what is replaced.
+    Mode, owner and access control list of a replaced file or directory.
 ``temporary``
-    Temporary files and directories: made, locked, and removed where their process is dead.
+    Temporary files and directories: created, locked, and removed if their process is dead.
 ``renaming``
-    The last step: a finished file or directory gets its name, in one step wherever the system can.
+    The last step: a finished file or directory gets its name, in one step if the system can.
 ``tree_removal``, ``tree_record``
-    A tree goes file by file, and only what is still as it was recorded.
+    Removal of a tree, file by file, if it is unchanged since it was recorded.
 ``syncing``
     Waiting for the disk.
 ``locks``
-    The locks that say whether a file's writer is alive.
+    Locks that show whether a file's writer is alive.
 """

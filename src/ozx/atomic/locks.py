@@ -1,4 +1,4 @@
-"""The locks that say whether a file's writer is alive: advisory ones, given back by the system when a process ends."""
+"""Locks that show whether a file's writer is alive: advisory ones, released when a process ends."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import os
 
 try:
     import fcntl
-except ImportError:  # Windows: an open file cannot be deleted there, which is all a lock is needed for
+except ImportError:  # Windows: an open file cannot be deleted there, so that no lock is needed
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["has_locks", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
 
 
 def has_locks() -> bool:
-    """Tell whether this system has the locks that say whether a file's writer is alive (Windows has not)."""
+    """Tell whether this system has locks that show whether a file's writer is alive (Windows has none)."""
     return fcntl is not None
 
 
 def lock_file(descriptor: int) -> bool:
-    """Take the lock that says "alive"; True also where locks do not exist, False where another writer has it."""
+    """Take the "alive" lock; True also on systems without locks, False if another writer has it."""
     if fcntl is None:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: nobody else can take one either
+    except OSError:  # a file system without locks: other processes cannot take one either
         return True
     return True
 
 
 def lock_leftover(descriptor: int) -> bool:
-    """Take the lock of what may be left of a dead writer; False where it is alive, and where nobody can tell."""
+    """Take the lock of a possible leftover; False if its writer is alive or that is unknown."""
     if fcntl is None:
         return False
     try:
@@ -43,14 +43,14 @@ def lock_leftover(descriptor: int) -> bool:
 
 
 def unlock_file(descriptor: int) -> None:
-    """Give the lock back, also where a forked child has inherited the descriptor."""
+    """Release the lock, also if a forked child has inherited the descriptor."""
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def still_has_name(descriptor: int, path: str) -> bool:
-    """Tell whether `path` is still the name of the open file, and no link to it."""
+    """Tell whether `path` is still a name of the open file, and no link to it."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

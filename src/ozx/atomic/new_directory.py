@@ -1,4 +1,4 @@
-"""A new directory: it takes its name whole, or not at all."""
+"""A new directory that appears complete, or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["NewDirectory", "replacing_directory"]
 
 @dataclass(slots=True)
 class NewDirectory:
-    """A directory in the making: its temporary path, and what was finished or removed on the way."""
+    """A directory under construction: its temporary path, and leftovers that were removed."""
 
     path: str
     swept: list[str] = field(default_factory=list)
@@ -39,12 +39,12 @@ def replacing_directory(
     sync: bool = True,
     recorded: TreeRecord | None = None,
 ) -> Iterator[NewDirectory]:
-    """Give a new, empty directory that takes the name `path` when the block ends well, and vanishes when it does not.
+    """Create an empty directory that takes the name `path` if the block succeeds, and is removed if it fails.
 
-    An existing directory is exchanged in one step where the system can (Linux). Elsewhere it becomes ``path.old``
-    first; when a kill falls between, the next call puts it back, and says so in `swept`. It is removed if nothing in
-    it changed since it was recorded; else it becomes ``path.old``. The new root has the permissions of the old one;
-    until then only its owner may look into it.
+    Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
+    between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
+    since it was recorded; else it becomes ``path.old``. The new root gets the permissions of the old one; until then
+    only its owner has access.
 
     Parameters
     ----------
@@ -57,15 +57,15 @@ def replacing_directory(
     sync
         Whether to wait until all of it is on the disk.
     recorded
-        The existing directory as it was when its contents were read; by default as it is now.
+        The existing directory at the time when its contents were read; by default now.
 
     Raises
     ------
     UsageError
         `path` exists and may not be replaced, or is no directory.
     ResourceError
-        The directory that was replaced has changed, or could not be removed; it is kept, and named. Where folders in
-        it may not be written to, nothing is made.
+        The replaced directory has changed, or could not be removed; it is kept, and named. If folders in it are not
+        writable, nothing is created.
     """
     folder = os.path.dirname(os.path.abspath(path))
     swept = finish_swap(path) + sweep(folder)
@@ -89,7 +89,7 @@ def replacing_directory(
             else:
                 _replace(temporary, path, recorded)
     finally:
-        # After an exchange with a link, that has the temporary name. What cannot be removed is swept by the next run.
+        # After an exchange with a link, the link has the temporary name. The next run removes leftovers.
         with contextlib.suppress(OSError):
             if os.path.islink(temporary):  # the name was that of a link to a directory, which stays
                 os.unlink(temporary)
@@ -102,8 +102,8 @@ def replacing_directory(
 
 
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Exchange a new directory for the one at `path`, and remove that if it is still as it was recorded."""
-    held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # which is never swept
+    """Exchange a new directory for the one at `path`, and remove the old one if it is unchanged since its record."""
+    held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # never swept
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)
     try:
@@ -112,7 +112,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
         _remove_replaced(held, temporary, path, recorded)
     except BaseException:
         with contextlib.suppress(OSError):
-            if identity_of(os.stat(held)) == identity:  # it is the new one still
+            if identity_of(os.stat(held)) == identity:  # still the new one
                 os.rename(held, temporary)
             else:
                 show_replaced(held, path)
@@ -123,7 +123,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
 
 
 def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Remove the directory at `held`, which was at `path`: under the name `temporary`, so that a kill leaves litter."""
+    """Remove the directory that was at `path`, renamed from `held` to `temporary`, so that a kill leaves a leftover."""
     now = TreeRecord.of(held)
     found = recorded.differences(now)
     if not found:
@@ -133,24 +133,24 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
             found = remove_recorded(now)
         except OSError as error:
             os.rename(temporary, held)
-            told = error.strerror or str(error)
+            reason = error.strerror or str(error)
             raise ResourceError(
-                f"what it replaced could not be removed ({told}), and is kept as {show_replaced(held, path)}",
+                f"the replaced directory could not be removed ({reason}); it is kept as {show_replaced(held, path)}",
                 path=path,
-                hint="The new directory is complete. Of the old one some may be gone; remove the rest.",
+                hint="The new directory is complete. Parts of the old one may be missing; remove the rest.",
             ) from error
         if found:
             os.rename(temporary, held)
     if found:
         raise ResourceError(
-            f"what it replaced changed meanwhile, and is kept as {show_replaced(held, path)}: {name_some(found)}",
+            f"the replaced directory changed meanwhile; it is kept as {show_replaced(held, path)}: {name_some(found)}",
             path=path,
-            hint="The new directory is complete. Look at what came last in the old one, then remove that.",
+            hint="The new directory is complete. Check the latest changes in the old one, then remove it.",
         )
 
 
 def _lock(path: str) -> int | None:
-    """Lock a directory while it has a hidden name: no other process takes it for one that was left."""
+    """Lock a directory while it has a hidden name, so that no other process takes it for a leftover."""
     if not has_locks():
         return None
     descriptor = os.open(path, os.O_RDONLY)

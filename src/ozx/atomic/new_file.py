@@ -1,4 +1,4 @@
-"""A new file: it takes its name whole, or not at all."""
+"""A new file that appears complete, or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["NewFile", "replacing_file"]
 
 @dataclass(slots=True)
 class NewFile:
-    """A file in the making.
+    """A file under construction.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class NewFile:
     path
         Its temporary name.
     swept
-        Leftovers of dead processes that were removed on the way.
+        Leftovers of dead processes that were removed.
     needed
-        Returns about how many bytes it will have; asked when the disk is full. None where that is not known.
+        Returns its approximate final size in bytes, for messages about a full disk; None if that is unknown.
     """
 
     descriptor: int
@@ -49,9 +49,9 @@ def replacing_file(
     mode: int | None = None,
     check_old: Callable[[str], None] | None = None,
 ) -> Iterator[NewFile]:
-    """Give a new file that takes the name `path` when the block ends well, and vanishes when it does not.
+    """Create a file that takes the name `path` if the block succeeds, and is removed if it fails.
 
-    A file that is replaced hands on its permissions; until then only its owner may read the new one.
+    It gets the permissions of the file that it replaces; until then only its owner may read it.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def replacing_file(
     sync
         Whether to wait until file and folder are on the disk.
     mode
-        The mode of the file; by default that of the file it replaces, or what the system gives new files.
+        The mode of the file; by default that of the file it replaces, or the system's default.
     check_old
-        Takes the path of the file that is replaced, at the last moment, and raises when it may not be replaced.
+        Called with the path of the old file just before it is replaced; raises if it may not be.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def replacing_file(
             check_target(path, force=force)
             rename_file(temporary, path, force=force, check_old=check_old)
     except BaseException:
-        with contextlib.suppress(OSError):  # what cannot be removed is swept by the next run
+        with contextlib.suppress(OSError):  # the next run removes leftovers
             if not has_locks() and descriptor >= 0:
                 os.close(descriptor)
                 descriptor = -1

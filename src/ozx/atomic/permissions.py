@@ -1,8 +1,7 @@
-"""Permissions of what is replaced: the new file or folder gets them before it gets the name.
+"""Permissions of a replaced file or folder, which the new one gets before it gets the name.
 
-The owner and the group are kept where the system allows it, the mode always, and on Linux the access control list.
-Other extended attributes (tags, checksums, labels of SELinux) describe the old content, or come from the folder: they
-are not copied.
+The mode is always kept, owner and group if the system allows it, and on Linux the access control list. Other extended
+attributes (tags, checksums, labels of SELinux) describe the old content, or come from the folder: they are not copied.
 """
 
 from __future__ import annotations
@@ -13,35 +12,35 @@ import stat
 
 __all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "can_set_permissions", "keep_permissions"]
 
-#: The modes of what is being written while the permissions it is to have may be narrower than the usual ones.
+#: Modes during writing, as the final permissions may be narrower than the default.
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 _LISTS = ("system.posix_acl_access", "system.posix_acl_default")
-# A file system, or a user, without this permission; EINVAL: an owner that this user namespace does not know.
+# Errors of a file system, or a user, without the permission; EINVAL: an owner unknown to this user namespace.
 _NOT_POSSIBLE = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODATA)
 
 
 def can_set_permissions() -> bool:
-    """Tell whether this system has owners and modes (Windows has not)."""
+    """Tell whether this system has owners and modes (Windows has none)."""
     return hasattr(os, "fchown")
 
 
 def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
-    """Give an open file or folder the permissions of the one at `path`, which it is about to replace.
+    """Give an open file or folder the permissions of the one at `path` that it replaces.
 
     Parameters
     ----------
     descriptor
-        The new one.
+        The new file or folder.
     path
-        The old one; of one that is gone meanwhile the list is lost.
+        The old one; if it no longer exists, its access control list is lost.
     old
-        Its status when the work began.
+        Status of the old one when the work began.
 
     Raises
     ------
     OSError
-        The file system fails. That it does not allow something, or knows no such thing, is no error.
+        The file system fails. Missing rights and unsupported permissions are no errors.
     """
     if not can_set_permissions():
         return
@@ -61,7 +60,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
 
 def _without_group(mode: int) -> int:
-    """Return a mode that allows a group no more than everybody: it is another group than the old one's."""
+    """Return a mode that gives the group the rights of all others: it is not the old group."""
     return mode & 0o707 | (mode & 0o007) << 3
 
 
@@ -76,12 +75,12 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
-    """Copy the access control lists, or remove those that the new one got from its folder.
+    """Copy the access control lists, or remove lists that the new one inherited from its folder.
 
-    False where the old one has a list and the new one cannot: the group's bits of its mode are the list's mask then,
-    and allow more than the group has.
+    False if the old one has a list and the new one cannot have it: the group's bits of its mode are then the mask of
+    the list, and allow more than the group has.
     """
-    if not hasattr(os, "getxattr"):  # Linux alone has these calls
+    if not hasattr(os, "getxattr"):  # only Linux has these calls
         return True
     is_kept = True
     for name in _LISTS if is_folder else _LISTS[:1]:

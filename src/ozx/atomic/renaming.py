@@ -1,7 +1,7 @@
-"""The last step of writing: what is finished gets its name, in one step wherever the system can.
+"""The last step of writing: a finished file or directory gets its name, in one step if the system can.
 
-Where it cannot exchange two directories, that takes two steps and a marker: a kill between them is repaired by
-`finish_swap` when the same name is written to again.
+Without a system call that exchanges two directories, this takes two steps and a marker: after a kill in between,
+`finish_swap` repairs it at the next write to the same name.
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ from ozx.errors import UsageError
 
 __all__ = ["finish_swap", "rename_directory", "rename_file"]
 
-# Flags of renameat2(2), as linux/fs.h has them.
+# Flags of renameat2(2), from linux/fs.h.
 _NOREPLACE, _EXCHANGE = 1, 2
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> None:
-    """Give a finished file its name, in one step. A link is replaced itself; what it leads to stays.
+    """Give a finished file its name, in one step. A link is replaced, its target stays.
 
     Parameters
     ----------
     temporary
-        The name it has now.
+        The present name.
     path
-        The name it gets.
+        The final name.
     force
         Whether an existing file may be replaced.
     check_old
-        Takes the path at which the replaced file then lies, and raises when it may not be replaced. Linux exchanges
-        the names first, so that nothing comes between this check and the replacement; the names are changed back
-        after an error.
+        Called with the present path of the replaced file; raises if it may not be replaced. Linux exchanges the names
+        first, so that no other change fits between check and replacement, and exchanges them back after an error.
 
     Raises
     ------
@@ -59,34 +58,34 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
             check_target(path, force=False)
             os.rename(temporary, path)
         else:
-            _let_go(temporary)
+            _discard(temporary)
 
 
-def _let_go(temporary: str) -> None:
-    """Remove a name that is needed no more. The new file has its own already: nothing that fails now may hide that."""
+def _discard(temporary: str) -> None:
+    """Remove a spare name; errors are ignored, since the new file already has its final name."""
     with contextlib.suppress(OSError):
         os.unlink(temporary)
 
 
 def _accept(path: str) -> None:
-    """Have any file replaced."""
+    """Accept any file."""
 
 
 def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
-    """Take the place of a file in one step, without the flush that ext4 does when one is renamed over another.
+    """Replace a file in one step, without the flush that ext4 does for a rename over another file.
 
-    Whoever wants the new file on the disk first has synced it; for the others, that flush is most of the time.
+    If the caller asked for a sync, the file is already on the disk; otherwise the flush would take most of the time.
     """
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
             try:
-                check_regular(temporary, path)  # it may have come after the last look at it
+                check_regular(temporary, path)  # it may be newer than the last check
                 check_old(temporary)
             except BaseException:
                 _exchange_back(temporary, path, new)
                 raise
-            _let_go(temporary)
+            _discard(temporary)
             return
     check_regular(path)
     check_old(path)
@@ -94,19 +93,19 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
 
 
 def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
-    """Give a file that may not be replaced its name back, unless another program has replaced ours meanwhile."""
+    """Restore the name of a file that may not be replaced, unless another program has replaced the new file."""
     _renameat2(temporary, path, _EXCHANGE)
     if not os.path.samestat(os.lstat(temporary), new):
         _renameat2(temporary, path, _EXCHANGE)
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished directory its name; one that it replaces has the name `temporary` afterwards.
+    """Give a finished directory its name; a replaced directory then has the name `temporary`.
 
     Raises
     ------
     UsageError
-        `path` exists and `force` is not given, or ``path.old``, which is needed for a moment, does.
+        `path` exists and `force` is not given, or the intermediate name ``path.old`` exists.
     """
     if not os.path.lexists(path):
         if not _renameat2(temporary, path, _NOREPLACE):
@@ -118,7 +117,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
 
 
 def _renameat2(old: str, new: str, flag: int) -> bool:
-    """Rename by Linux's renameat2(2); False where the system or the file system has no such call."""
+    """Rename by Linux's renameat2(2); False if the system or the file system has no such call."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if call is None:
         return False
@@ -138,10 +137,10 @@ def _marker(path: str) -> str:
 
 
 def _swap(temporary: str, path: str) -> None:
-    """Exchange two directories in two steps, with a marker that lets the next call finish them after a kill."""
+    """Exchange two directories in two steps, with a marker by which the next call can finish after a kill."""
     old = name_beside(path, ".old")
     if os.path.lexists(old):
-        raise UsageError(f"{old} is in the way: {path} has to take that name for a moment", hint=f"Move {old} away.")
+        raise UsageError(f"{old} exists, but {path} needs that name for a moment", hint=f"Move {old} away.")
     marker = _marker(path)
     try:
         _write_marker(marker, path)
@@ -149,15 +148,15 @@ def _swap(temporary: str, path: str) -> None:
         os.rename(temporary, path)
         os.rename(old, temporary)
     finally:
-        # After an error and an interrupt, too, which may come when a step is done. What fails now the next call does.
+        # Also after an error or an interrupt, which may come after a step. The next call does what fails now.
         with contextlib.suppress(OSError):
             finish_swap(path)
 
 
 def finish_swap(path: str) -> list[str]:
-    """Finish an exchange: the old directory comes back where there is no new one, and else keeps the name that it has.
+    """Finish an exchange: restore the old directory if there is no new one, else leave it under its present name.
 
-    Returns the name the old one had meanwhile; nothing where there was no such exchange.
+    Returns the intermediate name of the old directory, or nothing without an exchange.
     """
     marker, old = _marker(path), name_beside(path, ".old")
     if not os.path.lexists(marker):
@@ -175,7 +174,7 @@ def finish_swap(path: str) -> list[str]:
 
 
 def _write_marker(marker: str, path: str) -> None:
-    """Note which directory is about to give up its name: another one of that name is not ours."""
+    """Record which directory is about to be renamed, to distinguish it from others of that name."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)  # O_EXCL follows no link
     inode = os.lstat(path).st_ino
     descriptor = os.open(marker, flags, 0o666)
@@ -187,7 +186,7 @@ def _write_marker(marker: str, path: str) -> None:
 
 
 def _is_marked(marker: str, path: str) -> bool:
-    """Tell whether a marker is about the directory that is at `path` now."""
+    """Tell whether a marker belongs to the directory that is now at `path`."""
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         inode = os.lstat(path).st_ino

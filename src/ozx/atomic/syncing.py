@@ -1,4 +1,4 @@
-"""Waiting for the disk: files, the names in a folder, whole trees; and its errors where nobody waits."""
+"""Waiting for the disk: files, names in a folder, whole trees; and delayed write errors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_t
 
 
 def check_written(descriptor: int) -> None:
-    """Raise what only closing a file says: that a network file system could not write it. Who syncs it hears it so.
+    """Raise errors that the system reports only when a file is closed: failed writes to a network file system.
 
-    The file stays open, and locked: what is closed is a second descriptor of it. Only Linux tells it of that one.
+    Syncing reports them, too. The file stays open and locked: a second descriptor is closed, which works on Linux only.
     """
     os.close(os.dup(descriptor))
 
 
 def close_written(descriptor: int) -> None:
-    """Close a file that was synced, or asked by `check_written`: on Linux nothing new can be said now.
+    """Close a file that was synced or checked by `check_written`: Linux has no new errors to report then.
 
     Raises
     ------
@@ -37,14 +37,14 @@ def close_written(descriptor: int) -> None:
 
 
 def sync_file(path: str) -> None:
-    """Wait until a file that somebody else wrote, and its name, are on the disk.
+    """Wait until an existing file and its name are on the disk.
 
     Raises
     ------
     OSError
         It cannot be opened or written to the disk.
     """
-    # Windows syncs only what may be written to.
+    # Windows syncs writable files only.
     descriptor = os.open(path, os.O_RDONLY if has_locks() else os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         os.fsync(descriptor)
@@ -55,9 +55,9 @@ def sync_file(path: str) -> None:
 
 def sync_folder(folder: str) -> None:
     """Wait until the names in `folder` are on the disk."""
-    if not has_locks():  # Windows cannot sync folders, and needs not
+    if not has_locks():  # Windows cannot sync folders, and does not need to
         return
-    with contextlib.suppress(OSError):  # some file systems refuse it, and some folders may not be listed
+    with contextlib.suppress(OSError):  # some file systems refuse it, and some folders cannot be listed
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -66,7 +66,7 @@ def sync_folder(folder: str) -> None:
 
 
 def sync_tree(path: str) -> None:
-    """Wait until a new tree is on the disk: one call for its file system where there is one, else file by file.
+    """Wait until a new tree is on the disk: one call for its file system if possible, else file by file.
 
     Raises
     ------

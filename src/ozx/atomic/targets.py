@@ -1,7 +1,7 @@
-"""Final names: which may be written to, and errors of the system that say them.
+"""Checks of final names, and system errors with the final name.
 
-A new file takes the place of a regular file or of nothing: never of a device, a named pipe or a socket. A new folder
-takes the place of an empty one, of a Zarr hierarchy, or of nothing.
+A new file replaces a regular file or nothing: never a device, a named pipe or a socket. A new folder replaces an empty
+one, a Zarr hierarchy, or nothing.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }
-# A folder with one of these in it is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
+# A folder with one of these is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
 _ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
-# So many names of what would be lost are told.
+# Number of names in a message about a folder's contents.
 _NAMED = 3
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
-    """Refuse a name at which no file may be written; `force` allows that of a regular file that exists.
+    """Refuse a name at which no file may be written; `force` allows an existing regular file.
 
-    A link is judged by the file it leads to; `ozx.atomic.renaming.rename_file` replaces the link itself.
+    A link is judged by its target; `ozx.atomic.renaming.rename_file` replaces the link itself.
 
     Returns
     -------
     os.stat_result or None
-        The status of the file that is replaced, None where there is none.
+        The status of the file to be replaced, if any.
 
     Raises
     ------
@@ -58,9 +58,9 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path`, through links; None where there is no file.
+    """Return the status of the regular file at `path`, through links; None if there is no file.
 
-    Errors call it `name`.
+    Errors use `name`.
 
     Raises
     ------
@@ -93,21 +93,21 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     path
         The final name.
     force
-        Allows that of a folder that is empty or has Zarr metadata at its root.
+        Whether a folder may be replaced that is empty or has Zarr metadata at its root.
     replace_folder
-        Allows that of any folder.
+        Whether any folder may be replaced.
 
     Returns
     -------
     os.stat_result or None
-        The status of the folder that is replaced, None where there is none.
+        The status of the folder to be replaced, if any.
 
     Raises
     ------
     UsageError
         `path` exists and may not be replaced, is no folder, or its name is too long.
     ResourceError
-        What is in it could not be removed.
+        Its contents could not be removed.
     """
     try:
         status = os.stat(path)
@@ -130,23 +130,23 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
 
 def check_removable(*folders: str) -> None:
-    """Refuse to replace what has folders that may not be written to.
+    """Refuse to replace a tree with folders that are not writable.
 
     Raises
     ------
     ResourceError
-        What is in one of them could not be removed.
+        The contents of one of them could not be removed.
     """
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise ResourceError(
-                f"{folder} may not be written to, so that what is in it could not be removed",
+                f"{folder} is not writable, so that its contents could not be removed",
                 hint="Allow it (chmod -R u+w), or choose another name.",
             )
 
 
 def _check_contents(path: str) -> None:
-    """Refuse a folder with files in it that is no Zarr hierarchy."""
+    """Refuse a folder that has files and is no Zarr hierarchy."""
     if any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA):
         return
     names = sorted(os.listdir(path))
@@ -155,7 +155,7 @@ def _check_contents(path: str) -> None:
     found = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
     raise UsageError(
         f"expected an empty directory or a Zarr hierarchy to replace at {path}; found {found}",
-        hint="Choose another name. --replace-folder (replace_folder=True) replaces a directory with all that is in it.",
+        hint="Choose another name. --replace-folder (replace_folder=True) replaces a directory with all its contents.",
     )
 
 
@@ -164,7 +164,7 @@ def _kind(status: os.stat_result) -> str:
 
 
 def _refused_name(path: str, error: OSError) -> OSError | UsageError:
-    """Return the error for a name that the system does not look up."""
+    """Return the error for a name that the system refuses."""
     if error.errno == errno.ENAMETOOLONG:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
@@ -177,20 +177,20 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
 
 
 def already_there(path: str) -> UsageError:
-    """Return the error that refuses to replace what is at `path`."""
+    """Return the error that refuses to replace `path`."""
     return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
 
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """Have the system's errors name what is written by its final name: not by the temporary one, and not by none.
+    """Replace the temporary name in system errors by the final one, and explain a full disk.
 
     Parameters
     ----------
     path, temporary
         Both names.
     needed
-        Returns how many bytes it will have, None where that is not known.
+        Returns the approximate final size in bytes, or None.
 
     Raises
     ------
@@ -203,10 +203,10 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
         name = error.filename
         if isinstance(name, str) and name.startswith(temporary):
             error.filename = path + name[len(temporary) :]
-        # Only writing fails so; what else has no name may be about the file that is read.
+        # These errors come from writing only; other errors without a name may be about the file that is read.
         if error.errno in NO_ROOM and not isinstance(error, ResourceError):
-            asked = None
+            size = None
             with contextlib.suppress(OzxError, OSError):
-                asked = needed()
-            raise full_disk_error(error, path, temporary, asked) from error
+                size = needed()
+            raise full_disk_error(error, path, temporary, size) from error
         raise

@@ -1,4 +1,4 @@
-"""Temporary files and directories beside their target: made, locked, and removed where their process is dead."""
+"""Temporary files and directories beside their target: created, locked, and removed if their process is dead."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ozx.errors import ResourceError
 __all__ = ["create_directory", "create_file", "free_name", "hidden_name", "name_beside", "show_replaced", "sweep"]
 
 _LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp", re.DOTALL)
-# What a directory that is being replaced is called until it is compared with what it was: never removed by its name.
+# Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
 _REPLACED = re.compile(r"\.(.+)\.\d+(?:-\d+)?\.ozx-old", re.DOTALL)
-# Of a name, in bytes: with what is put around it, it stays below the 143 that encrypted file systems allow.
+# In bytes: with additions, names stay below the 143 that encrypted file systems allow.
 _LONGEST_STEM = 100
-# What file systems allow where they do not say it, and what stays free of it for a number: NAME.partial.12.
+# Default limit of names, and the reserve for a number: NAME.partial.12.
 _LONGEST_NAME, _SPARE = 255, 8
-# Without locks, a directory that nobody has touched for so many seconds is taken for left.
+# Without locks, a directory unchanged for so many seconds counts as a leftover.
 _OLD = 24 * 3600
 
 _swept: set[str] = set()
@@ -44,7 +44,7 @@ def hidden_name(path: str, ending: str) -> str:
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` with something at its end; where that is too long for a file system, its name is shortened.
+    """Return `path` with `ending`; a name that is too long for the file system is shortened.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def name_beside(path: str, ending: str) -> str:
     """
     folder, name = os.path.split(path)
     needed = len(ending) + _SPARE
-    if _length(name) + needed <= _LONGEST_STEM:  # of most; the system is not asked
+    if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system
         return path + ending
     return os.path.join(folder, _shortened(name, _longest_name(folder) - needed) + ending)
 
@@ -61,7 +61,7 @@ def name_beside(path: str, ending: str) -> str:
 def _longest_name(folder: str) -> int:
     try:
         return os.pathconf(folder or ".", "PC_NAME_MAX")
-    except (AttributeError, ValueError, OSError):  # Windows; no such folder, which is told later
+    except (AttributeError, ValueError, OSError):  # Windows; or no such folder, which is reported later
         return _LONGEST_NAME
 
 
@@ -71,11 +71,11 @@ def _length(name: str) -> int:
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return a name that is not longer than that, and no other one's: the rest of it becomes a hash."""
+    """Return a name of at most `longest`, unique by a hash that replaces its end."""
     if _length(name) <= longest:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    # Whole characters only: some file systems refuse anything but UTF-8.
+    # Whole characters only: some file systems require UTF-8.
     stem = name.encode("utf-8", "surrogateescape")[: max(longest - 9, 1)].decode("utf-8", "ignore")
     return f"{stem}~{digest}"
 
@@ -87,12 +87,12 @@ def _names(path: str) -> Iterator[str]:
 
 
 def free_name(path: str) -> str:
-    """Return a temporary name for what is at `path` that nothing has."""
+    """Return an unused temporary name for `path`."""
     return next(name for name in _names(path) if not os.path.lexists(name))
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
-    """Make the temporary file of `path`; returns it open for reading and writing and locked, and its name.
+    """Create the temporary file of `path`; return it open for reading and writing and locked, and its name.
 
     Raises
     ------
@@ -111,12 +111,12 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
 
 
 def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
-    """Make the temporary directory of `path`; returns its name and the descriptor of its lock, None on Windows.
+    """Create the temporary directory of `path`; return its name and the descriptor of its lock, None on Windows.
 
     Raises
     ------
     ResourceError, OSError
-        As `create_file`.
+        As for `create_file`.
     """
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
@@ -134,7 +134,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
 
 
 def _is_locked(descriptor: int, temporary: str) -> bool:
-    """Lock what was just made; False, and closed, where somebody swept it between its making and its lock."""
+    """Lock a new file or directory; False, and closed, if another process swept it before it was locked."""
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):
             return True
@@ -147,16 +147,16 @@ def _is_locked(descriptor: int, temporary: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    # A link is what an exchange with a folder's link leaves: the folder is not ours.
+    # After an exchange with a link to a folder, the link is left: its target is not ours.
     shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
 def sweep(folder: str) -> list[str]:
-    """Remove what dead processes left in `folder`; looks once per process, as folders can be large.
+    """Remove the leftovers of dead processes in `folder`, once per process, as folders can be large.
 
-    A directory that was being replaced gets a name that everybody sees: it may hold what came last.
+    A directory that was being replaced gets a visible name, since it may hold the latest changes.
 
-    Returns the paths that are gone, and those names.
+    Returns the removed paths, and those names.
     """
     if folder in _swept:
         return []
@@ -164,7 +164,7 @@ def sweep(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(".")]
-    except OSError:  # a folder that may be written to but not listed
+    except OSError:  # the folder cannot be listed
         return []
     remove = _remove_if_dead if has_locks() else _remove_if_not_open
     leftovers = [os.path.join(folder, name) for name in names if _LEFTOVER.fullmatch(name)]
@@ -173,7 +173,7 @@ def sweep(folder: str) -> list[str]:
 
 
 def show_replaced(hidden: str, path: str) -> str:
-    """Rename a directory that was replaced at `path` so that everybody sees it; return its name.
+    """Give a directory that was replaced at `path` a visible name, and return it.
 
     Raises
     ------
@@ -204,10 +204,10 @@ def _show_if_dead(folder: str, match: re.Match[str]) -> str | None:
 def _remove_if_dead(path: str) -> bool:
     try:
         mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):  # it has no lock, and the program that left it is done with it
+        if stat.S_ISLNK(mode):  # a link has no lock, and its program no longer needs it
             os.unlink(path)
             return True
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # not ours: a device does something when it is opened
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device would have effects
             return False
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -224,7 +224,7 @@ def _remove_if_dead(path: str) -> bool:
 
 
 def _remove_if_not_open(path: str) -> bool:
-    """Remove on Windows: files defend themselves while they are open; a directory does not, so it has to be old."""
+    """Remove a leftover on Windows: open files cannot be removed; a directory has to be old."""
     if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
         return False
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Records of a directory tree: what each file is at one moment, to be compared later."""
+"""Records of a directory tree at one moment, for later comparison."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 __all__ = ["FACTS", "FolderRecord", "TreeRecord", "facts_of", "identity_of", "name_some"]
 
-#: How many numbers describe a file: inode, size, modification time and change time, both in nanoseconds.
+#: Number of facts about a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4
 
 _MASK = (1 << 64) - 1  # times before 1970 are negative
-# Linux gives files of one clock tick (10 ms at most) the same time; FAT and ext3 know whole seconds only.
+# Linux gives all files of one clock tick (10 ms at most) the same time; FAT and ext3 store whole seconds.
 _TICK, _COARSE_TICK = 0.02, 2.0
 _SECOND = 1_000_000_000
 _SHOWN = 5
@@ -23,7 +23,7 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class FolderRecord:
-    """One folder: its device and inode, the sorted names of what is not a folder in it, and their facts in a row."""
+    """One folder: its device and inode, the sorted names of everything but folders in it, and their facts in a row."""
 
     identity: tuple[int, int]
     names: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class TreeRecord:
 
     @classmethod
     def of(cls, root: str) -> TreeRecord:
-        """Look at every file and folder below `root`; what vanishes meanwhile is not recorded.
+        """Record every file and folder below `root`, except those that vanish meanwhile.
 
         Raises
         ------
@@ -79,12 +79,12 @@ class TreeRecord:
 
     @property
     def newest(self) -> int:
-        """The latest change time in the tree, in nanoseconds; 0 where there is no file."""
+        """The latest change time in the tree, in nanoseconds; 0 without files."""
         times = (folder.facts[FACTS - 1 :: FACTS] for folder in self.folders.values() if folder.names)
         return max(map(max, times), default=0)
 
     def settle(self) -> None:
-        """Wait until a file that changes from now on gets another time than those in the record.
+        """Wait until later changes get another time than those in the record.
 
         A file system's clock ticks: of two changes within one tick, the second would go unnoticed.
         """
@@ -102,14 +102,14 @@ class TreeRecord:
                 yield prefix + name
 
     def iter_filled(self) -> Iterator[str]:
-        """Yield the paths of all folders but empty ones, which may be removed whatever their permissions are."""
+        """Yield the paths of all folders that are not empty; empty ones can be removed with any permissions."""
         parents = {prefix[: prefix.rstrip("/").rfind("/") + 1] for prefix in self.folders if prefix}
         for prefix, folder in self.folders.items():
             if folder.names or prefix in parents:
                 yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
 
     def differences(self, now: TreeRecord) -> list[str]:
-        """Name what is not in `now` as it is here: ``"0/c/1 changed"``, ``"0/c/2 is new"``, ``"0/c/3 is gone"``."""
+        """Describe the differences to `now`: ``"0/c/1 changed"``, ``"0/c/2 is new"``, ``"0/c/3 is gone"``."""
         found = []
         for prefix, folder in self.folders.items():
             other = now.folders.get(prefix)
@@ -124,17 +124,17 @@ class TreeRecord:
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return device and inode: what makes a folder that folder, whatever its name."""
+    """Return device and inode, which identify a folder under any name."""
     return status.st_dev, status.st_ino
 
 
 def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
-    """Return the facts of a file as `FolderRecord` keeps them."""
+    """Return the facts of a file for `FolderRecord`."""
     return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first names of many, and how many there are.
+    """Return the first names of many, and their number.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Removal of a recorded tree, file by file: whatever is not as it was recorded stays.
+"""Removal of a recorded tree, file by file: files that have changed since the record stay.
 
-Each file is looked at, renamed aside within its folder, looked at again and only then removed, so that what another
-program puts under its name in between is not removed instead. What turns out to be another file gets its name back.
-Folders go by `rmdir`, when they are empty. The decision: docs/decisions/0018-removing-sources.md.
+Each file is checked, renamed aside within its folder, checked again and only then removed: so a file that another
+program puts under its name in between is not removed instead. A changed file gets its name back. Folders are removed by
+`rmdir`, once they are empty. The decision: docs/decisions/0018-removing-sources.md.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
 
 __all__ = ["MARKER", "RemovalMarker", "finish_removal", "read_marker", "remove_recorded", "write_marker"]
 
-#: The file in the root of a tree that is being removed: what a run that was killed left can then be removed, too.
+#: The file in the root of a tree under removal, so that the leftovers of a killed run can be removed, too.
 MARKER = ".ozx-removing"
 
 _ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
-# A folder that another took the place of is not entered, and a link never.
+# A replaced folder, or a link, is not entered.
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _HAS_DIR_FD = {os.open, os.stat, os.link, os.unlink, os.rename} <= os.supports_dir_fd
 _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
@@ -33,12 +33,12 @@ _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 @dataclass(frozen=True, slots=True)
 class RemovalMarker:
-    """A note of a run, made before it removes a tree.
+    """A note that a run makes before it removes a tree.
 
     Attributes
     ----------
     newest
-        The latest change time of a file that may go, in nanoseconds.
+        The latest change time of a file that may be removed, in nanoseconds.
     copy_size, copy_mtime_ns
         Size and modification time of the file that holds the tree's contents.
     """
@@ -48,7 +48,7 @@ class RemovalMarker:
     copy_mtime_ns: int
 
     def is_of(self, copy: str) -> bool:
-        """Tell whether the file at `copy` is still the one that holds the tree's contents."""
+        """Tell whether `copy` is still the file that holds the tree's contents."""
         try:
             status = os.stat(copy)
         except FileNotFoundError:
@@ -57,7 +57,7 @@ class RemovalMarker:
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Note in `root` that it is being removed, as `copy` holds its contents.
+    """Note in `root` that it is being removed, since `copy` holds its contents.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def write_marker(root: str, newest: int, copy: str) -> None:
 
 
 def read_marker(root: str) -> RemovalMarker | None:
-    """Return what a killed run noted in `root`; one that was not written whole is removed, as nothing had gone then.
+    """Return the note of a killed run in `root`; an incomplete one is removed, as the removal had not begun.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Remove what a killed run left of a tree; what changed since then stays. Returns the names of that.
+    """Remove the rest of a tree after a killed run; return the names of changed files, which stay.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
         del folder.facts[:]
         for place, name in enumerate(names):
             file = facts[FACTS * place : FACTS * (place + 1)]
-            # Renaming a file changes its change time.
+            # Renaming a file alters its change time.
             if max(file[2:3] if prefix + name in put_back else file[2:]) <= marker.newest:
                 folder.names.append(name)
                 folder.facts += file
@@ -116,25 +116,20 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 
 
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
-    """Remove what is in a tree as it was recorded, and the tree's root if it is empty then.
+    """Remove the unchanged files of a recorded tree, and folders that are empty then, the root included.
 
     Parameters
     ----------
     record
-        What may go.
+        The files and folders to remove.
     first
-        Names of files that go before all others, those of parents before those of children: without its metadata
-        a hierarchy that is half removed is not taken for a whole one.
+        Names of files to remove first, those of parents before those of children: without its metadata, a partly
+        removed hierarchy is not taken for a whole one.
 
     Returns
     -------
     list of str
-        What is still there, as `TreeRecord.iter_names` gives it: it was not recorded, or is no longer as recorded.
-
-    Raises
-    ------
-    OSError
-        Something cannot be removed.
+        The remaining names, as from `TreeRecord.iter_names`: they were not recorded, or changed since.
     """
     linked: set[int] = set()
     for prefix, folder in record.folders.items():
@@ -155,7 +150,7 @@ def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str
 
 
 def _remove_folder(path: str) -> None:
-    """Remove a folder if it is empty; whatever else has its name stays."""
+    """Remove a folder if it is empty; anything else of that name stays."""
     try:
         os.rmdir(path.rstrip("/"))
     except (FileNotFoundError, NotADirectoryError):
@@ -166,7 +161,7 @@ def _remove_folder(path: str) -> None:
 
 
 def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: set[int]) -> None:
-    """Remove the files at `places` of a folder's record; `linked` holds inodes of which another name is gone."""
+    """Remove the files at `places` of a folder's record; `linked` holds inodes with another, removed name."""
     folder = record.folders[prefix]
     with _opened(f"{record.root}/{prefix}", folder.identity) as opened:
         if opened is None:
@@ -177,7 +172,7 @@ def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: se
 
 @contextmanager
 def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
-    """Give the folder at `path`; None where it is gone, or where another folder or a link has its name."""
+    """Yield the folder at `path`; None if it is missing or replaced by another folder or a link."""
     descriptor = None
     try:
         if _HAS_DIR_FD:
@@ -197,18 +192,18 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder whose files are removed: by its descriptor where the system can, so that no rename leads elsewhere."""
+    """A folder whose files are removed, by its descriptor if possible, so that renames of folders do no harm."""
 
     path: str
     descriptor: int | None
 
     def remove(self, name: str, facts: tuple[int, ...], linked: set[int]) -> None:
-        """Remove a file if it is as recorded."""
+        """Remove a file if it is unchanged since its record."""
         status = self._look(name)
         if status is None:
             return
         found = facts_of(status)
-        # Removing one name of a file changes the change time of its others.
+        # Removing one name of a file alters the change time of the others.
         known = FACTS - 1 if found[0] in linked else FACTS
         if found[:known] != facts[:known]:
             return
@@ -220,7 +215,7 @@ class _Folder:
         except OSError as error:
             if error.errno != errno.ENAMETOOLONG:
                 raise
-            aside = name  # there is no room for another name beside it
+            aside = name  # no room for a longer name
         status = self._look(aside)
         if status is None or facts_of(status)[: FACTS - 1] != facts[: FACTS - 1]:
             self.put_back(aside, name)
@@ -230,7 +225,7 @@ class _Folder:
             linked.add(found[0])
 
     def put_back(self, aside: str, name: str) -> bool:
-        """Give a file its name back unless another file has it by now."""
+        """Restore a file's name unless another file has it now."""
         try:
             os.link(
                 self.path + aside,
@@ -241,7 +236,7 @@ class _Folder:
             )
         except (FileExistsError, FileNotFoundError):
             return False
-        except (OSError, NotImplementedError):  # no hard links here, or not of this file
+        except (OSError, NotImplementedError):  # no hard links here, or not for this file
             if self._look(name) is not None:
                 return False
             self._rename(aside, name)
@@ -260,7 +255,7 @@ class _Folder:
 
 
 def _put_all_back(root: str) -> set[str]:
-    """Give files that a killed run had taken aside their names back; return these."""
+    """Restore the names of files that a killed run had renamed aside; return these."""
     names: set[str] = set()
     for prefix, folder in TreeRecord.of(root).folders.items():
         found = [(match[0], match[1]) for name in folder.names if (match := _ASIDE.fullmatch(name))]
