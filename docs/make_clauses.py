@@ -66,7 +66,7 @@ def modules_of_rules() -> dict[str, list[str]]:
 def _cases(rule: str) -> str:
     cases = [case for case in CASES if case.rule == rule]
     breaking = sum(case.breaks_its_rule for case in cases)
-    return f"({breaking} break it, {len(cases) - breaking} do not)"
+    return f"{breaking}+{len(cases) - breaking}"
 
 
 def _tests(clause: dict[str, Any]) -> Iterator[str]:

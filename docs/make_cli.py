@@ -12,18 +12,14 @@ from ozx.cli.app import COMMANDS, load_command
 
 HEAD = """# Command line
 
-What `ozx COMMAND --help` (or `-h`) shows, for every command. This page is made from the commands by `docs/make_cli.py`;
-a test compares. Exit codes and what `--json` prints: [Interface](../interface.md).
-
-`ozx --version` shows the version, `ozx --version -v` also the libraries that do the work.
-
-| command | |
-|---|---|"""
+The help of every command (`ozx COMMAND --help`, `-h`), made by `docs/make_cli.py`; a test compares. Exit codes and the
+answers of `--json`: [Interface](../interface.md). `ozx --version` shows the version, `ozx --version -v` also the
+libraries that do the work."""
 
 
 def cli_markdown() -> str:
     """Return ``docs/reference/cli.md``."""
-    lines = [HEAD, *(f"| [`ozx {name}`](#ozx-{name}) | {summary} |" for name, summary in COMMANDS.items())]
+    lines = [HEAD]
     for name in COMMANDS:
         lines += ["", *_command_lines(name)]
     return "\n".join(lines) + "\n"
