@@ -22,9 +22,9 @@ def found(copies, nodes, **field):
 def test_every_difference_is_told():
     messages = found({"0": SMALL, "gone": SMALL}, {"0": LARGE, "new": SMALL})
     assert messages == [
-        'copies that say something else than their nodes: 1, "0"',
+        'copies that differ from their nodes: 1, "0"',
         'nodes without a copy: 1, "new"',
-        'copies of nodes that are not there: 1, "gone"',
+        'copies of missing nodes: 1, "gone"',
     ]
 
 

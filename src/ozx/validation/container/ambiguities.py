@@ -102,7 +102,7 @@ def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
             facts,
             "zip/extra-block",
             entries,
-            f"entry {{name!r}}: the extra fields of its {place} do not fit their room",
+            f"entry {{name!r}}: the extra fields of its {place} do not fit their length",
         )
 
 
@@ -127,7 +127,7 @@ def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:
     if len(found.unknown_flags):
         first = int(found.unknown_flags[0])
         flags = f"the flags of the first are 0x{int(facts.columns.flags[first]):04X}"
-        message = f"{len(found.unknown_flags):,} entries have flags that mean nothing; {flags}"
+        message = f"{len(found.unknown_flags):,} entries have undefined flags; {flags}"
         yield make_finding("zip/flags", message, entry=facts.columns.name(first))
 
 

@@ -164,7 +164,7 @@ def check_comment(
     if not data:
         yield make_finding("rfc9/comment", "there is no archive comment")
     elif comment.problem is not None:
-        message = f"the archive comment is not what RFC-9 asks for: {comment.problem}"
+        message = f"the archive comment is not in the form of RFC-9: {comment.problem}"
         yield make_finding("rfc9/comment", message, severity="error" if strict else None)
     if data and comment.has_trailing_nul:
         yield make_finding("rfc9/comment-nul", "the archive comment ends in NUL")

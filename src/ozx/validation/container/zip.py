@@ -127,7 +127,7 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
     yield from each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
     # 4.4.4: an entry that lost its sizes looks empty.
-    message = "entry {name!r} is empty by its headers, but bytes that belong to nothing follow"
+    message = "entry {name!r} is empty by its headers, but other bytes follow"
     yield from each_entry(facts, "zip/local-header", facts.layout.hidden_values, message)
     # 4.4.4, bits 0 and 6.
     yield from each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
@@ -153,7 +153,7 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
                 f"{int(columns.compressed_sizes[entry]):,} bytes stored and {int(columns.uncompressed_sizes[entry]):,}"
             )
             message = (
-                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts what is in force there, "
+                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts the values there, "
                 f"{sizes} original, or holds another offset"
             )
             return make_finding("zip/zip64-field", message, entry=columns.name(entry))

@@ -22,7 +22,7 @@ def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "SHOULD have OME metadata representing the entire collection of images in
     # a file named "OME/METADATA.ome.xml"".
     if not nodes.has_file(join_path(group.path, _OME_XML)):
-        message = f"expected the file {_OME_XML} beside the images; there is none"
+        message = f"expected the file {_OME_XML} beside the images; found none"
         yield (group.place / LAYOUT).finding("ome/ome-xml", message)
     listing = nodes.group(join_path(group.path, "OME"))
     series = None if listing is None else listing.ome.series
@@ -31,7 +31,7 @@ def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     elif group.ome.plate is not None:
         # OME-Zarr 0.5.2, "bioformats2raw.layout": "If "plate" metadata is present … Matching "series" metadata (as
         # described next) SHOULD be provided for tools that are unaware of the "plate" specification."
-        message = "expected series in the group OME, for programs that do not know plates; there are none"
+        message = "expected series in the group OME, for programs that do not know plates; found none"
         yield (group.place / LAYOUT).finding("ome/plate-series", message)
     elif not nodes.is_unknown(join_path(group.path, "OME")):
         yield from _check_numbers(group, nodes)
@@ -43,7 +43,7 @@ def _check_series(group: OmeGroup, listing: OmeGroup, nodes: OmeNodes) -> Iterat
         path = nodes.resolve(group, name)
         if path is None or not nodes.is_image(path):
             where = listing.place / "series" / number
-            yield where.finding("ome/series-missing", f"expected an image at {shown(name)}; there is none")
+            yield where.finding("ome/series-missing", f"expected an image at {shown(name)}; found none")
 
 
 def _check_numbers(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Findin
     # OME-Zarr 0.5.2, "labels": "The OME-Zarr Metadata in the `zarr.json` file associated with the "labels" group MUST
     # contain a JSON object with the key `labels`".
     if group is None or group.ome.labels is None:
-        message = f"expected {shown(path)} to list its label images under the key labels; there is no such key"
+        message = f"expected {shown(path)} to list its label images under the key labels; the key is missing"
         yield image.place.finding("ome/labels", message)
 
 
@@ -43,7 +43,7 @@ def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
         path = nodes.resolve(group, name)
         # OME-Zarr 0.5.2, "labels": its "value is a JSON array of paths to the labeled multiscale image(s)."
         if path is None or not nodes.is_image(path):
-            yield (place / number).finding("ome/label-missing", f"expected an image at {shown(name)}; there is none")
+            yield (place / number).finding("ome/label-missing", f"expected an image at {shown(name)}; found none")
             continue
         found.add(path)
         yield from _check_between(group, path, nodes)

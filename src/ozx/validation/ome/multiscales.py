@@ -71,5 +71,5 @@ def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]
     levels = item.get("datasets")
     if isinstance(levels, list) and len(levels) > 1 and "type" not in item:
         missing = "type" if "metadata" in item else "type and metadata"
-        message = f"expected {missing}, to tell how the smaller levels were made; missing"
+        message = f"expected {missing}, the downscaling method; missing"
         yield place.finding("ome/downscaling", message)

@@ -174,7 +174,7 @@ def _check_end(value: Any, place: Place, systems: _Systems | None) -> Check[tupl
     if name not in systems:
         known = listed(list(systems)) if systems else "none"
         yield place.finding(
-            "ome/transformations", f"{shown(name)} is no coordinate system of this image, which has {known}"
+            "ome/transformations", f"{shown(name)} is not a coordinate system of this image, which has {known}"
         )
         return None
     return systems[name][1]

@@ -96,7 +96,7 @@ def check_well_fields(well: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
         # the path to the field of view."
         if path is None or not nodes.is_image(path):
             where = well.place / "well" / "images" / number / "path"
-            yield where.finding("ome/field-missing", f"expected an image at {shown(name)}; there is none")
+            yield where.finding("ome/field-missing", f"expected an image at {shown(name)}; found none")
         else:
             found.add(path)
     below = [path for path in nodes.below(well.path) if path.count("/") == well.path.count("/") + 1]

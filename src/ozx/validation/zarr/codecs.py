@@ -103,7 +103,7 @@ def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterato
         last_array = max((index for index, kind in enumerate(kinds) if kind == "array"), default=-1)
         first_bytes = min((index for index, kind in enumerate(kinds) if kind == "bytes"), default=len(kinds))
         if not any(kind is None and last_array < index < first_bytes for index, kind in enumerate(kinds)):
-            message = "expected an array -> bytes codec before every bytes -> bytes codec; there is none"
+            message = "expected an array -> bytes codec before every bytes -> bytes codec; found none"
             yield chain.finding("zarr/codec-order", message)
         return
     middle = serializers[0]

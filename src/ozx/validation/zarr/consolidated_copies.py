@@ -26,7 +26,7 @@ class ConsolidatedCopies:
     >>> stale = b'{"node_type": "group", "consolidated_metadata": {"metadata": {"0": {"node_type": "array"}}}}'
     >>> copies.look(NodeDocument.of_v3("zarr.json", stale))
     >>> [finding.message for finding in copies.findings(Hierarchy({}))]
-    ['copies of nodes that are not there: 1, "0"']
+    ['copies of missing nodes: 1, "0"']
     """
 
     def __init__(self) -> None:
@@ -53,9 +53,9 @@ class ConsolidatedCopies:
         left = [path for path in self._copies or () if path not in hierarchy.nodes]
         # Not in core 3.1: zarr-python reads the copies instead of the documents.
         for paths, what in (
-            (self._other, "copies that say something else than their nodes"),
+            (self._other, "copies that differ from their nodes"),
             (self._missing, "nodes without a copy"),
-            (left, "copies of nodes that are not there"),
+            (left, "copies of missing nodes"),
         ):
             if paths:
                 message = f"{what}: {len(paths):,}, {listed(paths)}"

@@ -46,7 +46,7 @@ def check_json(node: NodeDocument) -> Iterator[Finding]:
             yield make_finding("zarr/json-numbers", message, entry=key, severity="warning")
         # RFC 8259, 8.2: "The behavior of software that receives JSON texts containing such values is unpredictable".
         if faults.has_lone_surrogate:
-            message = "a string holds half of a surrogate pair, which is no character"
+            message = "a string holds half of a surrogate pair, which is not a character"
             yield make_finding("zarr/json-text", message, entry=key)
 
 
@@ -92,7 +92,7 @@ def check_name(node: NodeDocument) -> Iterator[Finding]:
         yield node.finding("zarr/node-name", f"the name {shown(name)} of this node begins with '__', which is reserved")
     # Core 3.1 (2026-07-23): "must not be zarr.json".
     elif name == METADATA:
-        yield node.finding("zarr/node-name", f"this node is called {METADATA}, as its metadata are", severity="warning")
+        yield node.finding("zarr/node-name", f"this node has the name of its metadata, {METADATA}", severity="warning")
 
 
 def check_node_name(node: NodeDocument) -> Iterator[Finding]:
@@ -129,7 +129,7 @@ def check_legacy(node: NodeDocument) -> Iterator[Finding]:
     if node.is_v3:
         return
     if node.key.endswith(".zattrs"):
-        yield node.finding("zarr/v2-metadata", "attributes stand here without a .zgroup or .zarray: this is no node")
+        yield node.finding("zarr/v2-metadata", "attributes without a .zgroup or .zarray belong to no node")
         return
     # Zarr v2, "Metadata": "zarr_format: An integer defining the version of the storage specification".
     if node.document.get("zarr_format") != 2:
@@ -155,7 +155,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
     # "must_understand": false."
     for field in unknown_fields(node.document):
         if field.must_understand:
-            message = f'the field {shown(field.name)} is unknown, and no object that says "must_understand": false'
+            message = f'the field {shown(field.name)} is unknown, and not an object with "must_understand": false'
             yield node.finding("zarr/unknown-field", message, field.pointer)
         elif node.node_type == "group":
             message = f"{ZARR_PYTHON} refuses groups with unknown fields, though {shown(field.name)} may be ignored"
@@ -168,10 +168,10 @@ def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
     if isinstance(value, dict):
         documents = value.get("metadata")
         if value.get("kind") != "inline" or not isinstance(documents, dict):
-            message = f'{ZARR_PYTHON} reads none but {{"kind": "inline", "metadata": {{…}}}}; found {shown(value)}'
+            message = f'{ZARR_PYTHON} reads only {{"kind": "inline", "metadata": {{…}}}}; found {shown(value)}'
             yield node.finding("zarr/reader-refuses", message, "/consolidated_metadata")
         elif any(not isinstance(copy, dict) for copy in documents.values()):
-            message = "expected copies of documents; some are no objects"
+            message = "expected copies of documents; some are not objects"
             yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata/metadata")
         return
     # Early versions of zarr-python 3 wrote null.
