@@ -12,16 +12,7 @@ SOURCE = Path(ozx.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
-PACKAGES: tuple[str, ...] = (
-    "archive",
-    "cli",
-    "desktop",
-    "flow/repair",
-    "flow/sources",
-    "hierarchy",
-    "integrations",
-    "store",
-)
+PACKAGES: tuple[str, ...] = ("archive", "cli", "desktop", "hierarchy", "integrations", "store", "validation")
 PAGES: tuple[str, ...] = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -137,7 +128,11 @@ def found(text):
     return [f"line {text.count(chr(10), 0, match.start()) + 1}: {match.group()}" for match in _BANNED.finditer(text)]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def texts():
+    return [path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.toml"))]
+
+
+@pytest.mark.parametrize("path", modules() + texts(), ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_the_words_of_a_module(path):
     assert found(path.read_text("utf-8")) == []
 

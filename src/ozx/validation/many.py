@@ -31,7 +31,7 @@ def validate_many(
     schemas: Mapping[str, str] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Outcome]:
-    """Yield a report or an error for each file, in order, as soon as it is ready.
+    """Yield a report or an error for each file, in order, once ready.
 
     Parameters
     ----------

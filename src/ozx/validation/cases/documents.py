@@ -36,7 +36,7 @@ def read_files() -> dict[str, dict[str, Any]]:
 
 
 def documents_of(case: dict[str, Any]) -> dict[str, bytes]:
-    """Return the documents of a case by key, as they are stored."""
+    """Return the stored bytes of the documents of a case by key."""
     return {
         key: (document if isinstance(document, str) else json.dumps(document)).encode()
         for key, document in case["documents"].items()
