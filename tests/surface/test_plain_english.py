@@ -12,7 +12,19 @@ SOURCE = Path(ozx.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
 
 #: Packages and pages that are checked.
-PACKAGES: tuple[str, ...] = ("archive", "cli", "desktop", "hierarchy", "integrations", "store", "validation")
+PACKAGES: tuple[str, ...] = (
+    "archive",
+    "cli",
+    "desktop",
+    "flow/chunks",
+    "flow/decoding",
+    "flow/repair",
+    "flow/sources",
+    "hierarchy",
+    "integrations",
+    "store",
+    "validation",
+)
 PAGES: tuple[str, ...] = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",

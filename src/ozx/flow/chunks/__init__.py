@@ -1,15 +1,15 @@
-"""The entries of one array.
+"""The chunks of one array as entries.
 
 ``stored_chunks``, ``inner_chunks``
     The stored values of an array, and the encoded chunks inside them.
 ``reshard``, ``checksums``
-    The same encoded chunks in other shards; a checksum added behind each chunk or removed.
+    The same encoded chunks in other shards; checksums of chunks added or removed.
 ``transcode``, ``block_transcoding``, ``spool``
     The same pixels in other chunks or by another codec: the only place that decodes pixels to write them.
 ``chunk_decoding``
-    Decoding as a test of whether chunks can be decoded.
+    A test whether chunks can be decoded.
 ``subset``
-    The chunks that lie in a box.
+    The chunks in a box.
 ``zlib_to_gzip``
     Chunks of zlib as gzip: the frame changes, the compressed bytes stay.
 ``moving``

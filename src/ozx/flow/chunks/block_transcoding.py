@@ -1,6 +1,6 @@
-"""Decoding the chunks of a block and encoding them anew: what threads and other processes do.
+"""Transcode the chunks of one block, in a thread or another process.
 
-zarr-python decodes and encodes; what it is given and what it leaves is plain bytes, so that it reads no files here.
+zarr-python decodes and encodes plain bytes here; it reads no files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 Lengths = tuple[int, ...]
 
-# zarr-python counts chunks by division of floating-point numbers, which are exact up to here.
+# zarr-python counts chunks with floating-point numbers, which are exact up to here.
 _LONGEST = 1 << 53
 _FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
 _GZIP = ("gzip", "numcodecs.gzip")
@@ -54,16 +54,16 @@ _GZIP = ("gzip", "numcodecs.gzip")
 
 @dataclass(frozen=True, slots=True)
 class Transcoding:
-    """How an array is decoded and encoded anew.
+    """The decoding and encoding of an array.
 
     Attributes
     ----------
     old, new
-        What zarr-python makes of the array's documents, both without shards.
+        zarr-python's metadata of both documents, without shards.
     old_chunks, new_chunks
         Lengths of chunks in pixels.
     old_keys
-        How zarr-python asks for the old chunks.
+        The key encoding of the old chunks.
     new_codecs
         Names of the codecs of new chunks.
     is_checked
@@ -81,16 +81,16 @@ class Transcoding:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Pixels that are decoded and encoded at a time.
+    """Pixels that are transcoded at once.
 
     Attributes
     ----------
     box
-        Which pixels.
+        Their region.
     chunks
-        The old chunks in it by their coordinates, as they are stored.
+        Its stored old chunks by their coordinates.
     missing
-        Coordinates of the old chunks in it that are not stored.
+        Coordinates of its old chunks that are not stored.
     """
 
     box: tuple[slice, ...]
@@ -99,20 +99,20 @@ class Block:
 
 
 class UndecodableError(Exception):
-    """The chunk with the coordinates `args[0]` cannot be decoded, for the reason `args[1]`."""
+    """An undecodable chunk: `args` are its coordinates and the reason."""
 
 
 class InexactError(Exception):
-    """Encoded bytes do not decode to the values that they were made of; `args` may hold the reason."""
+    """Encoded bytes that decode to other values; `args` may hold the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:
-    """Return a ``zarr.json`` that zarr-python reads, without what says nothing of chunks.
+    """Return a ``zarr.json`` that zarr-python reads, without attributes and dimension names.
 
     Raises
     ------
     UnsupportedError
-        The array must not be opened without understanding something that zarr-python does not have.
+        The array requires an extension that zarr-python does not have.
     """
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
@@ -120,7 +120,7 @@ def readable_document(document: Document, path: str) -> Document:
     plain.pop("dimension_names", None)
 
     def understands(point: str, value: Any) -> bool:
-        # Who may move chunks may decode them; how, zarr-python has to know.
+        # What allows moving chunks allows decoding them, too, if zarr-python has the codecs.
         is_handled = point not in DECODING_POINTS and understands_relayout(point, value)
         return is_handled or zarr_understands(point, value)
 
@@ -129,21 +129,21 @@ def readable_document(document: Document, path: str) -> Document:
 
 
 def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
-    """Return how an array is decoded and encoded, given its documents.
+    """Return the transcoding between two documents of an array.
 
     Parameters
     ----------
     old
         Its ``zarr.json``, or its ``.zarray`` in Zarr v2.
     new
-        What `ozx.hierarchy.relayout.transcoding.transcoded_document` made of it.
+        The result of `ozx.hierarchy.relayout.transcoding.transcoded_document`.
     path
         Path of the array.
 
     Raises
     ------
     UnsupportedError
-        zarr-python has no such codec or data type, or chunks of these codecs would differ from one time to the next.
+        zarr-python lacks a codec or data type, or these codecs would encode the same chunk differently each time.
     """
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
@@ -152,14 +152,14 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     codecs = parse_codecs(plain["codecs"])
     names = tuple(codec.name for codec in codecs)
     for codec, name in zip(plain["codecs"], names, strict=True):
-        # Also where readers may ignore it: those that do not would find chunks that it has not encoded.
+        # Optional codecs, too: readers that have the codec would expect chunks encoded by it.
         if not zarr_understands("codecs", codec):
             raise UnsupportedError(
                 f"{where}: expected codecs that can be encoded; found {name!r}, which zarr-python does not have",
-                hint="Ask for another one.",
+                hint="Choose another codec.",
             )
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
-        # It stamps chunks with the time, which can be taken out again only where nothing encodes them once more.
+        # gzip stores the time, which can be removed only if no codec follows but crc32c.
         raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
     if old.get("zarr_format") == 2:
         layout = parse_v2_layout(old, path)
@@ -181,14 +181,14 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
 
 
 def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
-    """Return the new chunks of a block by their coordinates; those that are all fill values are left out.
+    """Return the new chunks of a block by their coordinates, but those that are all fill values.
 
     Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
 
     Raises
     ------
     UndecodableError, InexactError
-        As they say.
+        See these classes.
     """
     values = _decode(transcoding, block)
     chunks = [
@@ -204,7 +204,7 @@ def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Length
 
 
 def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
-    """Return the new chunks of a block by their keys; `InexactError` where they do not decode to `values`."""
+    """Return the new chunks of a block by their keys; raise `InexactError` if they do not decode to `values`."""
     stored: dict[str, Any] = {}
     target = open_decoded(transcoding.new, stored)
     try:
@@ -226,7 +226,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     stored = {transcoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
     source = open_decoded(transcoding.old, stored)
     try:
-        # An array without dimensions gives out text as Python's, of which numpy would make a type as long as it.
+        # For text in an array without dimensions, zarr returns a str, whose length numpy would make the type's.
         values = np.asarray(source[block.box], source.dtype)
     except (MemoryError, OzxError):
         raise
@@ -240,7 +240,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
 
 
 def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths) -> None:
-    """Raise `UndecodableError` where a chunk cannot be decoded."""
+    """Raise `UndecodableError` if a chunk cannot be decoded."""
     box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, transcoding.old_chunks, strict=True))
     try:
         source[box]
@@ -251,7 +251,7 @@ def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths
 
 
 def _iter_new_chunks(transcoding: Transcoding, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
-    """Yield the new chunks of a block: their coordinates, and where they are in it."""
+    """Yield the coordinates and the place of each new chunk of a block."""
     lengths = transcoding.new_chunks
     ranges = [
         range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)
@@ -261,7 +261,7 @@ def _iter_new_chunks(transcoding: Transcoding, block: Block) -> Iterator[tuple[L
 
 
 def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple[slice, ...]:
-    """Return where a chunk is in a block, as far as it is in it."""
+    """Return the part of a block that a chunk covers."""
     return tuple(
         slice(max(0, at * length - box.start), min((at + 1) * length, box.stop) - box.start)
         for at, length, box in zip(place, lengths, block, strict=True)
@@ -270,7 +270,7 @@ def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple
 
 def _is_filled(values: NDArray[Any], fill: Any) -> bool:
     filled = np.asarray(fill, values.dtype)
-    # Most chunks are told by their first pixel.
+    # The first pixel decides for most chunks.
     first = np.asarray(values[(slice(0, 1),) * values.ndim], values.dtype)
     if not _is_same(first, filled):
         return False
@@ -278,21 +278,21 @@ def _is_filled(values: NDArray[Any], fill: Any) -> bool:
 
 
 def _is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Tell whether all bits are the same; the second array may be a single value."""
+    """Tell whether all bits are equal; the second array may be a single value."""
     return bool((_bits(first) == _bits(np.asarray(second, first.dtype))).all())
 
 
 def _bits(values: NDArray[Any]) -> NDArray[Any]:
     size = values.dtype.itemsize
-    if values.dtype.kind in "OTUS":  # text, where the same values are the same bits
+    if values.dtype.kind in "OTUS":  # text: equal values have equal bits
         return values
     return values.view(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
 def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
-    """Return an encoded chunk as it would be at any other time.
+    """Return an encoded chunk with the time removed from its gzip header.
 
-    RFC 1952, "Member header and trailer": MTIME are the four bytes from the fifth on; 0 means that there is no time.
+    RFC 1952, "Member header and trailer": MTIME is bytes 4 to 7; 0 means no time.
     """
     if codecs[-1] in _GZIP:
         return data[:4] + bytes(4) + data[8:]
@@ -303,13 +303,13 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
 
 
 def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
-    """Return an array whose stored values are those in a dictionary; none decodes to more than a chunk."""
+    """Return an array over stored values in a dictionary; no value decodes to more than a chunk."""
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 
     from ozx.flow.decoding.bounded_arrays import bound_array  # noqa: PLC0415 (see open_transcoding)
 
-    # Chunks that are all fill values are told here: zarr takes all NaNs for the same.
+    # ozx itself finds chunks of fill values: zarr takes all NaNs for equal.
     opened: zarr.Array[Any] = bound_array(
         zarr.Array(zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}))
     )
@@ -322,7 +322,7 @@ def parse_metadata(document: Document, where: str) -> Any:
     Raises
     ------
     UnsupportedError
-        zarr-python does not open it; the message has `where` and its words.
+        zarr-python cannot open it; the message has `where` and zarr-python's reason.
     """
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
@@ -334,13 +334,13 @@ def parse_metadata(document: Document, where: str) -> Any:
     version: Literal[2, 3] = 2 if document.get("zarr_format") == 2 else 3
     data = default_buffer_prototype().buffer.from_bytes(json.dumps(document).encode())
     try:
-        # zarr-python warns of what is not registered; whoever keeps it has been told.
+        # zarr-python warns of unregistered extensions; ozx has already reported them.
         with warnings.catch_warnings(action="ignore"):
             store = MemoryStore({".zarray" if version == 2 else METADATA: data})
             metadata = zarr.open_array(store, mode="r", zarr_format=version).metadata
     except Exception as error:  # noqa: BLE001 (zarr-python raises whatever comes of what it does not expect)
         missing = missing_codec(error, where)
-        told = f"{where}: expected an array that zarr-python opens; it says: {words_of(error)}"
-        raise missing or UnsupportedError(told) from None
+        message = f"{where}: expected an array that zarr-python opens; it says: {words_of(error)}"
+        raise missing or UnsupportedError(message) from None
     check_codecs_installed(metadata, where)
     return metadata

@@ -1,4 +1,4 @@
-"""The chunks of an array with a checksum added behind each, or taken off: the codec ``crc32c``, no chunk decoded."""
+"""Add or remove the ``crc32c`` checksum of each chunk, without decoding."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, four bytes longer than they are stored, or four bytes shorter.
+    """The chunks of an array by number, each with its checksum added or removed (four bytes).
 
     Parameters
     ----------
     stored
         The array's stored values.
     layout
-        How its chunks are laid out in them.
+        The layout of its chunks in them.
     path
         Path of the array, for messages.
     is_added
-        Whether a checksum is added behind each chunk; else the one there is is compared and taken off.
+        Whether checksums are added; else they are compared and removed.
     """
 
     def __init__(self, stored: StoredChunks, layout: ArrayLayout, path: str, *, is_added: bool) -> None:
@@ -40,40 +40,40 @@ class ChecksummedChunks(InnerChunks):
         self._is_added = is_added
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return those of the chunks with `numbers` that are stored, a part for each; see `InnerChunks.find`.
+        """Return the stored chunks of `numbers`, one part each; see `InnerChunks.find`.
 
         Raises
         ------
         FormatError
-            As `InnerChunks.find`, and where a chunk is too short for the checksum that is to be taken off.
+            As `InnerChunks.find`; or a chunk is too short to end in a checksum.
         """
-        del is_joined  # a checksum stands between any two of them
+        del is_joined  # checksums separate the chunks
         found = super().find(numbers, is_joined=False)
         if self._is_added:
             parts: list[Part] = [_SummedPart(part) for part in found.parts]
             return FoundChunks(found.positions, found.lengths + CHECKSUM_BYTES, parts)
         short = np.flatnonzero(found.lengths <= CHECKSUM_BYTES)
         if len(short):
-            raise self._damaged(int(numbers[found.positions[short[0]]]), "it is too short for one")
+            raise self._damaged(int(numbers[found.positions[short[0]]]), "it is too short")
         wanted: list[int] = numbers[found.positions].tolist()
         parts = [_ComparedPart(part, self, number) for part, number in zip(found.parts, wanted, strict=True)]
         return FoundChunks(found.positions, found.lengths - CHECKSUM_BYTES, parts)
 
     def differs(self, number: int) -> FormatError:
-        """Return the error for a chunk whose bytes do not have the checksum behind them."""
-        return self._damaged(number, "the bytes before it have another one")
+        """Return the error for a chunk with a wrong checksum."""
+        return self._damaged(number, "its bytes have another one")
 
     def _damaged(self, number: int, found: str) -> FormatError:
         (place,) = places_of([number], self.grid)
         return FormatError(
-            f"{self._path or 'the root'}: expected chunk {place} with its CRC-32C behind it; {found}",
+            f"{self._path or 'the root'}: expected chunk {place} to end in its CRC-32C; {found}",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. To carry the chunk as it is, keep the checksums.",
+            hint="Copy or download the file again. To copy the chunk unchecked, keep the checksums.",
         )
 
 
 class _SummedPart(NamedTuple):
-    """A chunk and the checksum behind it; a tuple, as there may be a million."""
+    """A chunk with its checksum added; a tuple, as there may be a million."""
 
     chunk: Part
 
@@ -96,7 +96,7 @@ class _SummedPart(NamedTuple):
 
 
 class _ComparedPart(NamedTuple):
-    """A chunk without the checksum behind it, which is compared when the chunk is read."""
+    """A chunk with its checksum removed; reading it compares the checksum."""
 
     chunk: Part
     chunks: ChecksummedChunks

@@ -1,4 +1,4 @@
-"""Decoding chunks to see whether they can be: what comes out is thrown away."""
+"""Decode chunks to test them; the pixels are discarded."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["ChunkDecoder", "iter_inner_chunks"]
 
 Lengths = tuple[int, ...]
 
-# What is decoded at a time where chunks are small, and the largest chunk that is decoded at all.
+# Bytes decoded at once if chunks are small, and the largest chunk that is decoded.
 _BLOCK = 64 << 20
 _LARGEST = 2 << 30
 
 
 class ChunkDecoder:
-    """Decodes the chunks of one array, inner chunks where it is sharded, with zarr-python.
+    """Decodes the chunks of one array, or its inner chunks if sharded, with zarr-python.
 
     Parameters
     ----------
     document
         The array's ``zarr.json`` or ``.zarray``.
     layout
-        How its chunks are laid out.
+        The layout of its chunks.
     path
         Path of the array.
 
     Raises
     ------
     UnsupportedError
-        zarr-python does not have a codec or the data type, or the chunks are larger than 2 GiB.
+        zarr-python lacks a codec or the data type, or the chunks are larger than 2 GiB.
     """
 
     def __init__(self, document: Document, layout: ArrayLayout, path: str) -> None:
@@ -62,7 +62,7 @@ class ChunkDecoder:
         Raises
         ------
         UndecodableError
-            One of them cannot be decoded, or not to the shape of a chunk; or there is no memory for it.
+            A chunk cannot be decoded, has a wrong shape, or does not fit in memory.
         """
         if not chunks:
             return
@@ -73,7 +73,7 @@ class ChunkDecoder:
                 self._decode_one(place, data)
 
     def _decodes(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> bool:
-        """Tell whether chunks can be decoded all at once."""
+        """Tell whether all chunks can be decoded together."""
         try:
             self._read(chunks, box)
         except Exception:  # noqa: BLE001 (codecs raise whatever they like)
@@ -84,7 +84,7 @@ class ChunkDecoder:
         try:
             self._read({place: data}, self._box_around([place]))
         except (MemoryError, ResourceError):
-            # Not for how much memory a machine has is a chunk called sound, or passed over.
+            # The verdict on a chunk must not depend on the machine's memory.
             raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
         except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
             raise UndecodableError(place, decoding_reason(error)) from None
@@ -107,7 +107,7 @@ class ChunkDecoder:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield the chunks in a stored value by their places in the grid of the array, outside of it too.
+    """Yield the chunks in a stored value by their places in the grid of the array, including those outside of it.
 
     Parameters
     ----------
@@ -116,14 +116,14 @@ def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: s
     place
         Its place in the grid of stored values.
     layout
-        How the array's chunks are laid out.
+        The layout of the array's chunks.
     where
-        What messages call the value: its key.
+        Its key, for messages.
 
     Raises
     ------
     FormatError
-        The index of a shard is damaged, or chunks share some of their bytes (``zarr/shard-index``).
+        The index of a shard is damaged, or chunks overlap (``zarr/shard-index``).
 
     Examples
     --------
@@ -156,13 +156,13 @@ def _inner(
 
 
 def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: str) -> None:
-    """Raise where chunks share some of their bytes; several that are all the same bytes may."""
+    """Raise `FormatError` if chunks overlap, unless they are the same span."""
     spans = np.unique(np.stack([offsets, offsets + lengths], axis=1)[lengths > 0], axis=0)
     shared = np.flatnonzero(spans[1:, 0] < spans[:-1, 1])
     if len(shared):
         (_, end), (begin, _) = spans[shared[0]].tolist(), spans[shared[0] + 1].tolist()
         raise FormatError(
-            f"{where}: expected inner chunks beside each other; one begins at byte {begin:,}, before another ends at "
+            f"{where}: expected inner chunks side by side; one begins at byte {begin:,}, before another ends at "
             f"{end:,}",
             rule="zarr/shard-index",
         )

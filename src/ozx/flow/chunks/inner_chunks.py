@@ -1,4 +1,4 @@
-"""Where the chunks of an array are, each encoded by itself: in values of their own, or in shards, nested ones too."""
+"""Find the encoded chunks of an array, in values of their own or in (nested) shards."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _CACHED_BYTES = 32 << 20
 
 
 class FoundChunks(NamedTuple):
-    """Those of some chunks that are stored.
+    """Stored chunks.
 
     Attributes
     ----------
     positions
-        Which of the chunks asked for, ascending.
+        Their positions among the requested chunks, ascending.
     lengths
-        How many bytes each takes.
+        Their lengths in bytes.
     parts
-        Their bytes, one chunk behind the other.
+        Their bytes, one chunk after the other.
     """
 
     positions: NDArray[np.int64]
@@ -42,32 +42,32 @@ class FoundChunks(NamedTuple):
 class InnerChunks:
     """The chunks of an array by number: the position in the grid of all its chunks, in C order.
 
-    Inner chunks beyond the array's edge, which zarr-python may write, are not among them.
+    Inner chunks beyond the array's edge, which zarr-python may write, are excluded.
 
     Parameters
     ----------
     stored
         The array's stored values.
     layout
-        How its chunks are laid out in them; the index of a shard is held in memory as a whole.
+        The layout of its chunks in them; the whole index of a shard is held in memory.
 
     Attributes
     ----------
     grid
-        How many chunks there are along each dimension.
+        Number of chunks along each dimension.
     """
 
     def __init__(self, stored: StoredChunks, layout: ArrayLayout) -> None:
         self._stored = stored
         self._layout = layout
         self.grid = layout.grid
-        # What was a shard when it was first looked at has to be it until its last chunk is read.
+        # The same part of a shard serves all of its chunks, so that a change in between is noticed.
         self._shards: dict[int, Span] = {}
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
         self._cached_bytes = 0
 
     def blocks(self, per_block: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return which blocks of `per_block` chunks hold any, as ascending positions in the grid of such blocks."""
+        """Return the blocks of `per_block` chunks that hold any, as ascending positions in the grid of blocks."""
         blocks = tuple(-(-length // block) for length, block in zip(self.grid, per_block, strict=True))
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():
@@ -76,19 +76,19 @@ class InnerChunks:
         return np.unique(np.concatenate(found))
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return those of the chunks with `numbers` that are stored.
+        """Return the stored chunks of `numbers`.
 
         Parameters
         ----------
         numbers
-            In the order in which they are wanted.
+            The chunks in the wanted order.
         is_joined
-            Whether chunks that follow each other in a shard already may be one part; else there is a part for each.
+            Whether adjacent chunks of a shard may share a part; else each chunk is a part.
 
         Raises
         ------
         FormatError
-            A chunk has no bytes, or is not inside its shard.
+            A chunk is empty, or lies outside of its shard.
         """
         return self._find_in_shards(numbers, is_joined=is_joined) if self._layout.levels else self._find_whole(numbers)
 
@@ -103,11 +103,11 @@ class InnerChunks:
         parts = self._stored.parts(wanted)
         lengths = [part.length for part in parts]
         if 0 in lengths:
-            # No codec makes nothing of something: a writer was interrupted, or a disk was full.
+            # No codec encodes to zero bytes: a writer was interrupted, or a disk was full.
             raise FormatError(
                 f"{self._stored.name(wanted[lengths.index(0)])}: expected an encoded chunk; it has no bytes",
                 rule="zarr/chunk-data",
-                hint="Remove it, where it may read as fill values; or write it again.",
+                hint="Remove it, so that it reads as fill values, or write it again.",
             )
         return FoundChunks(positions, np.array(lengths, np.int64), parts)
 
@@ -137,7 +137,7 @@ class InnerChunks:
         return FoundChunks(positions, lengths, parts)
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
-        """Yield coordinates of stored chunks, one row each."""
+        """Yield coordinates of stored chunks, one per row."""
         layout, numbers = self._layout, self._stored.numbers
         if not len(numbers):
             return
@@ -168,11 +168,11 @@ class InnerChunks:
 
 
 def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
-    """Return where the innermost chunks of a shard are, in the shape of its grid of innermost chunks."""
+    """Return the index of the innermost chunks of a shard, in the shape of their grid."""
     level, *deeper = levels
     chunks = math.prod(level.chunks_per_shard)
     size, offset = level.index.size(chunks), level.index.offset(chunks, shard.length)
-    # The size is compared before memory is taken for it; `parse_index` says what is wrong.
+    # The size is checked before reading; `parse_index` reports the fault.
     data = read_part(shard.span(offset, size)) if offset >= 0 else b""
     index = parse_index(data, level.chunks_per_shard, shard.length, where, level.index)
     if not deeper:

@@ -1,7 +1,7 @@
-"""Stored entries from one archive into another, undecoded, run by run.
+"""Move stored entries from one archive into another, undecoded, in runs.
 
-Entries in the form that `ozx.archive.writer` writes are moved with their local headers; where they stand one behind
-the other, the whole run is one copy. Entries of another form get a new header, compressed ones are inflated.
+Entries in the form of `ozx.archive.writer` move with their local headers; a run of adjacent ones is one copy. Entries
+of another form get a new header; compressed ones are inflated.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ozx.archive.writer import SHORTEST_PADDING, ArchiveWriter, local_header
 
 __all__ = ["move_entries"]
 
-# File systems share or copy whole blocks faster than parts of them: a longer run is moved by a multiple of this.
+# File systems share or copy whole blocks faster: longer runs move by a multiple of this.
 _ALIGNMENT = 4096
 _ALIGNED_FROM = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """An entry in our own form: what its headers say, and where it stands."""
+    """An entry in ozx's form: its header fields and place."""
 
     raw_name: bytes
     flags: int
@@ -44,11 +44,11 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
     Parameters
     ----------
     reader
-        The archive they stand in, a local file.
+        The archive to read, a local file.
     indices
-        Which entries; they are moved in the order of their places in the file.
+        The entries; they are moved in the order of the file.
     writer
-        The archive they go to.
+        The archive to write.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
 
 
 def _move_run(run: list[_Moved], source: FileSource, writer: ArchiveWriter) -> None:
-    """Move entries that stand one behind the other; the first one's header is written anew, the rest is one copy."""
+    """Move adjacent entries: write the header of the first one, copy the rest at once."""
     first, new_offset = run[0], writer.offset
     padding = 0
     if run[-1].end - first.offset >= _ALIGNED_FROM:

@@ -1,7 +1,7 @@
-"""The entries of an array whose chunks are laid out otherwise: the same encoded chunks, in other shards or in none.
+"""Move encoded chunks of an array into other shards, or out of shards.
 
-No chunk is decoded, and none is read before its entry is written: a shard is spans of what there is and a new index,
-and where chunks get a checksum, the checksum of each.
+No chunk is decoded, nor read before its entry is written: a new shard is spans of the old values, a new index and, if
+asked for, new checksums.
 """
 
 from __future__ import annotations
@@ -25,39 +25,38 @@ from ozx.hierarchy.zarr.shards import IndexFormat, build_index
 
 __all__ = ["MOST_INNER_CHUNKS", "iter_laid_out", "iter_resharded"]
 
-#: How many chunks a shard may have that is read or written: its index takes 16 bytes for each.
+#: Maximal number of chunks per shard, read or written: its index takes 16 bytes for each.
 MOST_INNER_CHUNKS = 1 << 22
 
-# Chunks that become values of their own are looked up so many at a time.
+# Number of unsharded chunks that are looked up at once.
 _BATCH = 4096
 
 
 def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values that an array has in its new layout, in hierarchy order.
+    """Yield the stored values of an array in its new layout, in hierarchy order.
 
-    The same chunks give the same bytes, whatever they were laid out in: in a shard they stand in C order, without gaps,
-    before the index. A shard without chunks is not written.
+    Equal chunks give equal bytes, whatever their old layout: a shard holds them in C order, without gaps, before the
+    index. A shard without chunks is not written.
 
     Parameters
     ----------
     stored
         The stored values in the old layout.
     old, new
-        The layouts, of the same shape and the same chunks: that of the document as it is, and that of what
-        `relayout_document` makes of it. Where only one of them has a checksum at the end of each chunk, it is added,
-        or compared and removed.
+        The layouts, of the same shape and chunks: that of the old document, and that of its `relayout_document`. If
+        only one has a checksum at the end of each chunk, checksums are added, or compared and removed.
     path
-        Path of the array, which the keys begin with.
+        Path of the array, the start of its keys.
 
     Raises
     ------
     FormatError
-        A chunk has no bytes, an index is damaged or points elsewhere (nothing is to be made of the array then); or,
-        when the entry is read, a chunk does not have the checksum that is removed from it.
+        A chunk is empty, an index is damaged or points elsewhere (the array must not be used then); or, when its entry
+        is read, a chunk does not match the checksum to be removed.
     UnsupportedError
         A shard would be larger than `LARGEST_SHARD`, or has or would have more than `MOST_INNER_CHUNKS`.
     UsageError
-        The layouts are not those of the same chunks.
+        The layouts have different chunks.
     """
     if (old.shape, old.chunks) != (new.shape, new.chunks):
         raise UsageError(f"{path or 'the root'}: expected two layouts of the same chunks")
@@ -69,12 +68,12 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values that `chunks` make in a layout of the same grid of chunks; see `iter_resharded`.
+    """Yield the stored values that `chunks` form in a layout of the same chunk grid; see `iter_resharded`.
 
     Raises
     ------
     UsageError
-        The layout has shards in shards, or an index of another form than ozx writes.
+        The layout has nested shards, or an index that ozx does not write.
     """
     _check_shards(new, path)
     if not new.levels:
@@ -106,7 +105,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
     for (key,), (number,) in _in_order(chunks.blocks(per_shard), new, path, 1):
         (place,) = places_of([int(number)], new.stored_grid)
         first = [at * per for at, per in zip(place, per_shard, strict=True)]
-        # "The index always covers the full shard, also past the array's edge", where there are no chunks.
+        # "The index always covers the full shard, also past the array's edge"; no chunks are there.
         box = [min(per, length - at) for per, length, at in zip(per_shard, new.grid, first, strict=True)]
         ranges = [np.arange(at, at + count) for at, count in zip(first, box, strict=True)]
         wanted = np.ravel_multi_index(np.ix_(*ranges), new.grid).ravel().astype(np.int64)
@@ -121,7 +120,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
         if size > LARGEST_SHARD:
             raise UnsupportedError(
                 f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,}",
-                hint="Readers drop larger entries: ask for smaller shards.",
+                hint="Readers drop larger entries; choose smaller shards.",
             )
         yield Entry(key, (*found.parts, BytesPart(index)))
 
@@ -132,7 +131,7 @@ def _in_order(
     """Yield keys and numbers in hierarchy order, `size` at a time."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
-        # Coordinates in one component are compared as text: c.0.10 comes before c.0.9.
+        # Keys of one component sort as text: c.0.10 before c.0.9.
         keys = [encode(place) for place in places_of(numbers, layout.stored_grid)]
         numbers = numbers[sorted(range(len(keys)), key=lambda row: hierarchy_order(keys[row]))]
     for start in range(0, len(numbers), size):

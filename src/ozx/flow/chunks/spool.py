@@ -1,4 +1,4 @@
-"""Bytes that wait to be written: a few in memory, many in a temporary file."""
+"""A buffer for bytes to be written later: first in memory, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BLOCK = 1 << 20
 
 
 class Spool:
-    """Keeps values until nobody holds one of their parts any more.
+    """Values that are kept as long as one of their parts exists.
 
     Parameters
     ----------
     in_memory
-        How many bytes are kept in memory at most.
+        Maximal number of bytes in memory.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Spool:
         self._file: _SpoolFile | None = None
 
     def add(self, data: bytes) -> Part:
-        """Take a value; its part can be read as soon as it is returned."""
+        """Keep a value; return a part that can be read at once."""
         if len(data) <= self._room:
             self._room -= len(data)
             return BytesPart(data)
@@ -74,6 +74,5 @@ class _SpooledPart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes."""
         for done in range(0, self.length, _BLOCK):
             yield self.file.read(self.offset + done, min(_BLOCK, self.length - done))

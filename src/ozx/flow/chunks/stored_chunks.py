@@ -1,4 +1,4 @@
-"""What is stored of an array under its chunk keys, and the keys of a hierarchy array by array."""
+"""The stored values of an array, and the keys of a hierarchy grouped by array."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class StoredChunks(Protocol):
-    """The stored values of one array, shards or chunks, by their numbers: positions in the chunk grid, in C order.
+    """The stored values of one array, shards or chunks, by number: the position in the chunk grid, in C order.
 
-    Values may be made when they are asked for, as long as each part knows its length; those of a shard are asked for
-    together. Values of a sharded array are divided, so that their parts are `ozx.flow.entry.Span`.
+    Values may be made on request if each part knows its length; those of one shard are requested together. The values
+    of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
     """
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """Which values there are, ascending."""
+        """The numbers of the values, ascending."""
 
     def name(self, number: int) -> str:
-        """Return what messages call a value: its key."""
+        """Return the key of a value, for messages."""
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the values with these numbers, all of which there are."""
+        """Return the values with these numbers, all of which must exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChunks:
-    """The stored values of an array, as they are in a source.
+    """The stored values of an array in a source.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class SourceChunks:
     path
         Path of the array.
     layout
-        How its chunks are laid out; it also says how their keys are made.
+        The layout of its chunks and the encoding of their keys.
     numbers
-        Which values there are.
+        The numbers of the values.
     """
 
     source: Source
@@ -65,7 +65,7 @@ class SourceChunks:
         return self._keys([number])[0]
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return values, each as the source gives it."""
+        """Return values as the source has them."""
         return self.source.parts(self._keys(numbers))
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:
@@ -75,16 +75,16 @@ class SourceChunks:
 
 @dataclass(slots=True)
 class KeyGroup:
-    """Keys that follow each other: those of one array, or those that belong to none.
+    """Consecutive keys of one array, or of no array.
 
     Attributes
     ----------
     path
-        Path of the array; None where they belong to none.
+        Path of the array; None for keys of no array.
     numbers
         The numbers of the array's stored values, ascending.
     outside
-        Chunk keys outside of the array's grid: left behind when it shrank, and seen by no reader.
+        Chunk keys outside of the array's grid: leftovers of shrinking, which readers ignore.
     others
         Keys that are no chunk keys.
     """
@@ -96,14 +96,14 @@ class KeyGroup:
 
 
 def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> Iterator[KeyGroup]:
-    """Yield the data keys of a hierarchy array by array, in their order; metadata keys are passed over.
+    """Yield the data keys of a hierarchy grouped by array, in order; metadata keys are skipped.
 
     Parameters
     ----------
     keys
-        All keys in hierarchy order, so that those of an array follow each other.
+        All keys in hierarchy order, so that those of an array are adjacent.
     layouts
-        The arrays that are of interest, by path.
+        The layouts of the arrays to group, by path.
     """
     data_keys = filterfalse(is_metadata_key, keys)
     for path, those in groupby(data_keys, _ArrayFinder(layouts)):
@@ -125,7 +125,7 @@ def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...])
 
 
 class _ArrayFinder:
-    """Tells which array a key is below; keys of one folder follow each other."""
+    """Finds the array that a key lies below; keys of one folder are adjacent."""
 
     def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
         self._layouts = layouts

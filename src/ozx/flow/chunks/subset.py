@@ -1,4 +1,4 @@
-"""The entries of an array of which a box of whole chunks is left: the same encoded chunks under other keys."""
+"""Crop an array to a box of whole chunks: the same encoded chunks under other keys."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["CroppedChunks", "iter_cropped"]
 
 
 def iter_cropped(stored: SourceChunks, start: tuple[int, ...], new: ArrayLayout) -> Iterator[Entry]:
-    """Yield the stored values of what is left of an array, in hierarchy order; see `iter_resharded`.
+    """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`.
 
     Parameters
     ----------
     stored
-        The array as it is.
+        The whole array.
     start
-        The first pixel that is left, at a chunk border.
+        The first pixel of the box, at a chunk border.
     new
-        The layout of what is left: that of the document `ozx.hierarchy.subset.array.crop_document` makes.
+        The layout of the cropped array, of the document that `ozx.hierarchy.subset.array.crop_document` makes.
     """
     first = [at // chunk for at, chunk in zip(start, new.chunks, strict=True)]
-    # Whoever asks which chunks a shard holds has to read its index: only for shards that reach into the box.
+    # Listing the chunks of a shard reads its index: take only shards that reach into the box.
     per_stored = stored.layout.chunks_per_stored
     outer = [at // per for at, per in zip(first, per_stored, strict=True)]
     behind = [-(-(at + count) // per) for at, count, per in zip(first, new.grid, per_stored, strict=True)]
@@ -46,11 +46,11 @@ class CroppedChunks(InnerChunks):
     Parameters
     ----------
     stored
-        The array's stored values, those that reach into the box at least.
+        The array's stored values, at least those that reach into the box.
     first
         Coordinates of the box's first chunk.
     grid
-        How many chunks the box has along each dimension.
+        Number of chunks of the box along each dimension.
     """
 
     def __init__(self, stored: SourceChunks, first: list[int], grid: tuple[int, ...]) -> None:
@@ -60,13 +60,13 @@ class CroppedChunks(InnerChunks):
         self.grid = grid
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return those of the chunks with `numbers` that are stored; see `InnerChunks.find`."""
+        """Return the stored chunks of `numbers`; see `InnerChunks.find`."""
         columns = np.unravel_index(numbers, self.grid)
         moved = tuple(column + at for column, at in zip(columns, self._first, strict=True))
         return super().find(np.ravel_multi_index(moved, self._whole).astype(np.int64), is_joined=is_joined)
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
-        """Yield coordinates of stored chunks in the box, one row each."""
+        """Yield coordinates of stored chunks in the box, one per row."""
         for places in super().iter_places():
             moved = places - self._first
             yield moved[((moved >= 0) & (moved < np.array(self.grid))).all(axis=1)]

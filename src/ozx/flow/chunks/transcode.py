@@ -1,7 +1,7 @@
-"""The entries of an array in other chunks or by another codec: decoded and encoded by zarr-python.
+"""Transcode an array: decode its chunks and encode them in other chunks or by another codec, with zarr-python.
 
-Pixels stay the same, bit for bit. Chunks that only move to other shards go through `ozx.flow.chunks.reshard`, which
-decodes nothing; it also assembles the shards here.
+Pixels stay the same, bit for bit. `ozx.flow.chunks.reshard` moves chunks between shards without decoding, and assembles
+the shards here, too.
 """
 
 from __future__ import annotations
@@ -55,40 +55,39 @@ def iter_transcoded(
     jobs: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Entry]:
-    """Yield the stored values that an array has in its new document, in hierarchy order.
+    """Yield the stored values of an array in its new document, in hierarchy order.
 
-    The same chunks give the same bytes, whatever the time is. A new chunk that is all fill values is not written; a
-    chunk that is missing reads as the fill value of `new`, also where `old` has none.
+    Equal chunks give equal bytes at any time. A new chunk that is all fill values is not written; a missing chunk reads
+    as the fill value of `new`, even if `old` has none.
 
-    In memory are about ``2 * jobs`` blocks at a time, which usually decode to 4 MiB and to 64 at most (or to one chunk,
-    where it is larger), and the chunks of a shard until it is written; those beyond 128 MiB wait in a temporary file.
-    Closing the iterator, or an exception, cancels what is not begun.
+    Memory holds about ``2 * jobs`` blocks, which usually decode to 4 MiB and to 64 at most (or to one chunk, if
+    larger), and up to 128 MiB of the chunks of a shard until it is written; further ones wait in a temporary file.
+    Closing the iterator, or an exception, cancels the blocks not yet begun.
 
     Parameters
     ----------
     stored
         The stored values, as `old` describes them; for Zarr v2 see `ozx.hierarchy.zarr_v2.layouts.parse_v2_layout`.
     old
-        The array's ``zarr.json``; or its ``.zarray``, where it is still of Zarr v2.
+        The array's ``zarr.json``, or its ``.zarray`` in Zarr v2.
     new
-        What is to be written: `ozx.hierarchy.relayout.transcoding.transcoded_document`, of an array of Zarr v2 after
+        The document to write: `ozx.hierarchy.relayout.transcoding.transcoded_document`, for Zarr v2 after
         `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
     path
-        Path of the array, which the keys begin with.
+        Path of the array, the start of its keys.
     jobs
-        How many blocks are worked on at a time; by default as many as there are processors.
+        Number of blocks transcoded at once; by default the number of processors.
     executor
-        What works on them: by default threads of its own. Tasks are plain data, so that processes do as well.
+        Runs the transcoding; by default own threads. Tasks are plain data, so that processes work as well.
 
     Raises
     ------
     FormatError
-        A chunk cannot be decoded or has no bytes, an index is damaged.
+        A chunk cannot be decoded or is empty, an index is damaged.
     UnsupportedError
-        zarr-python does not have one of the codecs, or the data type; a shard would be too large; or the codecs of
-        `new` do not give back the pixels they are given.
+        zarr-python lacks a codec or the data type; a shard would be too large; or the codecs of `new` change pixels.
     UsageError
-        The documents are not those of the same array.
+        The documents describe different arrays.
     """
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
@@ -104,13 +103,13 @@ def iter_transcoded(
     )
     if layouts.old.shape != layouts.new.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array")
-    work = _Work(stored, layouts, transcoding, path)
-    return work.iter_entries(jobs or os.cpu_count() or 1, executor)
+    transcoder = _Transcoder(stored, layouts, transcoding, path)
+    return transcoder.iter_entries(jobs or os.cpu_count() or 1, executor)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layouts:
-    """Those of the array as it is, as it becomes, and of what is between: new chunks that are not in shards yet."""
+    """The old layout of the array, the new one, and between them that of new chunks outside of shards."""
 
     old: ArrayLayout
     plain: ArrayLayout
@@ -119,7 +118,7 @@ class _Layouts:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedChunks:
-    """New chunks, as `iter_resharded` takes them."""
+    """New chunks, as input of `iter_resharded`."""
 
     found: Mapping[int, Part]
     path: str
@@ -135,8 +134,8 @@ class _EncodedChunks:
         return [self.found[number] for number in numbers]
 
 
-class _Work:
-    """The array, block by block."""
+class _Transcoder:
+    """Transcoding of one array, block by block."""
 
     def __init__(self, stored: StoredChunks, layouts: _Layouts, transcoding: Transcoding, path: str) -> None:
         self._stored = stored
@@ -152,10 +151,10 @@ class _Work:
                 executor = stack.enter_context(ThreadPoolExecutor(jobs, "ozx-transcode"))
             results = stack.enter_context(contextlib.closing(self._iter_results(executor, 2 * jobs)))
             for _, group in itertools.groupby(results, key=lambda result: result[0]):
-                yield from self._put_together(chunk for _, chunks in group for chunk in chunks)
+                yield from self._assemble(chunk for _, chunks in group for chunk in chunks)
 
-    def _put_together(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
-        """Yield the stored values that the chunks of a group become."""
+    def _assemble(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
+        """Yield the stored values made of the chunks of a group."""
         spool, found, plain = Spool(), dict[int, Part](), self._layouts.plain
         for place, data in chunks:
             found[_number(place, plain.grid)] = spool.add(data)
@@ -163,7 +162,7 @@ class _Work:
             yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield the chunks of each block in order, with the number of its group; `most` are under way at a time."""
+        """Yield the chunks of each block in order, with the number of its group; at most `most` are in progress."""
         pending: deque[tuple[int, Future[_Chunks]]] = deque()
         try:
             for number, block in self._iter_blocks():
@@ -186,10 +185,10 @@ class _Work:
             reason = "".join(f" ({reason})" for reason in error.args)
             raise UnsupportedError(
                 f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
-                f"{', '.join(self._transcoding.new_codecs)} does not give back what it was given{reason}",
-                hint="Leave chunks and codec as they are: what is moved is not decoded."
+                f"{', '.join(self._transcoding.new_codecs)} changes values{reason}",
+                hint="Keep chunks and codec: moving chunks does not decode them."
                 if "transpose" in self._transcoding.new_codecs
-                else "Ask for another codec, which replaces them.",
+                else "Choose another codec, which replaces these.",
             ) from None
 
     def _iter_blocks(self) -> Iterator[tuple[int, Block]]:
@@ -200,13 +199,13 @@ class _Work:
                     yield number, block
 
     def _ordered_groups(self) -> list[int]:
-        """Return the groups that hold any old chunks, in hierarchy order."""
+        """Return the groups with old chunks, in hierarchy order."""
         old, new, plan = self._layouts.old, self._layouts.new, self._plan
         found = self._chunks.blocks((1,) * len(old.grid))
         places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
         numbers: list[int] = plan.touched_groups(places).tolist()
         if new.keys.separator == ".":
-            # Coordinates in one component are compared as text: c.0.10 comes before c.0.9.
+            # Keys of one component sort as text: c.0.10 before c.0.9.
             values = [whole // part for whole, part in zip(plan.groups, new.stored_shape, strict=True)]
             firsts = [
                 [at * count for at, count in zip(group, values, strict=True)]
@@ -217,7 +216,7 @@ class _Work:
         return numbers
 
     def _read(self, box: tuple[slice, ...]) -> Block | None:
-        """Return a block with its chunks as they are stored, or None where there are none."""
+        """Return a block with its stored chunks, or None if it has none."""
         old = self._layouts.old
         ranges = [range(at.start // part, -(-at.stop // part)) for at, part in zip(box, old.chunks, strict=True)]
         places = list(itertools.product(*ranges))
@@ -238,9 +237,9 @@ class _Work:
         stored_place = tuple(at // count for at, count in zip(place, old.chunks_per_stored, strict=True))
         key = self._stored.name(_number(stored_place, old.stored_grid))
         return FormatError(
-            f"{key}: expected chunk {place} as the codecs of the array encode it; decoding it failed ({reason})",
+            f"{key}: expected chunk {place} encoded by the codecs of the array; decoding failed ({reason})",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. To carry it as it is, leave chunks and codec as they are.",
+            hint="Copy or download the file again. To copy the chunk undecoded, keep chunks and codec.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Chunks compressed by zlib as gzip, which Zarr v3 knows: the compressed bytes stay, what frames them is swapped."""
+"""Chunks of zlib, which Zarr v3 lacks, as gzip: the compressed bytes stay, only their frame changes."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _LONGER = (10 + 8) - (2 + 4)
 
 @dataclass(frozen=True, slots=True)
 class GzipChunks:
-    """The stored values of an array whose chunks are zlib streams, as gzip members.
+    """The stored values of an array of zlib streams, as gzip members.
 
     Attributes
     ----------
     stored
-        The values as they are.
+        The zlib streams.
     """
 
     stored: StoredChunks
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """Which values there are, ascending."""
+        """The numbers of the values, ascending."""
         return self.stored.numbers
 
     def name(self, number: int) -> str:
-        """Return what messages call a value: its key."""
+        """Return the key of a value, for messages."""
         return self.stored.name(number)
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return values, each reframed when it is read."""
+        """Return values, each reframed on reading."""
         parts = self.stored.parts(numbers)
         return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 
@@ -53,7 +53,7 @@ class _ReframedPart:
 
     @property
     def length(self) -> int:
-        # A chunk without bytes is corrupt, and to be seen as such.
+        # An empty chunk is corrupt; it stays empty, so that this is noticed.
         return self.part.length and self.part.length + _LONGER
 
     def iter_blocks(self) -> Iterator[bytes]:

@@ -1,9 +1,9 @@
 """Decoding with bounded memory.
 
 ``bounded``, ``bounded_filters``
-    Decompression and filters that never return more than a limit.
+    Decompression and filters with a limit on their output.
 ``bounded_arrays``
-    Arrays whose chunks decode to their own size and not beyond it.
+    Arrays whose chunks decode to at most their own size.
 ``codec_support``
     The codecs that the installed zarr-python can decode.
 ``zarr_errors``

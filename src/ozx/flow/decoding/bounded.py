@@ -1,7 +1,7 @@
-"""Decompression that never gives out more than a limit, for the compressors that Zarr's readers know.
+"""Bounded decompression for the compressors of Zarr.
 
-A few bytes can decode to gigabytes, and a header can claim any size. What an array's metadata say of a chunk is the
-limit; reaching it ends the decoding, before memory is taken for more. Nothing here loads zarr.
+A few bytes can decode to gigabytes, and a header can claim any size. The array's metadata give the limit; decoding
+stops there, before memory is allocated for more. Nothing here loads zarr.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 fast_zlib: ModuleType = zlib
 try:
     from isal import isal_zlib
-except ImportError:  # no wheel for this machine: the same functions by zlib, slower
+except ImportError:  # no wheel for this machine: use zlib, which is slower
     pass
 else:
     fast_zlib = isal_zlib
@@ -34,21 +34,21 @@ __all__ = [
 
 Bytes = bytes | bytearray | memoryview
 
-# Enough for xz -9, whose dictionary has 64 MiB.
+# Enough for the dictionary of xz -9, 64 MiB.
 _LZMA_MEMORY = 128 << 20
-# Streams that follow a first one: read in small pieces, as each copies what is left of its last piece.
+# Sizes of pieces of streams after the first: small, as each stream copies the rest of its last piece.
 _FIRST_PIECE, _LARGEST_PIECE = 1 << 10, 1 << 20
-# A block of a zstd frame has four bytes or more, and gives 128 KiB or less (RFC 8878, 3.1.1.2.3).
+# A block of a zstd frame has at least four bytes, and decodes to at most 128 KiB (RFC 8878, 3.1.1.2.3).
 _MOST_FROM_ZSTD = 1 << 15
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class OversizeError(ValueError):
-    """The data decode to more bytes than they may."""
+    """The data decode to more bytes than the limit."""
 
 
 class UndecodableChunkError(ValueError):
-    """A chunk cannot be decoded: `key` is its key, the cause what was raised.
+    """The chunk `key` cannot be decoded; the cause is the original exception.
 
     Examples
     --------
@@ -76,16 +76,16 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Return what a compressor's output decodes to.
+    """Return the decoded output of a compressor.
 
     Parameters
     ----------
     config
-        The configuration as numcodecs has it: `id`, one of `BOUNDED`; for ``lzma`` also `format` and `filters`.
+        The configuration of numcodecs: `id`, one of `BOUNDED`; for ``lzma`` also `format` and `filters`.
     data
-        What the compressor gave out.
+        The compressed data.
     limit
-        How many bytes it may decode to.
+        Maximal number of decoded bytes.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
     ValueError
         It is damaged.
     MemoryError
-        There is no room for `limit` bytes or less.
+        Memory does not suffice for the output.
 
     Examples
     --------
@@ -109,12 +109,12 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
         return _DECODERS[name](config, data, limit)
     except (OversizeError, MemoryError):
         raise
-    except Exception as error:  # (each compressor has exceptions of its own)
+    except Exception as error:  # (compressors raise various exceptions)
         raise ValueError(f"damaged {name} data: {str(error) or type(error).__name__}") from error
 
 
 def decoding_reason(error: Exception) -> str:
-    r"""Return what is wrong with a chunk, given what was raised when it was decoded: one line of some 200 letters.
+    r"""Return the reason of a decoding error in one line of some 200 characters.
 
     Examples
     --------
@@ -127,14 +127,14 @@ def decoding_reason(error: Exception) -> str:
 
 
 def decode_gzip(data: Bytes, limit: int) -> bytes:
-    """Return what the members of a gzip file (RFC 1952) inflate to; their checksums are checked.
+    """Return the decoded members of a gzip file (RFC 1952); their checksums are checked.
 
     Parameters
     ----------
     data
         One or more members; zeros may follow them.
     limit
-        How many bytes they may inflate to.
+        Maximal number of decoded bytes.
 
     Raises
     ------
@@ -153,14 +153,14 @@ def decode_gzip(data: Bytes, limit: int) -> bytes:
 
 
 def decode_zstd(data: Bytes, limit: int) -> bytes:
-    """Return what zstd frames (RFC 8878) decode to; checksums are checked where frames have them.
+    """Return the decoded zstd frames (RFC 8878); checksums are checked if present.
 
     Parameters
     ----------
     data
         One or more frames, with or without their content's size.
     limit
-        How many bytes they may decode to.
+        Maximal number of decoded bytes.
 
     Raises
     ------
@@ -179,14 +179,14 @@ def decode_zstd(data: Bytes, limit: int) -> bytes:
 
 
 def decode_blosc(data: Bytes, limit: int) -> bytes:
-    """Return what a buffer of blosc (format 1 or 2) decodes to.
+    """Return a decoded blosc buffer (format 1 or 2).
 
     Parameters
     ----------
     data
-        The buffer. One that claims more bytes than it has is refused; c-blosc would read behind it.
+        The buffer. One that claims more bytes than it has is refused, as c-blosc would read beyond its end.
     limit
-        How many bytes it may decode to.
+        Maximal number of decoded bytes.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _from_gzip(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 
 def _from_zlib(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
-    # One stream; like zlib.decompress, what follows it is passed over.
+    # One stream; like zlib.decompress, ignore what follows it.
     decompressor = fast_zlib.decompressobj(15)
     found: bytes = decompressor.decompress(data, limit + 1)
     _check_length(len(found), limit)
@@ -249,11 +249,11 @@ def _check_length(length: int, limit: int) -> None:
 def _from_streams(
     start: Callable[[], _Decompressor], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
 ) -> bytes:
-    """Return what streams, one behind another, decode to."""
+    """Return the decoded streams, joined."""
     view = memoryview(data).cast("B")
     found: list[bytes] = []
     total = streams = position = 0
-    # Most streams that hold nothing are for keeping a reader busy; bgzip's have up to 64 KiB each, and an empty one.
+    # Many empty streams are an attack on the reader's time; bgzip writes 64 KiB per stream, and one empty one.
     most_streams = 1000 + limit // 1000
     while position < len(view) or not streams:
         decompressor, begin, piece = start(), position, _FIRST_PIECE if streams else len(view)
@@ -265,7 +265,7 @@ def _from_streams(
                 part = decompressor.decompress(taken, limit - total + 1)
             except (lzma.LZMAError, OSError):
                 if streams and not is_padded and position == begin:
-                    return b"".join(found)  # like bz2 and lzma, pass over what follows the streams
+                    return b"".join(found)  # like bz2 and lzma, ignore what follows the streams
                 raise
             position, piece = position + len(taken), min(2 * piece, _LARGEST_PIECE)
             if part:
@@ -303,7 +303,7 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 
 def _zstd_content_size(head: bytes) -> int | None:
-    """Return what a frame's header says that it decodes to, if it does."""
+    """Return the content size in a frame's header, if it has one."""
     # RFC 8878, 3.1.1.1: descriptor, window descriptor (but for a single segment), dictionary id, content size.
     if head[:4] != _ZSTD_MAGIC or len(head) < 6:
         return None

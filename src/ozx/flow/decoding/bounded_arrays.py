@@ -1,7 +1,7 @@
-"""Arrays of zarr-python whose chunks decode to what their metadata say, and not to more.
+"""Arrays of zarr-python whose chunks decode to at most the size that their metadata give.
 
-The codec pipeline of an array is replaced by one that knows how large each step may become. Bounded are chunks as they
-are stored, what compressors give out, the number of texts in a chunk, and how much is decoded at the same time.
+A codec pipeline that knows the maximal size of each step replaces the array's own. It bounds stored chunks, the output
+of compressors, the number of texts in a chunk, and the bytes decoded at once.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from ozx.flow.decoding.zarr_errors import missing_codec
 
 __all__ = ["bound_array"]
 
-# So much is decoded at the same time, unless a single chunk is larger.
+# Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20
 _CHECKSUM = 4
 _CHECKSUMS = ("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3")
 _SAME_SIZE = ("shuffle",)
 _MOST_REWRITTEN = 8
 _VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
-# What is told apart from damage: the disk, and errors that say more than this module could.
+# Errors that are no damage of chunks: of the disk, and those with messages of their own.
 _PASSED_ON = (OzxError, OSError)
 
 
 def bound_array(array: Any) -> Any:
-    """Return an array whose chunks do not decode beyond their size; what is no array of zarr as it is.
+    """Bound the decoding of an array's chunks, in place; return the array, or any other object unchanged.
 
-    It is the same object, with another codec pipeline. Metadata and written chunks stay what they are.
+    Metadata and written chunks stay the same.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class _BoundedPipeline(BatchedCodecPipeline):
                 results[number] = await self._read_one(items[number], out, drop_axes)
 
         await asyncio.gather(*(work() for _ in range(min(config.get("async.concurrency"), len(items)))))
-        # zarr-python 3.4 says which chunks were missing, 3.1 nothing.
+        # zarr-python 3.4 returns the missing chunks, 3.1 nothing.
         return tuple(part for found in results for part in found or ())
 
     async def _read_one(self, item: Any, out: NDBuffer, drop_axes: tuple[int, ...]) -> Any:
@@ -97,7 +97,7 @@ class _BoundedPipeline(BatchedCodecPipeline):
             for codec in self.array_array_codecs:
                 check_item_sizes(getattr(codec, "codec_config", {}), spec.dtype.to_native_dtype())
             await _check_stored(getter, spec, is_sharded=self._is_sharded)
-            if self._is_sharded:  # its inner chunks wait, each for its turn
+            if self._is_sharded:  # its inner chunks pass the gate one by one
                 return await self.read_batch([item], out, drop_axes)
             gate, size = _gate(), _decoded_size(spec)
             await gate.enter(size)
@@ -118,7 +118,7 @@ class _BoundedPipeline(BatchedCodecPipeline):
 
 
 class _BoundedSharding(ShardingCodec):
-    """The sharding codec whose inner chunks go through a pipeline of ours."""
+    """The sharding codec with a bounded pipeline for inner chunks."""
 
     @property
     def codec_pipeline(self) -> Any:
@@ -127,7 +127,7 @@ class _BoundedSharding(ShardingCodec):
 
 @dataclass(frozen=True)
 class _BoundedTexts(ArrayBytesCodec):
-    """A codec for texts of any length, which takes memory for as many as there should be."""
+    """A codec of variable-length texts that checks their number before it allocates memory."""
 
     codec: Any
     is_fixed_size = False
@@ -150,7 +150,7 @@ class _BoundedTexts(ArrayBytesCodec):
 
 @dataclass(frozen=True)
 class _BoundedCompressor(BytesBytesCodec):
-    """A compressor at its place behind other codecs, whose output's length is known from theirs."""
+    """A compressor behind other codecs, which determine the limit of its output."""
 
     codec: Any
     config: Mapping[str, Any]
@@ -182,13 +182,13 @@ class _BoundedCompressor(BytesBytesCodec):
         for name in self.before:
             if name in _CHECKSUMS:
                 size += _CHECKSUM
-            elif name not in _SAME_SIZE:  # not twice as much for each: a hundred compressors would have no limit
+            elif name not in _SAME_SIZE:  # not doubled for each: a hundred compressors would have no limit
                 size = max(size, largest_stored(decoded))
         return size
 
 
 class _Gate:
-    """Lets chunks be decoded at the same time that are not too large together."""
+    """Limits the sum of the sizes of chunks that are decoded at once."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -217,7 +217,7 @@ def _gate() -> _Gate:
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
-    """Return the codecs of an array with those in the place of compressors, shards and texts that have limits."""
+    """Return an array's codecs with bounded ones for compressors, shards and texts."""
     found: list[Codec] = []
     serializer = ""
     before: list[str] = []
@@ -252,7 +252,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
 
 
 def _name(codec: Codec) -> str:
-    """Return a codec's name; those that zarr has from numcodecs do the same under the same names."""
+    """Return a codec's name; those from numcodecs equal zarr's of the same name."""
     return str(codec.to_dict()["name"]).removeprefix("numcodecs.")
 
 
@@ -262,21 +262,21 @@ def _decoded_size(spec: ArraySpec) -> int:
 
 
 async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> None:
-    """Raise where a stored value is too long for a chunk, before it is read."""
+    """Raise `OversizeError` if a stored value is too long for a chunk, before reading it."""
     if not isinstance(getter, StorePath) or not _knows_lengths(getter.store):
         return
     try:
         length = await getter.store.getsize(getter.path)
     except FileNotFoundError:
         return
-    # Shards may have gaps, where chunks were written again.
+    # Shards may have gaps from chunks that were written again.
     most = largest_stored(_decoded_size(spec)) * (_MOST_REWRITTEN if is_sharded else 1)
     if length > most:
         raise OversizeError(f"expected at most {most:,} bytes for its pixels; it has {length:,}")
 
 
 def _knows_lengths(store: Store) -> bool:
-    """Tell whether a store gives lengths without reading values, which zarr's stores do that do not say otherwise."""
+    """Tell whether a store returns lengths without reading values."""
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)
     return type(store).getsize is not Store.getsize
@@ -286,7 +286,7 @@ def _named(error: Exception, getter: Any) -> Exception:
     reason = str(error).partition("\n")[0] or type(error).__name__
     if isinstance(getter, StorePath):
         return missing_codec(error, getter.path) or UndecodableChunkError(getter.path, reason)
-    # An inner chunk has no path: the shard's is put before this when the error comes to its reader.
+    # An inner chunk has no path: the shard's reader prepends that of the shard.
     place = getattr(getter, "chunk_coords", None)
     return error if place is None else ValueError(f"inner chunk {list(place)}: {reason}")
 
@@ -295,6 +295,6 @@ def _without_room(getter: Any, spec: ArraySpec) -> Exception:
     if not isinstance(getter, StorePath):
         return MemoryError()
     return ResourceError(
-        f"{getter.path}: there is no memory for a chunk that decodes to {_decoded_size(spec):,} bytes",
+        f"{getter.path}: not enough memory for a chunk that decodes to {_decoded_size(spec):,} bytes",
         hint="Use a machine with more memory.",
     )

@@ -1,7 +1,6 @@
-"""Compressors and filters of Zarr v2 that give out no more than the chunks they belong to.
+"""Compressors and filters of Zarr v2 with bounded output.
 
-Each step of an array's filters has a length that its data type and the number of its pixels say; where one does not,
-it has a limit.
+The data type and the number of pixels of a chunk give the length after each filter, or a limit.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ _LONGEST_NUMBER = 16
 
 
 def largest_stored(decoded: int) -> int:
-    """Return how many bytes a chunk of `decoded` bytes has at most, whatever it was compressed with.
+    """Return the maximal stored length of a chunk of `decoded` bytes, for any compressor.
 
-    Compressors add little to what does not compress; several, one behind another, and their checksums fit as well.
+    Compressors add little to incompressible data; a chain of several, and their checksums, fit as well.
 
     Examples
     --------
@@ -42,7 +41,7 @@ def largest_stored(decoded: int) -> int:
 
 
 def most_text(count: int) -> int:
-    """Return how many bytes the texts of a chunk may take together: nothing in the metadata says how long they are.
+    """Return the maximal number of bytes of the texts of a chunk, whose lengths metadata do not give.
 
     Examples
     --------
@@ -53,12 +52,12 @@ def most_text(count: int) -> int:
 
 
 def check_count(data: Any, count: int) -> None:
-    r"""Raise where a chunk of texts does not have as many as it should.
+    r"""Check the number of texts in a chunk.
 
     Raises
     ------
     ValueError
-        Its header has another number, for which readers take memory.
+        The chunk's header, by which readers allocate memory, has another number.
 
     Examples
     --------
@@ -71,12 +70,12 @@ def check_count(data: Any, count: int) -> None:
 
 
 def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
-    """Raise where a filter that changes the type of pixels makes items of them that no pixel needs.
+    """Check the item size of a filter that changes the data type.
 
     Raises
     ------
     OversizeError
-        It names a type whose items are longer than the array's, and than complex numbers.
+        Its items are longer than the array's, and than complex numbers.
 
     Examples
     --------
@@ -94,16 +93,16 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
 def bounded_filters(
     filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
 ) -> tuple[tuple[Any, ...] | None, Any]:
-    """Return filters and compressor of an array, each with the limit that its place gives it.
+    """Return filters and compressor of an array, each with its limit.
 
     Parameters
     ----------
     filters, compressor
-        As zarr-python has them; filters in the order in which they encode.
+        zarr-python's; filters in the order of encoding.
     dtype
-        The type of the pixels.
+        The data type of the pixels.
     count
-        How many pixels a chunk has.
+        Number of pixels in a chunk.
     """
     size = most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
     bounded = []
@@ -111,7 +110,7 @@ def bounded_filters(
     for codec in filters or ():
         bounded.append(_bounded(codec, size, count, dtype))
         known = _encoded_size(codec, size, count)
-        # Not twice as much for each compressor: a hundred of them would have no limit.
+        # Not doubled for each compressor: a hundred of them would have no limit.
         size = max(size, most) if known is None else known
         most = max(most, largest_stored(size)) if codec.codec_id in _OTHER_TYPE | _OBJECTS else most
     last = None if compressor is None else _bounded(compressor, size, count, dtype)
@@ -124,7 +123,7 @@ def _bounded(codec: Any, size: int, count: int, dtype: np.dtype[Any]) -> Any:
 
 
 def _encoded_size(codec: Any, size: int, count: int) -> int | None:
-    """Return how large a filter's output is at most, given that of its input; None where nothing says so."""
+    """Return the maximal output length of a filter for an input of `size` bytes; None if unknown."""
     name, config = codec.codec_id, codec.get_config()
     if name in _SAME_SIZE:
         return size
@@ -139,7 +138,7 @@ def _encoded_size(codec: Any, size: int, count: int) -> int | None:
 
 @dataclass(frozen=True)
 class _BoundedFilter:
-    """A codec of numcodecs that decodes `count` values or `size` bytes at most."""
+    """A codec of numcodecs that decodes at most `count` values or `size` bytes."""
 
     codec: Any
     size: int
@@ -170,7 +169,7 @@ class _BoundedFilter:
         return self.codec.decode(data, out)
 
     def _check_list(self, data: bytes) -> None:
-        # numcodecs: the values, then their type and shape, for which it takes memory.
+        # numcodecs: the values, then their type and shape, by which it allocates memory.
         if self.codec_id == "json2":
             items = json.loads(data)
         else:

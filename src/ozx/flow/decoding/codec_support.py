@@ -1,4 +1,4 @@
-"""What the installed zarr-python can decode, by name."""
+"""Extensions that the installed zarr-python can decode, by name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from ozx.hierarchy.zarr.codecs import parse_named
 
 __all__ = ["zarr_understands"]
 
-# Grids cannot be registered. Rectilinear ones came with zarr-python 3.2.
+# Grids have no registry. Rectilinear ones came with zarr-python 3.2.
 _GRIDS = frozenset(("regular", "rectilinear") if hasattr(v3, "RectilinearChunkGridMetadata") else ("regular",))
 
 
 def zarr_understands(point: str, value: Any) -> bool:
     """Tell whether zarr-python knows a codec, data type, chunk grid or chunk key encoding.
 
-    Whatever else a document may ask to be understood, it does not: no storage transformer, and none of ZEP 10's
-    extensions.
+    It knows no storage transformers and none of ZEP 10's extensions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Errors of zarr-python about arrays that it cannot open or decode, and codecs that are not installed."""
+"""Errors of zarr-python for arrays that it cannot open or decode, and for codecs that are not installed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ozx.errors import UnsupportedError
 
 __all__ = ["check_codecs_installed", "missing_codec", "words_of"]
 
-# What numcodecs imports where it is there; of other codecs the package is not known.
+# Optional dependencies of numcodecs; the packages of other codecs are unknown.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
-# The first name in quotes; newer versions of zarr-python have advice behind it.
+# The first name in quotes; newer versions of zarr-python add advice after it.
 _NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
-    """Return the error for a codec that is not installed; None where something else is wrong.
+    """Return the error for a codec that is not installed; None for any other error.
 
     Parameters
     ----------
     error
-        What zarr-python or numcodecs raised.
+        The exception of zarr-python or numcodecs.
     where
         Path of the array, or key of the chunk.
 
@@ -43,7 +43,7 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:
-    """Raise where zarr-python opens an array of whose codecs one is not installed; it would say so at the first chunk.
+    """Check that all codecs of an open array are installed; zarr-python would fail only at the first chunk.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def check_codecs_installed(metadata: Any, where: str) -> None:
     Raises
     ------
     UnsupportedError
-        Such a codec; the hint names its package.
+        A codec is not installed; the hint names its package.
     """
     from numcodecs import registry  # noqa: PLC0415 (loads zarr's codecs)
 
@@ -65,7 +65,7 @@ def check_codecs_installed(metadata: Any, where: str) -> None:
 
 
 def _wrapped_codecs(codecs: Any) -> Iterator[str]:
-    """Yield what numcodecs calls the codecs of a chain that zarr-python only wraps, those inside shards, too."""
+    """Yield the names of numcodecs' codecs that zarr-python wraps, including those inside shards."""
     for codec in codecs:
         wrapped = getattr(codec, "codec_config", None)
         if isinstance(wrapped, dict) and isinstance(wrapped.get("id"), str):
@@ -74,10 +74,9 @@ def _wrapped_codecs(codecs: Any) -> Iterator[str]:
 
 
 def words_of(error: Exception) -> str:
-    """Return in one line what zarr-python says of metadata, as far as it knows what is wrong.
+    """Return zarr-python's reason in one line.
 
-    A `TypeError` or the like comes from Python, of a value that zarr-python did not expect: its words say nothing of
-    the file.
+    A `TypeError` or the like comes from Python, for an unexpected value: its text does not describe the file.
 
     Examples
     --------
