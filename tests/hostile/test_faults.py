@@ -46,13 +46,16 @@ MAY_FAIL = {
     ("validation.cases.archive_builder.write_tree", "mkdir"): "the folder is there",
     # It is done for the tidiness of the next one, or for a note.
     ("atomic.temporary.sweep", "scandir"): "leftovers of others stay: some folders may not be listed",
-    ("desktop.actions._remove_if_empty", "rmdir"): "an empty folder stays: something may be in it, or on it",
     (
-        "desktop.linux._read",
+        "desktop.association.transaction._remove_if_empty",
+        "rmdir",
+    ): "an empty folder stays",
+    (
+        "desktop.association.linux._read",
         "builtins.open",
     ): "what nobody can read, the desktop cannot either; only the status says so",
     (
-        "desktop.linux._read",
+        "desktop.association.linux._read",
         "FileIO.readall",
     ): "what nobody can read, the desktop cannot either; only the status says so",
 }
@@ -101,7 +104,7 @@ def check_faults(tmp_path: Path, sources: Path, work: Work, *, old: bool) -> Cou
         found = work.state(folder)
         if error is None:
             assert found == after, where
-            assert faults.fired is None or may_fail(faults), f"{where}: it is not matched of"
+            assert faults.fired is None or may_fail(faults), f"{where}: it is no failure that may be passed over"
         else:
             assert isinstance(error, (InjectedError, ResourceError)), where
             wanted = after if work.is_many or (work.is_followed and found == after) else before

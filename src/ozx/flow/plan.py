@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry
@@ -59,7 +60,7 @@ class Plan:
     rooms: Mapping[str, int] | None = None
     late: Callable[[], Iterable[Entry]] | None = None
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The OME-Zarr version of the root; empty where it has none."""
         if METADATA not in self.metadata:
