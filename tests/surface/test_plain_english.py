@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 #: Packages and pages that are checked.
 PACKAGES: tuple[str, ...] = (
     "archive",
+    "atomic",
     "cli",
     "desktop",
     "flow/chunks",
