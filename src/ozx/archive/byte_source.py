@@ -137,14 +137,7 @@ class MemorySource:
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
     """Return exactly `length` bytes; their presence is checked before memory is allocated.
 
-    Parameters
-    ----------
-    source
-        The source.
-    offset, length
-        First byte and number of bytes.
-    what
-        Name of the bytes in messages.
+    Messages call them `what`.
 
     Raises
     ------

@@ -260,16 +260,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check that the bytes behind an entry's local header fit the empty value that its headers declare.
-
-    Parameters
-    ----------
-    source
-        The archive.
-    header, local
-        The entry's headers, in the central directory and before its bytes.
-    behind
-        `ozx.archive.empty_values.ROOM_OF_EMPTY` bytes behind the local header, or fewer at the end of the room.
+    """Check that the bytes behind an entry's local header, up to `ROOM_OF_EMPTY`, fit the empty value it declares.
 
     Raises
     ------

@@ -24,15 +24,7 @@ class OtherPath(NamedTuple):
 
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
-    """Return the census of the extra fields in a central directory.
-
-    Parameters
-    ----------
-    columns
-        The central directory.
-    prepended
-        Bytes before the archive, which offsets in the file leave out.
-    """
+    """Return the census of the extra fields in a central directory whose offsets leave out `prepended` bytes."""
     census = ExtraCensus.of(len(columns))
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)

@@ -95,13 +95,6 @@ def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str,
     The root's is checked elsewhere: RFC-9 has a sentence of its own for it. Siblings may have any order: RFC-9 (R2,
     2026-04-20) asks for breadth-first only.
 
-    Parameters
-    ----------
-    keys
-        All metadata keys of an archive.
-    positions
-        Their positions among all entries.
-
     Examples
     --------
     >>> order_fault(["zarr.json", "0/zarr.json"], np.array([0, 2]))

@@ -86,13 +86,6 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
     """Refuse to break a reference; return notes about those that were broken before.
 
-    Parameters
-    ----------
-    documents
-        The kept nodes: path below the new root, and ``zarr.json``.
-    surroundings
-        The nodes before and after.
-
     Raises
     ------
     UnsupportedError

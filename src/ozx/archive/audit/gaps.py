@@ -66,15 +66,7 @@ def find_layout(
     inside: _Indices,
     order: _Indices,
 ) -> Layout:
-    """Return the layout of an archive.
-
-    Parameters
-    ----------
-    source, end, columns, local
-        The archive, its end records, its central directory and its local headers.
-    inside, order
-        The entries in the order of their local headers: those inside the file, and all.
-    """
+    """Return the layout of an archive; `order` has all entries by header offset, `inside` those inside the file."""
     starts = columns.header_offsets[inside].astype(np.int64)
     # An unreadable header is at least as long as its fixed part and the name.
     shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)

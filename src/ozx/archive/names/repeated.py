@@ -11,16 +11,7 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """Refuse entries of one name whose last one in the directory is not the last one in the file.
 
     Writers append both the entry and its header in the directory, so that one of the two orders is damaged: which
-    value replaced the other one is then unknown.
-
-    Parameters
-    ----------
-    name
-        The name of all entries.
-    header_offsets
-        Their offsets in the file, in the order of the directory.
-    path
-        The archive's name in messages.
+    value replaced the other one is then unknown. `header_offsets` are in the order of the directory.
 
     Raises
     ------

@@ -50,13 +50,6 @@ def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
 
     Memory is that of some blocks, and of a few hundred bytes for every entry.
 
-    Parameters
-    ----------
-    source
-        A ZIP file, or a part of one.
-    progress
-        Receives the bytes done.
-
     Examples
     --------
     >>> from ozx.archive.byte_source import MemorySource

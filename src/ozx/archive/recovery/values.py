@@ -112,17 +112,7 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first signature from `start` on, or None if there is none before `stop`.
-
-    Parameters
-    ----------
-    source
-        The bytes to search.
-    start, stop
-        Offsets in bytes; nothing at or behind `stop` is read.
-    pattern
-        Signatures, of four bytes each.
-    """
+    """Return the offset of the first signature from `start` on; None if there is none before `stop`."""
     length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))

@@ -12,12 +12,7 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the bytes of a file behind a URL; makes no request yet.
-
-    Parameters
-    ----------
-    url, options
-        As for `RemoteSource`.
+    """Return the `RemoteSource` of a URL; makes no request yet.
 
     Raises
     ------

@@ -25,18 +25,7 @@ def edit_channels(
     """Set names and colours of channels in the ``ome`` attributes of an image, in place; return the differences.
 
     If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
-    without window or colour (OME-Zarr 0.5, "omero" metadata).
-
-    Parameters
-    ----------
-    ome
-        The attributes to change.
-    edits
-        The requested changes.
-    node, axes, array
-        Path of the image, its axes, and its array of the full resolution or None.
-    notes
-        Receives a sentence about assumptions.
+    without window or colour (OME-Zarr 0.5, "omero" metadata). `notes` gets a sentence about what was assumed.
 
     Raises
     ------

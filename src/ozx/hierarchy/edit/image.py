@@ -31,14 +31,7 @@ _Document = dict[str, Any]
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
     """Return the OME-Zarr metadata of a group that can be edited.
 
-    Parameters
-    ----------
-    document
-        Its ``zarr.json``.
-    node
-        Its path, for messages.
-    version
-        The OME-Zarr version of the root, for groups that give none.
+    Groups without a version have that of the root, `version`.
 
     Raises
     ------
@@ -179,16 +172,7 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
     """Update, in place, the copy of an edited group in the consolidated metadata of a group above it.
 
     zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
-    old copy would hide the edit.
-
-    Parameters
-    ----------
-    document
-        The ``zarr.json`` of the group above; it is changed.
-    below
-        The edited group's path relative to it.
-    new
-        The edited group's ``zarr.json``.
+    old copy would hide the edit. `below` is the edited group's path relative to the group above.
 
     Returns
     -------

@@ -86,11 +86,6 @@ class LabelDisplay:
 def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
     """Return the display settings of ``omero`` for each channel, in order; empty without ``omero``.
 
-    Parameters
-    ----------
-    attributes, zarr_format
-        As for `ozx.hierarchy.ome.metadata.parse_ome`.
-
     Examples
     --------
     >>> attributes = {"ome": {"omero": {"channels": [{"color": "3a7bff", "window": {"start": 0, "end": 9}}]}}}

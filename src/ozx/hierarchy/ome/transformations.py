@@ -42,13 +42,6 @@ def parse_transformations(value: Any, dimensions: int) -> Placement | None:
     and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do
     transformations that are stored as arrays, have another number of axes, or are malformed.
 
-    Parameters
-    ----------
-    value
-        The parsed JSON.
-    dimensions
-        The number of axes.
-
     Examples
     --------
     >>> parse_transformations([{"type": "scale", "scale": [0.5]}, {"type": "translation", "translation": [3]}], 1)

@@ -43,14 +43,7 @@ def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> l
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Check that each axis of `lengths` is one of some array; without arrays all axes pass.
-
-    Parameters
-    ----------
-    lengths
-        By axis.
-    arrays
-        The names of each array's dimensions.
+    """Check that each axis of `lengths` is a dimension name in `arrays`; without arrays all axes pass.
 
     Raises
     ------

@@ -32,13 +32,6 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
     Handlers of extensions that may be ignored are called, too.
 
-    Parameters
-    ----------
-    path
-        Path of the array.
-    old, new
-        Its ``zarr.json`` before and after.
-
     Raises
     ------
     UnsupportedError
@@ -58,13 +51,6 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
     """Call the handlers of a group's extensions for an array below it that gets a new chunk layout.
-
-    Parameters
-    ----------
-    group, document
-        Path and document of the group.
-    path, old, new
-        Path of the array, and its documents before and after.
 
     Raises
     ------

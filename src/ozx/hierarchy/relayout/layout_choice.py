@@ -96,17 +96,7 @@ class LayoutChoice:
     def new_documents(
         self, documents: Mapping[str, Document], axes: Mapping[str, Axes], understands: Understands = is_registered
     ) -> dict[str, Document]:
-        """Return the ``zarr.json`` of every array in the new layout.
-
-        Parameters
-        ----------
-        documents
-            All arrays of a hierarchy by path.
-        axes
-            Names and types of axes, from the images' metadata.
-        understands
-            See `check_understood`.
-        """
+        """Return the ``zarr.json`` of every array, by path, in the new layout."""
 
         def described(document: Document, path: str) -> ShardArray:
             return ShardArray(parse_layout(document, path, understands), axes.get(path, ()))

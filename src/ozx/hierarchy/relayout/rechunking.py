@@ -57,12 +57,7 @@ class Rechunking:
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the groups that old chunks overlap, ascending.
-
-        Parameters
-        ----------
-        places
-            Coordinates of the chunks, one row each.
+        """Return the numbers of the groups that old chunks, one coordinate row each, overlap, ascending.
 
         Examples
         --------
@@ -99,13 +94,7 @@ class Rechunking:
 
 
 def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
-    """Return the groups and blocks for rechunking an array.
-
-    Parameters
-    ----------
-    old, new
-        Layouts of the same array.
-    """
+    """Return the groups and blocks for rechunking an array from layout `old` to `new`."""
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
     size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))

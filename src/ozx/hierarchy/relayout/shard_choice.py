@@ -120,13 +120,6 @@ def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict
     times or channels only if its chunks do, or if the hierarchy would have more than `MOST_ENTRIES` values. Present
     shards stay unless one could exceed `LARGEST_SHARD` or there would be too many.
 
-    Parameters
-    ----------
-    arrays
-        All arrays of a hierarchy by path.
-    policy
-        The requested size.
-
     Raises
     ------
     UsageError

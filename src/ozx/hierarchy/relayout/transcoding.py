@@ -156,14 +156,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
 def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
     """Return the chunk lengths of each array: the requested ones, the present ones along other axes.
 
-    A requested length is cut to the length of the array.
-
-    Parameters
-    ----------
-    arrays
-        All arrays of a hierarchy by path.
-    lengths
-        By axis, as `parse_chunk_lengths` returns them; a dimension without a name goes by its number.
+    A requested length is cut to the length of the array; a dimension without a name goes by its number.
 
     Raises
     ------

@@ -123,13 +123,6 @@ def make_grid(
 ) -> AxisGrid:
     """Return the grid of a level along an axis.
 
-    Parameters
-    ----------
-    length, chunk, whole
-        As in `AxisGrid`.
-    scales, translations
-        Values of the full resolution and of the level.
-
     Examples
     --------
     >>> make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.1625)) == make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.0))
@@ -152,13 +145,6 @@ def align(
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
     coarsest levels mostly are a single chunk, and the region would be the whole image.
-
-    Parameters
-    ----------
-    requested
-        By axis.
-    levels
-        Their grids by axis, the finest first; each has all axes of `requested`.
 
     Examples
     --------

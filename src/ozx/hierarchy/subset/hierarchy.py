@@ -102,14 +102,7 @@ class _Image:
 
 
 def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
-    """Plan the subset of a hierarchy.
-
-    Parameters
-    ----------
-    documents
-        The ``zarr.json`` of all nodes, by path.
-    selection
-        The requested levels and region.
+    """Plan the subset of the hierarchy whose nodes, by path, have these ``zarr.json``.
 
     Raises
     ------

@@ -31,13 +31,6 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
     OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
     numbers. If the numbers of levels differ, levels with the most similar pixel sizes match; if none does, the least
     different one, since a label image needs a level.
-
-    Parameters
-    ----------
-    label, image
-        The label image and its image.
-    kept
-        The numbers of the image's kept levels.
     """
     count = len(label.datasets)
     if count == len(image.datasets):

@@ -51,16 +51,7 @@ class LevelCrops:
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
-    """Return the axes of the full resolution by name.
-
-    Parameters
-    ----------
-    multiscale
-        The image.
-    layout
-        The layout of its first level's array.
-    where
-        The image's name in messages.
+    """Return the axes of the full resolution, whose array has this layout, by name.
 
     Raises
     ------

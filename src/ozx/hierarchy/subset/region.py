@@ -29,15 +29,6 @@ class AxisRange:
 
         Nothing is clipped, unlike in a Python slice: a request for pixels beyond the image is a mistake.
 
-        Parameters
-        ----------
-        axis
-            Name of the axis.
-        length
-            Its number of pixels.
-        where
-            The image's name in messages.
-
         Raises
         ------
         UsageError

@@ -52,13 +52,6 @@ def ends_in_checksum(codecs: Sequence[Any]) -> bool:
 def change_checksum(codecs: Sequence[Any], option: ChecksumOption) -> list[Any]:
     """Return the chain with or without a ``crc32c`` at its end; a second one is never added.
 
-    Parameters
-    ----------
-    codecs
-        The chain that encodes a chunk, as in the document.
-    option
-        What to do with the checksum.
-
     Examples
     --------
     >>> change_checksum(["bytes"], "add")

@@ -73,14 +73,7 @@ def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
 
 
 def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
-    """Parse the ``chunk_key_encoding`` of an array.
-
-    Parameters
-    ----------
-    value
-        The value in the document.
-    where
-        The array's name in messages.
+    """Parse the ``chunk_key_encoding`` of an array, which messages call `where`.
 
     Raises
     ------

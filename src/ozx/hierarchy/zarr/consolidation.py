@@ -40,16 +40,7 @@ def say_the_same(copy: Any, document: Any) -> bool:
 
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
-    """Tell whether a group's copies differ from the nodes below it.
-
-    Parameters
-    ----------
-    document
-        The group's ``zarr.json``.
-    paths
-        The nodes below it, relative to the group.
-    read
-        Returns the document of such a node; called only if the copies are of the right nodes.
+    """Tell whether a group's copies differ from the nodes at `paths` below it; reads these only if the paths agree.
 
     Examples
     --------

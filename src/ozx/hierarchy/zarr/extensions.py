@@ -97,17 +97,10 @@ class Extension:
 
 
 def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/extensions") -> tuple[Extension, ...]:
-    """Return the extensions in an array of names and objects; never fails.
+    """Return the extensions in an array of names and objects at a JSON pointer; never fails.
 
     Anything but an array, and an item without a name, cannot be understood and becomes one extension without a name.
     An empty array gives none, though ZEP 10 asks writers to leave the field out then.
-
-    Parameters
-    ----------
-    value
-        The array.
-    point, pointer
-        Its extension point, and the JSON pointer to it.
 
     Examples
     --------

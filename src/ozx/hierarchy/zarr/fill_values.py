@@ -21,13 +21,6 @@ def fill_value_fault(data_type: str, value: Any) -> str | None:  # noqa: PLR0911
 
     Every value is valid for an unknown data type.
 
-    Parameters
-    ----------
-    data_type
-        Zarr v3 name of the data type.
-    value
-        The value in the document.
-
     Examples
     --------
     >>> fill_value_fault("uint8", 255), fill_value_fault("uint8", 256)

@@ -182,13 +182,7 @@ def parse_index(
 
 
 def build_index(offsets: Any, lengths: Any) -> bytes:
-    """Return a shard's index in the format of ozx: little-endian, followed by its CRC-32C.
-
-    Parameters
-    ----------
-    offsets, lengths
-        As in `ShardIndex`, in C order.
-    """
+    """Return a shard's index, given in C order, in the format of ozx: little-endian, followed by its CRC-32C."""
     sizes = np.asarray(lengths, np.int64).ravel()
     pairs = np.empty((len(sizes), 2), "<u8")
     pairs[:, 0] = np.asarray(offsets, np.int64).ravel()

@@ -15,13 +15,6 @@ __all__ = ["parse_v2_layout"]
 def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
     """Return the layout of an array's chunks, given its ``.zarray``; `codecs` are left out.
 
-    Parameters
-    ----------
-    document
-        The ``.zarray``.
-    node
-        Path of the array.
-
     Raises
     ------
     FormatError
