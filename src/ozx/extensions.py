@@ -195,7 +195,7 @@ def has_method(point: str, name: str, method: str) -> bool:
 
     Examples
     --------
-    >>> has_method("extensions", "example.unmatched-of", "open")
+    >>> has_method("extensions", "example.unheard-of", "open")
     False
     """
     return callable(getattr(find_handler(point, name), method, None))

@@ -23,7 +23,7 @@ MAY_FAIL = {
     # The new file has its name: nothing that fails now may hide that.
     ("atomic.renaming._discard", "unlink"): "the temporary name goes with the next run",
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
-    ("atomic.syncing.close_written", "close"): "what could not be written was matched of before",
+    ("atomic.syncing.close_written", "close"): "what could not be written was reported before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
     (
         "atomic.locks.still_has_name",

@@ -307,14 +307,14 @@ def test_resume_of_plain_packing_takes_them_too(tmp_path, image):
 def test_resume_of_what_is_not_understood_needs_no_checksums(tmp_path, image):
     copy = shutil.copytree(image, tmp_path / "a.ome.zarr")
     document = json.loads((copy / "0" / "zarr.json").read_text())
-    document["codecs"].append({"name": "example.unmatched-of"})
+    document["codecs"].append({"name": "example.unheard-of"})
     (copy / "0" / "zarr.json").write_text(json.dumps(document))
     ozx.pack(copy, tmp_path / "a.ozx")
     assert ozx.pack(copy, tmp_path / "a.ozx", resume=True).status == "skipped"
     (copy / "readme.txt").write_text("new")
     with pytest.raises(UsageError, match="not the complete copy"):
         ozx.pack(copy, tmp_path / "a.ozx", resume=True)
-    with pytest.raises(UnsupportedError, match="unmatched-of"):
+    with pytest.raises(UnsupportedError, match="unheard-of"):
         ozx.pack(copy, tmp_path / "b.ozx", chunk_checksums="add")
 
 

@@ -25,7 +25,7 @@ def understands_opening(point: str, value: Any) -> bool:
 
     Examples
     --------
-    >>> understands_opening("codecs", "zstd"), understands_opening("extensions", "example.unmatched-of")
+    >>> understands_opening("codecs", "zstd"), understands_opening("extensions", "example.unheard-of")
     (True, False)
     """
     if zarr_understands(point, value):

@@ -106,7 +106,7 @@ def test_a_finding_from_an_error():
     assert finding_from_error(FormatError("m", rule="zip/crc")).hint == RULES["zip/crc"].repair
     assert finding_from_error(FormatError("m", rule="zip/crc", hint="h")).hint == "h"
     with pytest.raises(FormatError):
-        finding_from_error(FormatError("m", rule="zip/unmatched-of"))
+        finding_from_error(FormatError("m", rule="zip/unheard-of"))
 
 
 def test_the_rest_of_many_keeps_their_severity():

@@ -20,7 +20,7 @@ def understands_relayout(point: str, value: Any) -> bool:
 
     Examples
     --------
-    >>> understands_relayout("codecs", {"name": "zstd"}), understands_relayout("extensions", "example.unmatched-of")
+    >>> understands_relayout("codecs", {"name": "zstd"}), understands_relayout("extensions", "example.unheard-of")
     (True, False)
     """
     named = parse_named(value)
