@@ -183,7 +183,7 @@ def test_old_versions_and_mixed_ones_are_refused_with_a_way_out(tmp_path):
     assert os.listdir(tmp_path) == ["h"]
 
 
-@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "ozx repack makes"), ("a.txt", "zarr.json in it")])
+@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "use ozx repack"), ("a.txt", "holds the root's zarr.json")])
 def test_a_file_is_no_source(tmp_path, name, hint):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(UsageError, match="is a file") as caught:
@@ -371,7 +371,7 @@ def test_what_comes_or_changes_while_the_source_is_removed_stays_and_is_named(tm
     result = pack(root, tmp_path / "a.ozx", remove_source=True)
     name = told.partition(" ")[0]
     assert not result.source_removed
-    assert f"{root} is still there" in result.notes[-1]
+    assert f"{root} still exists" in result.notes[-1]
     assert name in result.notes[-1]
     left = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() or not any(path.iterdir())]
     assert left == [name + "frame" if writer == "adds" else name.rstrip("/")]
@@ -418,12 +418,12 @@ def test_the_rest_of_a_source_does_not_replace_its_archive(tmp_path, image, monk
     cut_off(root, archive, monkeypatch)
     before, left = archive.read_bytes(), tree(root)
     for options in ({}, {"force": True}, {"resume": True, "force": True}):
-        with pytest.raises(UsageError, match="removal was cut off") as caught:
+        with pytest.raises(UsageError, match="removal was interrupted") as caught:
             pack(root, archive, **options)
         assert "--remove-source" in caught.value.hint
-    with pytest.raises(UsageError, match="removal was cut off") as caught:
+    with pytest.raises(UsageError, match="removal was interrupted") as caught:
         pack(root, tmp_path / "b.ozx", remove_source=True)
-    assert "not the file that it became" in caught.value.hint
+    assert "not the file it was packed into" in caught.value.hint
     assert (archive.read_bytes(), tree(root)) == (before, left)
 
 
@@ -434,7 +434,7 @@ def test_the_next_run_finishes_a_removal(tmp_path, image, monkeypatch, options):
     before = archive.read_bytes()
     result = pack(root, archive, remove_source=True, **options)
     assert (result.status, result.source_removed, result.bytes) == ("skipped", True, len(before))
-    assert "finished the removal" in result.notes[0]
+    assert "finished the interrupted removal" in result.notes[0]
     assert archive.read_bytes() == before
     assert os.listdir(tmp_path) == ["a.ozx"]
 

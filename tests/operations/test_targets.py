@@ -184,7 +184,7 @@ class TestFolders:
         before = sorted(os.walk(out))
         source = place.format(out) if place.startswith("ozx") else out / place
         for options in ({"force": True}, {"replace_folder": True}):
-            with pytest.raises(UsageError, match=r"holds .* itself"):
+            with pytest.raises(UsageError, match=r"contains the source .* and cannot be replaced"):
                 ozx.repack(source, out, sync=False, **options)
         assert sorted(os.walk(out)) == before
 

@@ -69,7 +69,7 @@ def test_an_existing_directory_stays_unless_forced(tmp_path):
 def test_a_directory_that_holds_the_archive_is_not_replaced(tmp_path):
     (tmp_path / "out").mkdir()
     path = zipped(tmp_path / "out" / "a.zip", {"new": b"1"})
-    with pytest.raises(UsageError, match=r"holds .* itself"):
+    with pytest.raises(UsageError, match=r"contains the source .* and cannot be replaced"):
         unpack(path, tmp_path / "out", force=True, replace_folder=True)
     assert path.exists()
 

@@ -1,25 +1,25 @@
-"""Source, plan, sink: the entries of a hierarchy flow from a directory or an archive into another one.
+"""Source, plan, sink: the way of a hierarchy's entries from one directory or archive into another.
 
 ``entry``
-    A store key and a value that is not read yet.
+    A store key and a value to be read.
 ``sources/``
-    What is read: directories, archives, subtrees, and the place that a path or URL means.
+    Directories and archives to read, and the places that paths and URLs name.
 ``plan``, ``plans/``
-    What is written: metadata, then data in order; plans for a copy, another layout, a part, what is saved.
+    Metadata to write, then data in order: plans of a copy, another layout, a part, recovered values.
 ``sinks/``
     One writer for archives and one for directories; the fast ways; verification, checksums.
 ``chunks/``
     The entries of one array: resharded, transcoded, cropped, moved without decoding.
 ``decoding/``
-    Codecs with bounded output, and what the installed zarr-python can decode.
+    Codecs with bounded output, and the codecs that the installed zarr-python can decode.
 ``repair/``
     Hierarchies with faults of other programs, and damaged archives.
 ``workers``
     The threads of a run.
 ``batch``
-    Many sources, each into a file of its own.
+    Many sources, each into its own file.
 ``byte_ranges``
     Byte ranges that zarr requests of a store.
 ``source_removal``
-    Removal of a source once its archive is complete: only files that are unchanged since.
+    Removal of a source after its archive is complete: only unchanged files.
 """

@@ -1,4 +1,4 @@
-"""Many sources, each into a file of its own: one that fails does not stop the others."""
+"""Process many sources, each into its own file; a failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Make sure that every source becomes a file of its own; `verb` is what is done to each instead.
+    """Check that every source gets its own file; `verb` is what the hint suggests for colliding ones.
 
     Raises
     ------
@@ -49,22 +49,22 @@ def run_batch(
     what: str,
     progress: Progress,
 ) -> tuple[_Result, ...]:
-    """Return what became of each pair of source and target, in their order.
+    """Return the result of each pair of source and target, in order.
 
     Parameters
     ----------
     work
-        Makes the target of the source; it is told where to report.
+        Makes the target of a source and reports its progress.
     fail
-        Makes a result of an error of one pair, a fault of ozx included. An interrupt ends the batch.
+        Turns an error of one pair into a result, also a fault of ozx. An interrupt ends the batch.
     pairs
         Sources and targets.
     jobs
-        How many at a time, by threads.
+        Number of threads.
     what
-        What the sources are called while they are counted.
+        Plural noun for the sources, for progress.
     progress
-        Told what `work` tells.
+        Receives the progress of `work`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def run_batch(
     def attempt(pair: tuple[str, str]) -> _Result:
         try:
             return work(*pair, stoppable)
-        except Exception as error:  # noqa: BLE001 (a fault of ozx with one of many files does not keep the others)
+        except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
             return fail(*pair, as_error(error))
 
     progress.start(f"{len(pairs):,} {what}", None)
@@ -97,7 +97,7 @@ def run_batch(
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:
-    """Return what ``--json`` says of an error: ``message``, ``rule``, ``hint``; of a fault of ozx also ``fault``.
+    """Return an error for ``--json``: ``message``, ``rule``, ``hint``; for a fault of ozx also ``fault``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which bytes of a value a request of zarr means."""
+"""Byte ranges that zarr requests of a value."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]
 
 def _check_not_negative(number: int, byte_range: ByteRequest) -> None:
     if number < 0:
-        raise UsageError(f"expected a byte range of numbers from 0 on; got {byte_range}")
+        raise UsageError(f"expected a byte range without negative numbers; got {byte_range}")

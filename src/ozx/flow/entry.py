@@ -1,4 +1,4 @@
-"""What flows from sources to sinks: a store key, and a value that nobody has read yet."""
+"""Entries: store keys, and values to be read."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ _BLOCK = 1 << 20
 
 
 class Part(Protocol):
-    """One piece of a value: bytes at hand, or a place to read them from."""
+    """One piece of a value: bytes in memory, or a place to read them from."""
 
     @property
     def length(self) -> int:
         """The number of bytes."""
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes, in blocks of at most about 1 MiB where they are read from somewhere."""
+        """Yield the bytes, in blocks of at most about 1 MiB if they are read from a file."""
 
 
 class Span(Part, Protocol):
-    """A part that can be divided."""
+    """A divisible part."""
 
     def span(self, offset: int, length: int) -> Span:
-        """Return `length` of its bytes from `offset`; nothing is read yet."""
+        """Return `length` of its bytes from `offset`, without reading."""
 
 
 class FillingSpan(Span, Protocol):
-    """A span that puts its bytes where they are wanted."""
+    """A span that reads its bytes into a given buffer."""
 
     def span(self, offset: int, length: int) -> FillingSpan:
-        """Return `length` of its bytes from `offset`; nothing is read yet."""
+        """Return `length` of its bytes from `offset`, without reading."""
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view`, which is as long as the span."""
 
 
 def iter_divided(span: FillingSpan) -> Iterator[bytes]:
-    """Yield the bytes of a span by filling one block after the other."""
+    """Yield the bytes of a span, filling one block at a time."""
     buffer = memoryview(bytearray(min(_BLOCK, span.length)))
     for offset in range(0, span.length, _BLOCK):
         length = min(_BLOCK, span.length - offset)
@@ -70,7 +70,7 @@ def iter_divided(span: FillingSpan) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class BytesPart:
-    """Bytes at hand."""
+    """Bytes in memory."""
 
     data: bytes
 
@@ -90,7 +90,7 @@ class BytesPart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A whole file, which is checked not to change while it is read."""
+    """A whole file that must not change while it is read."""
 
     path: str
     length: int
@@ -101,7 +101,7 @@ class FilePart:
         Raises
         ------
         FormatError
-            They are not `length` unchanging ones (``zip/changed``), or something else has taken the file's place
+            The file changed, or has not `length` bytes (``zip/changed``), or is no longer a regular file
             (``zip/special-file``).
         OSError
             The file cannot be read.
@@ -122,7 +122,7 @@ class FilePart:
 
 
 class FileSpan(NamedTuple):
-    """A span of a file that has not changed since it was looked at; a tuple, as there may be a million.
+    """A span of an unchanged file; a tuple, as there may be a million.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class FileSpan(NamedTuple):
     offset, length
         The span in it.
     status
-        Its size and modification time as they were, and have to be.
+        The required size and modification time of the file.
     """
 
     path: str
@@ -141,14 +141,14 @@ class FileSpan(NamedTuple):
 
     @classmethod
     def of_file(cls, path: str) -> FileSpan:
-        """Return the whole file as it is now.
+        """Return the whole file in its current state.
 
         Raises
         ------
         FormatError
             It is no regular file (``zip/special-file``).
         OSError
-            It is not there.
+            It does not exist.
         """
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -156,7 +156,7 @@ class FileSpan(NamedTuple):
         return cls(path, 0, status.st_size, (status.st_size, status.st_mtime_ns))
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes; `FormatError` (``zip/changed``) when the file is not what it was."""
+        """Yield the bytes; raise `FormatError` (``zip/changed``) if the file changed."""
         return iter_divided(self)
 
     def span(self, offset: int, length: int) -> FileSpan:
@@ -169,14 +169,14 @@ class FileSpan(NamedTuple):
         Raises
         ------
         FormatError
-            The file is not what it was (``zip/changed``).
+            The file changed (``zip/changed``).
         OSError
             It cannot be read.
         """
         descriptor = open_for_reading(self.path)
         try:
             before = os.fstat(descriptor)
-            # A pipe that took the file's place is not read from.
+            # Never read from a pipe that replaced the file.
             is_same = (before.st_size, before.st_mtime_ns) == self.status
             count = read_into_at(descriptor, view, self.offset) if is_same else 0
             after = os.fstat(descriptor)
@@ -188,7 +188,7 @@ class FileSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A store key and its value, in one or more parts that follow each other."""
+    """A store key and its value, in one or more consecutive parts."""
 
     key: str
     parts: tuple[Part, ...]
@@ -205,17 +205,17 @@ class Entry:
 
 
 def read_part(part: Part) -> bytes:
-    """Return all bytes of a part that is known to be small."""
+    """Return all bytes of a small part."""
     return b"".join(part.iter_blocks())
 
 
 def read_into(part: Part, view: memoryview) -> None:
-    """Fill `view`, which is as long as the part, without a copy where the part knows how to.
+    """Fill `view`, which is as long as the part, without a copy if the part supports it.
 
     Raises
     ------
     FormatError
-        What reading the part raises; it has not the length it said (``zip/changed``).
+        What reading the part raises; or its length is wrong (``zip/changed``).
     """
     fill = getattr(part, "read_into", None)
     if fill is None:
@@ -230,7 +230,7 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
     Raises
     ------
     FormatError
-        They are not as many bytes as `view` has (``zip/changed``); or what the part raises.
+        They do not have the length of `view` (``zip/changed``); or what the part raises.
     """
     position = 0
     for block in part.iter_blocks():
@@ -257,15 +257,15 @@ def status_of(descriptor: int, path: str) -> tuple[int, int]:
 
 
 def changed(path: str) -> FormatError:
-    """Return the error for a file that was written to while it was read."""
+    """Return the error for a file that changed while it was read."""
     return FormatError(
         "the file changed while it was read",
         path=path,
         rule="zip/changed",
-        hint="Wait until whatever writes to it has finished, then try again.",
+        hint="Wait until the program that writes it has finished, then try again.",
     )
 
 
 def not_regular(path: str) -> FormatError:
-    """Return the error for a file whose place something else has taken."""
-    return FormatError("expected a regular file; something else took its name", path=path, rule="zip/special-file")
+    """Return the error for a file that is not, or no longer, a regular file."""
+    return FormatError("expected a regular file; found another kind of file", path=path, rule="zip/special-file")

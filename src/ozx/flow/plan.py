@@ -1,7 +1,7 @@
-"""A plan: what is written into an archive or a directory, wherever it comes from.
+"""Plans: the content to write into an archive or a directory.
 
-A source is turned into a plan by a function of `ozx.flow.plans`, and a sink of `ozx.flow.sinks` writes it. The sizes of
-all entries are known before they are read, so that a sink can give each entry its place at once.
+A function of `ozx.flow.plans` makes a plan of a source; a sink of `ozx.flow.sinks` writes it. The sizes of all entries
+are known before they are read, so that a sink can give each entry its place at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Plan"]
 
 @dataclass
 class Plan:
-    """What is written.
+    """The content to write.
 
     Attributes
     ----------
@@ -33,19 +33,18 @@ class Plan:
     data
         Returns all other entries in hierarchy order.
     count_bytes
-        Returns about how many bytes are written.
+        Returns the approximate number of bytes to write.
     legacy_keys
         Keys that are metadata of Zarr v2.
     notes
-        What differs from the source, as sentences; complete when all entries were taken.
+        Differences from the source, as sentences; complete after the last entry.
     added
-        Entries that are written right behind the metadata, instead of `data` with the same keys.
+        Entries written right after the metadata, instead of `data` with the same keys.
     files
         The directory whose files are `data`, unchanged: they can be packed without an `Entry` for each.
     rooms
-        The largest length of each document, in the order of `metadata`, where metadata is complete only when all data
-        was taken: data is written behind this room, and what a document leaves of it is filled by spaces, which JSON
-        allows (RFC 8259, section 2).
+        The maximal length of each document, in the order of `metadata`, if metadata is complete only after all data.
+        Data is written behind this room; spaces, which JSON allows (RFC 8259, section 2), fill the rest of each.
     late
         Returns entries that are made of the finished archive and added at its end.
     """

@@ -1,4 +1,4 @@
-"""Removal of a source that was packed: only what is in the archive goes, and only if nothing changed meanwhile."""
+"""Remove a packed source: only files that are in the archive and did not change meanwhile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place"]
 
-# Without these no program takes the rest for a hierarchy.
+# Removed first: without them the rest is no hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
 
 
 class SourceRemoval:
-    """The removal of one directory, which begins before the directory is listed: everything in it is recorded.
+    """The removal of one directory, whose content is recorded before it is listed.
 
     Parameters
     ----------
@@ -35,17 +35,17 @@ class SourceRemoval:
 
     def __init__(self, root: str) -> None:
         if os.path.islink(root):
-            raise UsageError(f"{root} is a link: name the directory itself to have it removed")
+            raise UsageError(f"{root} is a link: give the directory itself to remove it")
         self._record = TreeRecord.of(root)
         self._record.settle()
 
     def list_source(self) -> Listing:
-        """Return what the directory holds, all of which is to be packed but for empty folders.
+        """Return the listing of the directory, of which only empty folders may be left unpacked.
 
         Raises
         ------
         UsageError
-            There are files that are not packed: they would be lost.
+            Some files are not packed and would be lost.
         FormatError, OSError
             As `list_directory`.
         """
@@ -59,12 +59,12 @@ class SourceRemoval:
         Returns
         -------
         tuple of str
-            A sentence that names what stays, as it came or changed while the directory was removed; else nothing.
+            A sentence that names files that remain, as they appeared or changed during the removal; else nothing.
 
         Raises
         ------
         ResourceError
-            The directory is no longer what was packed; nothing was removed.
+            The directory changed since it was packed; nothing was removed.
         OSError
             Something cannot be removed. The next run goes on.
         """
@@ -74,21 +74,21 @@ class SourceRemoval:
             raise ResourceError(
                 f"it changed while it was packed, and nothing was removed: {name_some(found)}",
                 path=root,
-                hint=f"{archive} holds what was read. Stop what writes there, then pack again with --resume --force.",
+                hint=f"{archive} has the files as read. Stop the writer, then pack again with --resume --force.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
 
 
 def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
-    """Refuse to remove a directory with files in it that are not in its copy; empty folders may go.
+    """Refuse to remove a directory with files that are not in its copy; empty folders may go.
 
     Parameters
     ----------
     root
         The directory.
     left_out
-        What is not in the copy, folders with a slash at the end.
+        Paths that are not in the copy, folders with a slash at the end.
 
     Raises
     ------
@@ -98,14 +98,14 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
     lost = [name for name in left_out if not name.endswith("/") or _has_files(os.path.join(root, name))]
     if lost:
         raise UsageError(
-            f"{name_some(lost)} would be lost: no part of the hierarchy, so not in the copy",
+            f"{name_some(lost)} would be lost: not part of the hierarchy, so not in the copy",
             path=root,
             hint="Move or delete them first, or keep the source.",
         )
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Return the record of a directory that its own copy is to replace; None where `target` is another one.
+    """Return the record of a directory that its own copy will replace; None if `target` is another one.
 
     Raises
     ------
@@ -125,26 +125,26 @@ def _has_files(path: str) -> bool:
 
 
 def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
-    """Finish what a run that was killed while it removed `root` left; None where there was none.
+    """Finish a removal of `root` that was interrupted; return None if there is none.
 
     Parameters
     ----------
     root
         The directory.
     archive
-        The file that `root` is to become.
+        The file that `root` is packed into.
     remove
-        Whether the directory is to be removed now.
+        Whether the directory may be removed.
 
     Returns
     -------
     tuple of str
-        Sentences that say so, and what stays.
+        Sentences about the removal, and about files that remain.
 
     Raises
     ------
     UsageError
-        There was one, and `remove` is not given, or `archive` is not the file that was made of the directory.
+        A removal was interrupted, but `remove` is not given, or `archive` is not the file made of the directory.
     OSError
         Something cannot be removed.
     """
@@ -157,18 +157,18 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         return (f"removed {root}, which was empty",)
     if not remove or not marker.is_of(archive):
         raise UsageError(
-            "expected a hierarchy; found the rest of one that was packed, whose removal was cut off",
+            "expected a hierarchy; found the rest of a packed one, whose removal was interrupted",
             path=root,
-            hint=f"{archive} is not the file that it became: name that one."
+            hint=f"{archive} is not the file it was packed into; give that one."
             if remove
-            else "Its file has all of it. Pack it to that file again with --remove-source: the rest goes, too.",
+            else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )
     left = finish_removal(root, marker, _FIRST)
-    return (f"finished the removal of {root}, which was cut off", *_left_notes(root, left))
+    return (f"finished the interrupted removal of {root}", *_left_notes(root, left))
 
 
 def _left_notes(root: str, left: Sequence[str]) -> tuple[str, ...]:
     if not os.path.lexists(root):
         return ()
     what = f", but for {name_some(left)}" if left else ""
-    return (f"warning: {root} is still there{what}; it changed while it was removed",)
+    return (f"warning: {root} still exists{what}; it changed while it was removed",)

@@ -1,4 +1,4 @@
-"""Plans: what becomes of a source.
+"""Plans: what is written of a source, and how.
 
 ``copy``
     A directory unchanged.
@@ -7,5 +7,5 @@
 ``subset``
     A part of a hierarchy.
 ``salvage``
-    What is saved of a damaged archive.
+    The recovered content of a damaged archive.
 """

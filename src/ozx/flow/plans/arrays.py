@@ -27,7 +27,7 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 __all__ = ["ArrayPlan", "ArrayPlans", "Treatment", "iter_grouped", "note_outside"]
 
-#: The treatment of an array's chunks: moved as they are encoded; moved with the frame of zlib swapped for that of gzip;
+#: The treatment of an array's chunks: moved without decoding; moved with the frame of zlib swapped for that of gzip;
 #: decoded and encoded.
 Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]
 
@@ -45,7 +45,7 @@ class ArrayPlan:
     old, new
         Their layout before and after; `old` has the chunk keys of the source.
     documents
-        For what is transcoded, the metadata before (``.zarray`` in Zarr v2) and the new ``zarr.json``.
+        If transcoded, the old metadata (``.zarray`` in Zarr v2) and the new ``zarr.json``.
     null_fill
         Whether it had no fill value, so that missing chunks have undefined values.
     """
@@ -64,7 +64,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in their order: those of arrays by `entries`, all others by `copied`.
+    """Yield the entries of `keys` in order: those of arrays by `entries`, all others by `copied`.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def iter_grouped(
     layouts
         The layouts of the arrays whose chunks are not copied, by path.
     copied
-        Returns the entry of a key that is copied.
+        Returns the entry of a copied key.
     entries
-        Returns the entries of an array; it may take keys out of the group's `others`.
+        Returns the entries of an array; it may remove keys from the group's `others`.
     """
     if not layouts:
         yield from map(copied, filterfalse(is_metadata_key, keys))
@@ -89,11 +89,11 @@ def iter_grouped(
 
 
 def note_outside(group: KeyGroup, path: str) -> list[str]:
-    """Return a note on chunks that lie outside of their array."""
+    """Return a note on chunks outside of their array."""
     if not group.outside:
         return []
     chunks = f"{len(group.outside):,} chunks outside of the array, such as {group.outside[0]}"
-    return [f"{path or 'the root'}: left out {chunks}: no reader sees them"]
+    return [f"{path or 'the root'}: left out {chunks}: readers ignore them"]
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
@@ -142,14 +142,14 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Take keys such as ``0/0`` for chunks where none is such as ``0.0``: early writers did not declare them."""
+        """Accept keys such as ``0/0`` for chunks if none is such as ``0.0``: early writers did not declare them."""
         nested = replace(array.old, keys=ChunkKeys("v2", "/"))
         for found in iter_key_groups(group.others, {array.path: nested}):
             if len(found.numbers):
                 array.old = nested
                 group.numbers, group.outside, group.others = found.numbers, found.outside, found.others
                 self._notes.append(
-                    f"{array.path}: its chunk keys are such as 0/0, though .zarray says 0.0 (dimension_separator)"
+                    f"{array.path}: its chunk keys are like 0/0, though .zarray declares 0.0 (dimension_separator)"
                 )
                 return
 
@@ -166,7 +166,7 @@ class ArrayPlans:
             for key in group.others:
                 if array.new.keys.decode(key[start:], len(array.new.shape)) is not None:
                     raise FormatError(
-                        f"expected no file of this name, which a chunk gets in Zarr v3; found {key}",
+                        f"expected no file with the name of a Zarr v3 chunk; found {key}",
                         path=self._source.name,
                         rule="zarr/chunk-key",
                         hint="Rename it, or move it out of the array's folder.",

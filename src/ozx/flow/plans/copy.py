@@ -11,7 +11,7 @@ __all__ = ["plan_copy"]
 
 
 def plan_copy(listing: Listing) -> Plan:
-    """Return the plan of a directory as it was listed; nothing is read yet."""
+    """Return the plan of a listed directory; nothing is read yet."""
     source = DirectorySource(listing)
     return Plan(
         StoredValues(listing.metadata, source.read),

@@ -1,4 +1,4 @@
-"""A hierarchy in another layout: Zarr v3 in other chunks or shards, Zarr v2 as v3; only metadata are read."""
+"""Plan a hierarchy in another layout: Zarr v3 in other chunks or shards, Zarr v2 as v3; only metadata are read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RelayoutPlan(Plan):
     arrays
         The arrays that are not just copied, by path.
     copied
-        The number of arrays that are copied; 0 where no other layout was asked for.
+        The number of copied arrays; 0 if no other layout was asked for.
     is_upgrade
         Whether Zarr v2 becomes v3.
     """
@@ -54,18 +54,18 @@ class RelayoutPlan(Plan):
 
 
 def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
-    """Return the plan of the hierarchy in `source` in another layout; reads its metadata, and no chunk.
+    """Return the plan of the hierarchy in `source` in another layout; read metadata, but no chunk.
 
-    Zarr v2 becomes v3. What does not change is copied byte for byte.
+    Zarr v2 becomes v3. Unchanged parts are copied byte for byte.
 
     Raises
     ------
     FormatError
-        Metadata are broken, or do not fit each other.
+        Metadata are broken or inconsistent.
     UnsupportedError
-        Something cannot be said in Zarr v3, or must not be moved because it is not understood.
+        Zarr v3 cannot express something, or an unknown extension forbids moving chunks.
     UsageError
-        What is asked for does not fit the arrays.
+        The requested layout does not fit the arrays.
     """
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
@@ -74,7 +74,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield the plans that differ from that of `layout` in chunk checksums alone, where there are any."""
+    """Yield the plans that differ from that of `layout` only in chunk checksums."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:
@@ -112,7 +112,7 @@ def _make_plan(
 
 
 class _Relaying:
-    """Zarr v3: arrays are copied unless another layout is asked for."""
+    """The plan of Zarr v3: arrays are copied unless another layout is asked for."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
         self._source = source
@@ -166,7 +166,7 @@ class _Relaying:
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Tell whether shards stay as they are, however their index is written, when nothing else is asked for."""
+        """Tell whether shards stay unchanged, whatever the form of their index, if no other shards are asked for."""
         kind = self._layout.shards.kind
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 
@@ -185,7 +185,7 @@ class _Relaying:
         return relaid_document(path, old, document)
 
     def _drop_consolidated(self) -> None:
-        """Leave out copies of metadata that changed (a group's ``consolidated_metadata``)."""
+        """Drop copies of changed metadata (a group's ``consolidated_metadata``)."""
         if not self._changed:
             return
         dropped = []
@@ -196,12 +196,12 @@ class _Relaying:
         if dropped:
             self._notes.append(
                 f"{dropped[0]}{f' and {len(dropped) - 1:,} more' if len(dropped) > 1 else ''}: left out the copies of "
-                "other nodes' metadata (consolidated_metadata), which no longer fit; the file's own order replaces them"
+                "other nodes' metadata (consolidated_metadata), which are outdated; the order of the file replaces them"
             )
 
 
 class _Upgrading:
-    """Zarr v2 becomes v3: every array gets a new document and new chunk keys."""
+    """The plan of Zarr v2 as v3: every array gets a new document and new chunk keys."""
 
     def __init__(self, source: Source, layout: LayoutChoice, legacy: list[str]) -> None:
         self._source = source

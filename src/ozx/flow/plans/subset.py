@@ -1,7 +1,7 @@
-"""A part of a hierarchy as a hierarchy of its own: a node and what is below it, some levels, a region.
+"""Plan a part of a hierarchy as a hierarchy of its own: a node and everything below it, some levels, a region.
 
-Nothing is decoded. Arrays of which everything is kept are copied byte for byte, and so is all metadata that says the
-same as before; of the others the encoded chunks are moved.
+Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; of cropped arrays the encoded chunks
+are moved.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ozx.hierarchy.zarr.must_understand import check_understood
 
 __all__ = ["Extractor", "SubsetPlan", "Subtree"]
 
-# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
+# OME-Zarr 0.5, "bioformats2raw.layout": metadata of the original file, copied by the converter.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
-    """A node from which something is to be taken, its metadata read.
+    """A node to extract from, with its metadata.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Extractor:
     UsageError
         There is no such node, or it is an array.
     UnsupportedError
-        It is Zarr v2; or a group above, which is left behind, has extensions that must be understood.
+        It is Zarr v2; or a group above it requires extensions to be understood.
     FormatError
         Metadata are broken.
     """
@@ -64,7 +64,7 @@ class Extractor:
         _check_version(source)
         if node not in self._nodes:
             raise UsageError(
-                f"expected a node that is there; found no {node or METADATA!r}", hint=similar_nodes(node, self._nodes)
+                f"expected an existing node; found no {node or METADATA!r}", hint=similar_nodes(node, self._nodes)
             )
         for path in _above(node):
             if path in self._nodes:
@@ -76,24 +76,24 @@ class Extractor:
         self._version = _version(_read(source, METADATA)) or _version(self._documents[""])
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
-                f"expected a group to extract; {node or 'the root'} is an array, which is no OME-Zarr by itself",
-                hint="Extract the image it belongs to; --levels takes one of its levels.",
+                f"expected a group to extract; {node or 'the root'} is an array, which alone is no OME-Zarr",
+                hint="Extract its image; --levels selects one of the image's levels.",
             )
 
     @property
     def name(self) -> str:
-        """What messages call the node."""
+        """The node's name in messages."""
         return self._source.name
 
     def take(self, selection: Selection) -> SubsetPlan:
-        """Return what is selected; reads metadata and the indexes of shards, and no chunk.
+        """Return the plan of the selection; read metadata and the indexes of shards, but no chunk.
 
         Raises
         ------
         UsageError, FormatError, UnsupportedError
             What `ozx.hierarchy.subset.hierarchy.plan_subset` raises.
         UnsupportedError
-            An extension refers to a node that would be left behind.
+            An extension refers to a node outside of the selection.
         """
         subset = plan_subset(self._documents, selection)
         notes = list(subset.notes)
@@ -109,24 +109,24 @@ class Extractor:
         self._name_version(changed)
         notes += _drop_copies(kept, changed, subset.dropped)
         if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
-            notes.append(f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said")
+            notes.append(f"{_ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
         legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
         return _make_plan(self._source, kept, subset, notes, legacy)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
-        """Return what is selected without as many of the finest levels of all images as make the file too large.
+        """Return the plan of the selection without the finest levels that would make the file too large.
 
         Parameters
         ----------
         selection
-            What is wanted.
+            The wanted part.
         limit
-            Bytes of the largest file that fits.
+            Maximal size of the file in bytes.
 
         Raises
         ------
         UsageError
-            It does not fit with the coarsest levels alone; or as `take`.
+            Even the coarsest levels alone do not fit; or as `take`.
         """
         plan, skipped = self.take(selection), 0
         while plan.count_within(limit) > limit:
@@ -135,7 +135,7 @@ class Extractor:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
                     f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,}, {what}",
-                    hint="Ask for a smaller --region, one --path of it, or a larger --max-size.",
+                    hint="Choose a smaller --region, a single --path, or a larger --max-size.",
                 )
             plan = self.take(replace(selection, skipped=skipped))
         if skipped:
@@ -144,7 +144,7 @@ class Extractor:
         return plan
 
     def _name_version(self, changed: dict[str, Document]) -> None:
-        """Give the new root the version of the hierarchy, which RFC-9 demands there."""
+        """Give the new root the version of the hierarchy, which RFC-9 requires there."""
         root = changed.get("", self._documents[""])
         if self._version is None or _version(root) is not None:
             return
@@ -160,11 +160,11 @@ class SubsetPlan(Plan):
     Attributes
     ----------
     images
-        What is left of each image.
+        The extracted part of each image.
     most_levels
         The largest number of levels of an image before any were skipped.
     count_within
-        Returns the exact size of the archive in bytes; beyond a limit only that it is larger.
+        Returns the exact size of the archive in bytes; beyond a limit only a number larger than the limit.
     """
 
     images: tuple[ImageSubset, ...] = ()
@@ -179,7 +179,7 @@ def _make_plan(
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
-        # What changes keeps the style that it was written in.
+        # Changed documents keep their style.
         return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
 
     def data(copied: Callable[[str], Entry]) -> Iterator[Entry]:
@@ -211,7 +211,7 @@ def _make_plan(
 
 
 def _iter_keys(source: Source, dropped: set[str]) -> Iterator[str]:
-    """Yield all keys but those of nodes that are left out."""
+    """Yield all keys but those of dropped nodes."""
     folder, is_dropped = "", False
     for key in source.iter_keys():
         here = key.rpartition("/")[0]
@@ -229,10 +229,10 @@ def _check_version(source: Source) -> None:
         raise UnsupportedError(
             f"expected OME-Zarr 0.5 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
             rule="rfc9/root",
-            hint="Run ozx repack first, which moves its chunks as they are.",
+            hint="Run ozx repack first, which moves its chunks without decoding.",
         )
     raise FormatError(
-        f"expected a {METADATA} at the root; there is none", rule="rfc9/root", hint="Check that this is OME-Zarr."
+        f"expected a {METADATA} at the root; found no such file", rule="rfc9/root", hint="Check that this is OME-Zarr."
     )
 
 
@@ -252,7 +252,7 @@ def _above(node: str) -> Iterator[str]:
 
 
 def _is_below(path: str, dropped: set[str]) -> bool:
-    """Tell whether a node, or one above it, is left out."""
+    """Tell whether a node, or one above it, is dropped."""
     while path:
         if path in dropped:
             return True
@@ -261,7 +261,7 @@ def _is_below(path: str, dropped: set[str]) -> bool:
 
 
 def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> list[str]:
-    """Leave out copies of metadata that changed (a group's ``consolidated_metadata``), in place; return a note."""
+    """Drop copies of changed metadata (a group's ``consolidated_metadata``), in place; return a note."""
     stale: set[str] = set()
     for path in (*changed, *dropped):
         stale.update(_above(path))
@@ -271,7 +271,7 @@ def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dro
         changed[path] = {name: value for name, value in document.items() if name != "consolidated_metadata"}
     if not found:
         return []
-    note = "left out the copies of other nodes' metadata (consolidated_metadata), which no longer fit"
+    note = "left out the copies of other nodes' metadata (consolidated_metadata), which are outdated"
     return [tell(found[0], len(found), note)]
 
 

@@ -1,9 +1,9 @@
-"""What is written.
+"""Sinks: plans written as files.
 
 ``target``
-    Where an output may be written.
+    The place of an output, and where it is refused.
 ``archive``, ``directory``
-    Entries into an archive and into a directory: the plain way, which works everywhere.
+    A plan into an archive and into a directory: the plain way, which works everywhere.
 ``fast_packing``, ``fast_assembling``, ``fast_unpacking``, ``two_processes``
     The same bytes several times faster on POSIX systems; work shared with a second process.
 ``file_size``

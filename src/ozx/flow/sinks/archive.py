@@ -1,4 +1,4 @@
-"""A plan into an archive."""
+"""Write a plan into an archive."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["write_archive", "write_entries"]
 def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progress) -> tuple[int, int]:
     """Write a plan into the empty file `descriptor`; return the number of entries and of bytes.
 
-    The bytes are the same on every system: POSIX systems write data by `fast_packing` or `fast_assembling`.
+    The bytes are the same on every system; POSIX systems write data by `fast_packing` or `fast_assembling`.
 
     Raises
     ------
     FormatError
-        A value is damaged or changed while it was read; the file is not to be used then.
+        A value is damaged or changed while it was read; the file must not be used then.
     """
     if plan.rooms is not None:
         return _write_before_metadata(plan, plan.rooms, descriptor, workers)
@@ -75,12 +75,12 @@ def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress) -> None:
-    """Write `entries` to `writer`, in their order, reading each only while it is written.
+    """Write `entries` to `writer` in order, reading each only while it is written.
 
     Raises
     ------
     FormatError
-        A value's source changed or is damaged; the archive is not to be used then.
+        A value is damaged or changed; the archive must not be used then.
     """
     for entry in entries:
         writer.add_blocks(entry.key, entry.size, _counted(entry.iter_blocks(), progress))

@@ -1,4 +1,4 @@
-"""The file beside an archive by which ``sha256sum -c`` checks it."""
+"""The checksum file of an archive, for ``sha256sum -c``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["sha256_of", "write_checksum_file"]
 
 
 def sha256_of(path: str) -> str:
-    """Return a file's SHA-256 in hexadecimal digits."""
+    """Return a file's SHA-256 in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
-    """Write ``PATH.sha256`` with the line that ``sha256sum`` prints in the file's own folder.
+    """Write ``PATH.sha256`` with the line that ``sha256sum`` prints in the file's folder.
 
-    A name with a backslash or a line break is escaped as `sha256sum` does, a backslash in front of the line says so.
+    As with `sha256sum`, backslashes and line breaks in the name are escaped, and the line then begins with a backslash.
     """
     name = os.path.basename(path)
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

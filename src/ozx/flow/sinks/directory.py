@@ -1,4 +1,4 @@
-"""Entries into a directory: whether their keys can be file names there, and the plain way of writing them."""
+"""Write entries into a directory; check that their keys can be file names there."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _RESERVED_ON_WINDOWS = frozenset(
     ]
 )
 _FORBIDDEN_ON_WINDOWS = frozenset('<>:"|?*') | {chr(code) for code in range(32)}
-_HINT = "Open the file as it is (ozx.open), or unpack it on another system or disk."
+_HINT = "Open the file without unpacking (ozx.open), or unpack it on another system or disk."
 
 
 def folders_of(keys: Iterable[str]) -> list[str]:
-    """Return the folders that `keys` need, each after its parent.
+    """Return the folders of `keys`, each after its parent.
 
     Examples
     --------
@@ -54,13 +54,13 @@ def folders_of(keys: Iterable[str]) -> list[str]:
 
 
 def make_folders(target: str, folders: Iterable[str]) -> None:
-    """Make `folders` in the empty directory `target`."""
+    """Create `folders` in the empty directory `target`."""
     for folder in folders:
         os.mkdir(f"{target}/{folder}")
 
 
 def lift_folder(target: str, folder: str) -> None:
-    """Make what is in `folder`, which is all there is in the directory `target`, the contents of `target` itself."""
+    """Move the contents of `folder`, the only ones of the directory `target`, to `target` itself."""
     top, *below = folder.split("/")
     names = os.listdir(f"{target}/{folder}")
     aside = ".ozx-lift"
@@ -76,23 +76,23 @@ def lift_folder(target: str, folder: str) -> None:
 
 
 def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:
-    """Make sure that each key can be a file name in the directory `target`.
+    """Check that each key can be a file name in the directory `target`.
 
     Parameters
     ----------
     keys, folders
-        All keys, and the folders they need.
+        All keys, and their folders.
     target
-        An empty directory; what its file system can do is tried out in it.
+        An empty directory, in which the file system is probed.
     windows
         Whether Windows' rules for names apply.
 
     Raises
     ------
     FormatError
-        One cannot; the first is named (``zip/name``).
+        A key cannot be a file name; the message has the first (``zip/name``).
     OSError
-        What the file system can do cannot be tried out.
+        The file system cannot be probed.
     """
     for path in set(folders).intersection(keys):
         raise _refused(path, "it is both a value and a folder")
@@ -110,18 +110,18 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
     for path in (*folders, *keys):
         other = seen.setdefault(fold(path), path)
         if other != path:
-            raise _refused(path, f"the file system here takes it for {other!r}")
+            raise _refused(path, f"this file system does not distinguish it from {other!r}")
 
 
 def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> None:
-    """Write `entries` into `target`, whose folders exist, one after the other.
+    """Write `entries` one by one into `target`, whose folders exist.
 
     Raises
     ------
     FormatError
         A value is damaged.
     ResourceError
-        A file is in the way.
+        A file exists already.
     """
     for entry in entries:
         try:
@@ -136,14 +136,14 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
 
 
 def write_directory(plan: Plan, target: str, workers: Workers, progress: Progress) -> tuple[int, int]:
-    """Write a plan into the empty directory `target`, folders included; return the number of files and of bytes.
+    """Write a plan into the empty directory `target`, with its folders; return the number of files and of bytes.
 
     Raises
     ------
     FormatError
         A value is damaged, or its key cannot be a file name here (``zip/name``).
     ResourceError
-        A file is in the way.
+        A file exists already.
     """
     limits, made = _limits(target), {""}
     files = size = 0
@@ -168,7 +168,7 @@ def write_directory(plan: Plan, target: str, workers: Workers, progress: Progres
 
 
 def _folding(target: str) -> Callable[[str], str] | None:
-    """Return how the file system folds names, or None where names differ as soon as one byte does."""
+    """Return the function that folds names as the file system does; None if it compares them bytewise."""
     probe = os.path.join(target, ".ozx-probe-\u00e9")
     with open(probe, "xb"):
         pass

@@ -1,9 +1,9 @@
-"""Entries of many parts into an archive, fast: the same bytes as `archive_sink`, on POSIX systems.
+"""Assemble entries of many parts fast, on POSIX systems: the same bytes as `ozx.flow.sinks.archive`.
 
-All lengths are known before anything is read, so that every part has its place in the file at once. Threads then fill
-pieces of about 8 MiB independently of each other: parts are read straight into a buffer that stays in the processor's
-cache, hashed there, and written by one call. The CRC-32s of the pieces of a large entry are combined, and its header
-is written when it is complete. Measured beside other ways in docs/benchmarks.md.
+All lengths are known before reading, so that every part has its place in the file at once. Threads then fill pieces of
+about 8 MiB independently: they read parts into a buffer that stays in the processor's cache, hash it, and write it by
+one call. The CRC-32s of the pieces of a large entry are combined; its header is written last. docs/benchmarks.md
+compares it with other ways.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ __all__ = ["is_available", "write_entries"]
 
 _CAPACITY = 1 << 20
 _PIECE = 8 << 20
-# Pieces that wait for a thread hold a few hundred bytes for each part, and nothing that was read.
+# Pieces that wait for a thread hold a few hundred bytes per part, and no values.
 _WAITING = 4
 
 
 def is_available() -> bool:
-    """Tell whether this system has the calls that make the fast way fast."""
+    """Tell whether this system has the required calls."""
     return hasattr(os, "preadv") and hasattr(os, "pwrite")
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:
-    """Write `entries` to `writer`, in their order; raises what `archive_sink.write_entries` raises.
+    """Write `entries` to `writer` in order; raise what `archive.write_entries` raises.
 
     Parameters
     ----------
     writer
         The archive.
     entries
-        They are taken one by one, a little ahead of what is written.
+        Iterated slightly ahead of writing.
     progress
-        Told the bytes of the values, from all threads.
+        Receives the bytes of the values, from all threads.
     jobs
         The number of threads; by default `default_jobs`.
     """
@@ -62,7 +62,7 @@ def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Pro
 
 @dataclass(slots=True)
 class _Placed:
-    """An entry that has its place: its local header begins at `offset`."""
+    """An entry with its place: its local header begins at `offset`."""
 
     raw_name: bytes
     flags: int
@@ -84,7 +84,7 @@ class _Placed:
 
 @dataclass(slots=True)
 class _Piece:
-    """Work for one thread: whole small entries, or some parts of one large entry, which go to `offset`."""
+    """The task of one thread: whole small entries, or parts of one large entry, written from `offset` on."""
 
     offset: int
     entries: list[_Placed] = field(default_factory=list)
@@ -94,7 +94,7 @@ class _Piece:
 
 
 class _Assembly:
-    """The side that gives out places and pieces, and takes checksums back in the order of the file."""
+    """Assigns places and pieces, and collects checksums in the order of the file."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, jobs: int) -> None:
         self._writer = writer
@@ -106,10 +106,10 @@ class _Assembly:
         self._waiting: deque[tuple[_Piece, Future[list[int]]]] = deque()
         self._buffers = threading.local()
         self._is_stopped = False
-        self._checksum = 0  # of the large entry whose pieces are coming back
+        self._checksum = 0  # of the large entry being collected
 
     def add(self, entry: Entry) -> None:
-        """Give an entry its place and have it written."""
+        """Give an entry its place and queue it."""
         raw_name, flags = encode_name(entry.key)
         placed = _Placed(raw_name, flags, entry.size, self._offset, entry.parts)
         self._offset = placed.end
@@ -125,7 +125,7 @@ class _Assembly:
             self._submit(piece)
 
     def finish(self) -> int:
-        """Wait until everything is written; return where the next byte goes."""
+        """Wait until everything is written; return the offset of the next byte."""
         self._flush_small()
         while self._waiting:
             self._collect()
@@ -147,7 +147,7 @@ class _Assembly:
         self._waiting.append((piece, self._pool.submit(self._work, piece)))
 
     def _collect(self) -> None:
-        """Take the checksums of the oldest piece; raises what its thread raised."""
+        """Take the checksums of the oldest piece; raise its thread's error."""
         piece, future = self._waiting.popleft()
         checksums = future.result()
         if not piece.parts:
@@ -183,7 +183,7 @@ class _Assembly:
 
 
 class _StoppedError(Exception):
-    """The assembly ended while a thread was at work; nobody asks for its result."""
+    """The assembly ended while a thread was at work; its result is not used."""
 
 
 class _Filler:
@@ -197,7 +197,7 @@ class _Filler:
         self._advance = advance
 
     def add(self, placed: _Placed) -> int:
-        """Take in a whole entry that fits into the buffer; return its CRC-32."""
+        """Add a whole entry that fits into the buffer; return its CRC-32."""
         if self._position + placed.end - placed.offset > _CAPACITY:
             self.flush()
         start = self._position + placed.data_offset - placed.offset
@@ -211,7 +211,7 @@ class _Filler:
         return checksum
 
     def stream(self, parts: Iterable[Part]) -> int:
-        """Write parts one behind the other; return the CRC-32 of them all."""
+        """Write consecutive parts; return their common CRC-32."""
         checksum = 0
         for part in _iter_divided(parts, _CAPACITY):
             length = part.length
@@ -228,13 +228,13 @@ class _Filler:
         return checksum
 
     def flush(self) -> None:
-        """Write what the buffer holds."""
+        """Write the buffer."""
         if self._position:
             self._write(self._buffer[: self._position])
             self._position = 0
 
     def _pass_on(self, part: Part, checksum: int) -> int:
-        """Write a part that no buffer holds and that cannot be divided."""
+        """Write an indivisible part that exceeds the buffer."""
         end = self._offset + part.length
         for block in part.iter_blocks():
             checksum = crc32(block, checksum)
@@ -266,7 +266,7 @@ def _divide(placed: _Placed) -> Iterator[_Piece]:
 
 
 def _iter_divided(parts: Iterable[Part], longest: int) -> Iterator[Part]:
-    """Yield parts of which those that can be divided are no longer than `longest`."""
+    """Yield parts, divisible ones in spans of at most `longest` bytes."""
     for part in parts:
         divide = None if part.length <= longest else getattr(part, "span", None)
         if divide is None:

@@ -1,9 +1,8 @@
-"""Many files into an archive, fast: the same bytes as `archive_sink`, for whole files on POSIX systems.
+"""Pack whole files fast, on POSIX systems: the same bytes as `ozx.flow.sinks.archive`.
 
-One thread reads each file behind the place of its header in a buffer of 1 MiB, hashes it there and fills the header
-in; another thread writes full buffers. So a small file costs five system calls and no copy in Python, and reading
-overlaps writing. `fast_assembling`, which takes any entry, needs 1.7 times as long for 20,000 files of 5 kB. Measured
-beside other ways in docs/benchmarks.md.
+One thread reads each file into a buffer of 1 MiB, behind the place of its header, hashes it there and adds the header;
+another thread writes full buffers. A small file costs five system calls and no copy in Python, and reading overlaps
+writing. docs/benchmarks.md compares it with other ways.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from ozx.progress import Progress
 __all__ = ["is_available", "write_files"]
 
 _CAPACITY = 1 << 20
-_BUFFERS = 3  # one being filled, one being written, one between them
+_BUFFERS = 3  # one to fill, one to write, one in between
 
 _Piece = tuple[bytearray | bytes, int, int]  # data, number of bytes of it, offset in the file
 
 
 def is_available() -> bool:
-    """Tell whether this system has the calls that make the fast way fast."""
+    """Tell whether this system has the required calls."""
     return hasattr(os, "readv") and hasattr(os, "pwrite")
 
 
 def write_files(writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress) -> None:
-    """Write the files of `folders`, below `root`, to `writer`; raises what `archive_sink.write_entries` raises."""
+    """Write the files of `folders`, below `root`, to `writer`; raise what `archive.write_entries` raises."""
     packer = _Packer(writer, progress)
     try:
         for folder in folders:
@@ -49,7 +48,7 @@ def write_files(writer: ArchiveWriter, root: str, folders: Iterable[Folder], pro
 
 
 class _Background:
-    """The writing thread; a failure of its own is raised where the next buffer is asked for."""
+    """The writing thread; `take` raises its failure."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -62,14 +61,14 @@ class _Background:
         self._thread.start()
 
     def take(self) -> bytearray:
-        """Return an empty buffer; waits until one is written."""
+        """Return an empty buffer, once one is written."""
         buffer = self._free.get()
         if self._failure is not None:
             raise self._failure
         return buffer
 
     def put(self, data: bytearray | bytes, length: int, offset: int) -> None:
-        """Have `length` bytes of `data` written at `offset`, after everything put before."""
+        """Queue `length` bytes of `data` to be written at `offset`."""
         self._full.put((data, length, offset))
 
     def stop(self) -> None:
@@ -78,7 +77,7 @@ class _Background:
         self._thread.join()
 
     def check(self) -> None:
-        """Raise what went wrong in the thread."""
+        """Raise the thread's failure, if any."""
         if self._failure is not None:
             raise self._failure
 
@@ -95,7 +94,7 @@ class _Background:
 
 
 class _Packer:
-    """The filling side: one buffer at hand, `position` bytes of it used, which belong at `offset` in the file."""
+    """The filling side: a buffer whose first byte belongs at `offset` in the file, with `position` bytes used."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress) -> None:
         self._directory = writer.directory
@@ -108,7 +107,7 @@ class _Packer:
         self._read = vector_reader()
 
     def add_folder(self, prefix: str, names: list[str], path: str) -> None:
-        """Write the files `names` of the folder at `path`, in one loop without calls that can be spared."""
+        """Write the files `names` of the folder at `path`, in one loop with few calls."""
         raw_prefix, read, add_header = prefix.encode("utf-8"), self._read, self._directory.add
         for name in names:
             raw_name = raw_prefix + name.encode("utf-8")
@@ -124,7 +123,7 @@ class _Packer:
                 header_offset = self._offset + self._position
                 end = start + size
                 if end < _CAPACITY:
-                    # One byte more than the size, to see a file that grew.
+                    # One byte more than the size, to notice growth.
                     count = read(descriptor, [self._view[start : end + 1]])
                     checksum = crc32(self._view[start:end])
                     self._buffer[self._position : start] = local_header(raw_name, flags, checksum, size)
@@ -144,7 +143,7 @@ class _Packer:
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:
-        """Write what is left; return where the next byte goes."""
+        """Write the rest; return the offset of the next byte."""
         self._flush()
         self.stop()
         self._background.check()
@@ -155,7 +154,7 @@ class _Packer:
         self._background.stop()
 
     def _stream(self, descriptor: int, raw_name: bytes, flags: int, size: int) -> tuple[int, int, bool]:
-        """Write a file that no buffer holds; return bytes read, CRC-32, and whether it begins like an archive."""
+        """Write a file that exceeds a buffer; return bytes read, CRC-32, and whether it begins like an archive."""
         header_offset, count, checksum, is_suspect = self._offset, 0, 0, False
         header = local_header(raw_name, flags, 0, size)
         self._background.put(header, len(header), header_offset)

@@ -1,8 +1,7 @@
-"""An archive's entries into a directory, fast: the same files as `directory_sink`, on POSIX systems.
+"""Unpack fast, on POSIX systems: the same files as `ozx.flow.sinks.directory`.
 
-Small entries: one read brings half a MiB of neighbours; each is checked in place and written with one call. Where there
-are many of them and it is possible, a second process helps. Large entries: two threads copy pieces, whose CRC-32s are
-combined.
+Small entries: one read brings half a MiB of neighbours; each is checked in place and written by one call. If there are
+many, a second process helps where possible. Large entries: two threads copy pieces, whose CRC-32s are combined.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ __all__ = ["is_available", "write_files"]
 
 _SPAN = 512 << 10
 _PIECE = 8 << 20
-_COPY = 256 << 10  # fits the second-level cache: a larger block is fetched from memory twice
+_COPY = 256 << 10  # fits the second-level cache; larger blocks are fetched from memory twice
 _ENOUGH_FOR_TWO = 4_000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 def is_available(reader: ArchiveReader) -> bool:
-    """Tell whether this system, and this archive's source, have what the fast way needs."""
+    """Tell whether this system and the archive's source allow the fast way."""
     return hasattr(os, "preadv") and hasattr(os, "pwrite") and isinstance(reader.source, FileSource)
 
 
 def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, progress: Progress) -> None:
-    """Write the entries with `indices` into `target`, whose folders exist; raises as `directory_sink` does."""
+    """Write the entries with `indices` into `target`, whose folders exist; raise as `directory.write_entries`."""
     columns = reader.columns
     order = indices[np.argsort(columns.header_offsets[indices], kind="stable")]
     is_stored = columns.methods[order] == STORED
@@ -67,7 +66,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
 def _write_small(
     reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
 ) -> None:
-    """Write those batches of `order` that begin at `firsts`."""
+    """Write the batches of `order` that begin at `firsts`."""
     size = _batch_size(order)
     buffer = memoryview(bytearray(_SPAN))  # one for all: fresh memory would cost a page fault for every 4 KiB
     folder = os.open(target, os.O_RDONLY)
@@ -103,9 +102,9 @@ def _write_batch(
             data = buffer[data_at : data_at + size]
         else:
             data = _foreign_value(reader, index, buffer[: block_end - block_start], at)
-        # That nothing was found is no proof that a value is empty.
+        # Empty data do not prove an empty value.
         if not size or len(data) != size or crc32(data) != checksum:
-            data = memoryview(reader.read(index))  # says what is wrong, or finds it further on
+            data = memoryview(reader.read(index))  # finds the value elsewhere, or raises
         name = raw if raw.isascii() else os.fsencode(columns.name(index))
         descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)
         try:
@@ -116,11 +115,11 @@ def _write_batch(
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:
-    """Return the value behind a local header that is not as ozx writes it, as far as `block` holds it."""
+    """Return the value after a local header that ozx did not write, as far as `block` holds it."""
     try:
         local = LocalHeader.from_bytes(block, at)
     except FormatError:
-        return memoryview(b"")  # cut off by the block, or wrong: the reader will tell
+        return memoryview(b"")  # cut off by the block, or wrong: left to the reader
     begin = at + reader.checked_data_offset(index, local) - int(reader.columns.header_offsets[index])
     return block[begin : begin + int(reader.columns.compressed_sizes[index])]
 
@@ -147,7 +146,7 @@ def _write_large(reader: ArchiveReader, order: list[int], target: str, progress:
 
 
 def _copy(reader: ArchiveReader, offset: int, length: int, descriptor: int, target: int, progress: Progress) -> int:
-    """Copy one piece of a value; returns its CRC-32."""
+    """Copy one piece of a value; return its CRC-32."""
     source = reader.source
     assert isinstance(source, FileSource)  # noqa: S101 (see is_available)
     buffer, checksum = memoryview(bytearray(min(_COPY, length))), 0

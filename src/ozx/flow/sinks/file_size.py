@@ -1,4 +1,4 @@
-"""How large an archive will be, known before anything of it is written; and what a limit is called."""
+"""The size of an archive before it is written, and sizes as text."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
 def parse_size(value: str | int) -> int:
-    """Return the number of bytes that a size means: ``20MB``, ``1.5 GiB``, ``500kB``, or plain bytes.
+    """Return a size in bytes, from ``20MB``, ``1.5 GiB``, ``500kB``, or plain bytes.
 
     Raises
     ------
     UsageError
-        It is no size, or none above 0.
+        It is no size above 0.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def parse_size(value: str | int) -> int:
         if match is None or factor is None:
             raise UsageError(
                 f"expected a size in bytes, kB, MB, GB, TB, KiB, MiB, GiB or TiB; got {value!r}",
-                hint="MB are millions of bytes, MiB are 1,048,576.",
+                hint="1 MB is 1,000,000 bytes, 1 MiB is 1,048,576.",
             )
         size = int(Fraction(match[1]) * factor)
     if size < 1:
@@ -49,16 +49,16 @@ def parse_size(value: str | int) -> int:
 
 
 def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = None) -> int:
-    """Return how many bytes the archive of `entries` will have, exactly; values are not read.
+    """Return the exact size of the archive of `entries` in bytes, without reading values.
 
     Parameters
     ----------
     entries
-        In their order.
+        The entries in order.
     comment
         The archive comment.
     limit
-        Stop counting beyond so many bytes: what is returned is larger than this then, and no more than that.
+        Stop counting beyond this size; the result is then only known to be larger.
     """
     directory, offset = DirectoryBuilder(), 0
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Where an archive is written when nobody says, and where it may not be; and what is said of it."""
+"""The place of an output: its default, where it is refused, and notes on it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = ["check_outside", "check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
 
-# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advice comes well before that.
+# Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
 
 
 def default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the file that a directory becomes when none is named.
+    """Return the default output file of a directory.
 
     Examples
     --------
@@ -34,16 +34,16 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def check_place(source: str, target: str) -> None:
-    """Refuse a target inside a hierarchy: it would be a file of that hierarchy from then on.
+    """Refuse a target inside a hierarchy, of which it would become a file.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
 
     Parameters
     ----------
     source
-        The file or directory it is made of.
+        The file or directory to read.
     target
-        Where it is to be written.
+        The file to write.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def check_place(source: str, target: str) -> None:
         for name in (METADATA, *LEGACY_METADATA):
             if os.path.exists(os.path.join(folder, name)):
                 raise UsageError(
-                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 allows no .ozx there",
-                    hint="Name an output, or an --out-dir, outside of it.",
+                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 forbids an .ozx there",
+                    hint="Choose an output, or an --out-dir, outside of it.",
                 )
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -69,16 +69,14 @@ def check_place(source: str, target: str) -> None:
 
 
 def check_outside(source: str, target: str) -> None:
-    """Refuse to replace a folder with its source in it: the source would go with the folder.
-
-    A source that is the folder itself can be replaced.
+    """Refuse to replace a directory that contains the source, but not a source that is the directory itself.
 
     Parameters
     ----------
     source
-        The file or directory that is read.
+        The file or directory to read.
     target
-        The directory that is to be written.
+        The directory to write.
 
     Raises
     ------
@@ -87,13 +85,11 @@ def check_outside(source: str, target: str) -> None:
     """
     folder = os.path.realpath(target).rstrip(os.sep) + os.sep
     if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
-        raise UsageError(f"{target} holds {source} itself and cannot be replaced", hint="Choose another name.")
+        raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
 
 
 def name_notes(target: str) -> tuple[str, ...]:
-    """Return a warning where the name of an archive does not tell what it is, else nothing.
-
-    RFC-9 (R2, 2026-04-20): it should end in ``.ozx``.
+    """Return a warning if the name of an archive does not end in ``.ozx``, as RFC-9 (R2, 2026-04-20) recommends.
 
     Examples
     --------
@@ -106,7 +102,7 @@ def name_notes(target: str) -> tuple[str, ...]:
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:
-    """Return advice where an archive has so many entries that opening it takes time, else nothing.
+    """Return advice if an archive has so many entries that opening it is slow.
 
     Examples
     --------
@@ -116,14 +112,14 @@ def entry_notes(entries: int) -> tuple[str, ...]:
     if entries <= _MANY_ENTRIES:
         return ()
     advice = (
-        "every reader loads the list of all of them first. Sharding puts many chunks into one entry and keeps opening "
-        "fast (--shards auto does it, without compressing anything anew)"
+        "every reader first loads the list of all of them. Sharding puts many chunks into one entry and keeps opening "
+        "fast (--shards auto does it; nothing is recompressed)"
     )
     return (f"{entries:,} entries: {advice}",)
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each leftover beside the target that was removed, or is shown now.
+    """Return a sentence for each leftover beside the target that was removed, or is now visible.
 
     Examples
     --------
@@ -131,7 +127,7 @@ def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
     ('removed .cells.ozx.4711.ozx-tmp, left by a run that was killed',)
     """
     return tuple(
-        f"warning: {path} is what a run that was killed had replaced; look at what came last in it, then remove it"
+        f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"
         if os.path.lexists(path)
         else f"removed {path}, left by a run that was killed"
         for path in swept

@@ -1,7 +1,7 @@
-"""Sharing work with a forked process: for loops of system calls that Python's threads cannot share.
+"""Share work with a forked process, for loops of system calls that Python's threads cannot share.
 
-Only on Linux, and only while the program has one thread: a fork would copy the locks that others hold at that moment.
-Why not otherwise stands in docs/decisions/0006-unpacking-by-two-processes.md.
+This works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
+docs/decisions/0006-unpacking-by-two-processes.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["MOST_NUMBERS", "are_possible", "run"]
 
-#: How many pieces the work may have: their numbers wait in a pipe, whose room is 64 KiB.
+#: Maximal number of pieces: their numbers wait in a pipe, which holds 64 KiB.
 MOST_NUMBERS = 4096
 
 _PR_SET_PDEATHSIG = 1
@@ -32,35 +32,35 @@ Work = Callable[[Iterable[int], Progress], None]
 
 
 def are_possible() -> bool:
-    """Tell whether a second process may be made here and now."""
+    """Tell whether a second process may be started now."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
 def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
-    """Do `work` for all `numbers`, shared with a child process; each takes the next number when it is ready for it.
+    """Do `work` for all `numbers`, shared with a child process; each takes the next number when it is free.
 
     Parameters
     ----------
     work
-        Called once in each process with the numbers it is to do, one by one; it leaves its results on the disk.
+        Called once in each process with an iterator of its numbers; it leaves its results on the disk.
     numbers
         At most `MOST_NUMBERS`.
     progress
-        Told of the work of both.
+        Receives the progress of both.
 
     Raises
     ------
     ResourceError
         The child was killed.
     Exception
-        What `work` raised in either process; the other has ended by then.
+        The error of `work` in either process; the other has ended by then.
     """
     queue, filling = os.pipe()
     os.write(filling, array("q", numbers).tobytes())
     os.close(filling)
     receiving, sending = os.pipe()
     with warnings.catch_warnings():
-        # Python 3.12 warns of threads it did not start; numpy's idle ones hold no lock that is needed here.
+        # Python 3.12 warns of foreign threads; numpy's idle ones hold no lock needed here.
         warnings.simplefilter("ignore", DeprecationWarning)
         parent, child = os.getpid(), os.fork()
     if child == 0:
@@ -86,15 +86,15 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
 
 
 def _take(queue: int) -> Iterator[int]:
-    """Yield numbers that the other process has not taken: a read of eight bytes from a pipe is never divided."""
+    """Yield numbers that the other process has not taken: a pipe never divides a read of eight bytes."""
     while number := os.read(queue, 8):
         yield array("q", number)[0]
 
 
 def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn:
-    """Help with the work and leave without running anything the parent registered for its end."""
+    """Help with the work; exit without running the parent's exit handlers."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
-    if os.getppid() != parent:  # killed before it could be asked
+    if os.getppid() != parent:  # the parent was killed before the call
         os._exit(1)
     code = 1
     try:
@@ -107,7 +107,7 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress of two processes that do about half each, of which one is seen."""
+    """Progress of two processes that each do about half, measured in one."""
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

@@ -1,4 +1,4 @@
-"""An archive compared with its plan, value by value."""
+"""Compare an archive with its plan, value by value."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
 
 
 def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:
-    """Read the file at `archive` back, from the disk where the system allows that, and compare it with `plan`.
+    """Read the file at `archive` back, if possible from the disk, and compare it with `plan`.
 
-    The plan is carried out a second time, so that every value is compared with its source.
+    The plan is executed a second time, so that every value is compared with its source.
 
     Raises
     ------
     ResourceError
-        An entry is missing, there is one too many, or a value differs: memory, disk or network damaged it.
+        An entry is missing or superfluous, or a value differs: memory, disk or network damaged it.
     """
     descriptor = open_for_reading(archive)
     try:
@@ -54,7 +54,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             if index is None:
                 raise _differs(archive, f"{entry.key!r} is missing")
             if not _is_same(reader.iter_blocks(index), entry.iter_blocks()):
-                raise _differs(archive, f"the value of {entry.key!r} is another one")
+                raise _differs(archive, f"the value of {entry.key!r} differs")
             progress.advance(entry.size)
         if count != len(reader):
             raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
@@ -81,12 +81,12 @@ def _differs(archive: str, found: str) -> ResourceError:
     return ResourceError(
         f"read back, the archive differs from its source: {found}",
         path=archive,
-        hint="Disk, memory or network damaged it; the source is untouched. Try again, elsewhere if it happens again.",
+        hint="Disk, memory or network damaged it; the source is unchanged. Try again, on another disk if it recurs.",
     )
 
 
 def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
-    """Tell whether two streams of blocks hold the same bytes, wherever their blocks end."""
+    """Tell whether two streams hold the same bytes, however divided into blocks."""
     left, right = _Stream(first), _Stream(second)
     while True:
         length = min(left.fill(), right.fill())
