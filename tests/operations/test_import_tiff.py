@@ -186,7 +186,7 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     assert (scales(group), units(group)) == ([1.0] * 3, dict.fromkeys("zyx"))
     assert multiscale(group)["name"] == "cells"
     assert any("no pixel size" in note for note in result.notes)
-    assert any("a stack of 4" in note and "axis z" in note for note in result.notes)
+    assert any("unnamed stack of 4" in note and "axis z" in note for note in result.notes)
 
 
 def test_axes_that_somebody_says(tmp_path):

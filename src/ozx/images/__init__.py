@@ -1,19 +1,18 @@
 """Pixels: to pictures, from TIFF files and arrays into new hierarchies, and back.
 
 ``pictures/``
-    Which pixels make a picture of an image, and in which colours.
+    Rendering of images: the pixels to read, and their colours.
 ``pixel_source``, ``description``
-    Where the pixels of an image to be written come from, and what its file says of it, whatever its format.
+    The pixels of an image to write, and its metadata, whatever the format of its file.
 ``exported_image``
     An image of a hierarchy with the five axes and the pixel types of OME-TIFF.
 ``tiff/``
-    TIFF files as images; the only modules that know tifffile.
+    TIFF files as images; the only modules that use tifffile for reading.
 ``ome_xml/``
-    OME-XML, read, brought up to date, and composed.
+    OME-XML: reading, updating, composing.
 ``writing/``
     New images with their pyramids into an archive, in one pass.
 ``ome_tiff/``
     Images of a hierarchy as an OME-TIFF file.
-
-The room stands above ``store``: a picture is one of an image in a store, and more than one verb makes pictures.
+This package is above ``store``: a picture shows an image in a store, and several verbs make pictures.
 """

@@ -1,4 +1,4 @@
-"""What a file of another format says about its images, in the words of OME-Zarr."""
+"""The metadata of an image in a file of another format, in OME-Zarr's terms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """The distance of two pixels along an axis; without a unit where the file has none that OME-Zarr names."""
+    """The distance of two pixels along an axis; without a unit if the file has none that OME-Zarr names."""
 
     value: float
     unit: str | None = None
@@ -27,7 +27,7 @@ class PixelSize:
 
 @dataclass(frozen=True, slots=True)
 class ChannelDescription:
-    """How a channel is called and shown.
+    """Name and display of a channel.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class ChannelDescription:
     color
         Six hexadecimal digits, RRGGBB.
     emission
-        The wavelength of the light it recorded, in nanometers.
+        Emission wavelength, in nanometers.
     window
-        The contrast it was last shown with.
+        The last contrast setting.
     is_shown
         Whether it is shown at first; transparency is not.
     """
@@ -52,18 +52,18 @@ class ChannelDescription:
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """What is known of an image besides its pixels.
+    """The metadata of an image.
 
     Attributes
     ----------
     name
         Its name.
     sizes
-        The distances of pixels by axis (t, z, y, x), as far as they are known.
+        Known distances of pixels by axis (t, z, y, x).
     channels
-        Its channels in their order; none where nothing is known of them.
+        Its channels in order; empty if unknown.
     acquired
-        When it was recorded, as the file writes it.
+        The acquisition date, in the file's format.
     """
 
     name: str | None = None
@@ -74,9 +74,9 @@ class ImageDescription:
 
 @dataclass(frozen=True, slots=True)
 class WellDescription:
-    """A well: the numbers of its row and column from 0 on, and of the images that are its fields.
+    """A well: its row and column, counted from 0, and the numbers of the images that are its fields.
 
-    `acquisitions` has one number for each field: which time the plate was recorded, None where that is not known.
+    `acquisitions` has one number per field: the recording of the plate, or None if unknown.
     """
 
     row: int
@@ -87,7 +87,7 @@ class WellDescription:
 
 @dataclass(frozen=True, slots=True)
 class PlateDescription:
-    """A plate: the names of its rows and columns, and what is in its wells.
+    """A plate: the names of its rows and columns, and its wells.
 
     `acquisitions` are the names and times (milliseconds since 1970, UTC) of beginning and end of each recording.
     """
@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with other numbers for its images, without those that have none; None without any."""
+        """Return the plate with new image numbers, without images that have none; None if all are gone."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
@@ -110,14 +110,14 @@ class PlateDescription:
 
 
 def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription, ...]:
-    """Return what the samples of a picture are: red, green, blue, and transparency, which is not shown.
+    """Return the channels of colour pixels: red, green, blue, and transparency, which is not shown.
 
     Parameters
     ----------
     count
-        How many samples a pixel has.
+        Samples per pixel.
     most
-        What stands for full light; None where that is not known.
+        The value of full light; None if unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""An image of a hierarchy as OME-TIFF has it: five axes, levels that are smaller in y and x only, a type it knows."""
+"""An image of a hierarchy for OME-TIFF: five axes, levels that are smaller in y and x only, a supported pixel type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["AXES", "PIXEL_TYPES", "ExportedImage", "ExportedLevel", "take_image"
 #: The order of the axes here; pages of the file run through t, c, z, the last one fastest ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")
 
-#: What OME-XML 2016-06 ("PixelType") calls the types of pixels. Its complex types few readers know.
+#: The pixel types of OME-XML 2016-06 ("PixelType"), without the complex ones, which few readers support.
 PIXEL_TYPES = {
     "uint8": "uint8",
     "uint16": "uint16",
@@ -34,15 +34,15 @@ PIXEL_TYPES = {
     "float32": "float",
     "float64": "double",
 }
-# Without loss: "bit" is packed by few writers and read by few readers.
+# Lossless; few programs write or read packed "bit" pixels.
 _WIDENED = {"bool": "uint8", "float16": "float32"}
 
-# Each is described in the OME-XML.
+# Each takes an element of the OME-XML.
 _MOST_CHANNELS = 10_000
 
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
-# One shard at a time where it is no larger; else its inner chunks, whose index is read again for each block.
+# Up to this size a shard is read at once; else by inner chunks, with its index read again for each block.
 _LARGEST_READ_ALIGNMENT = 32 << 20
 
 
@@ -55,9 +55,9 @@ class ExportedLevel:
     pixels
         The array, in its own order and type.
     dimensions
-        Which dimension of the array each of the five axes is; None for those that it has not.
+        For each of the five axes, the dimension of the array, or None.
     dtype
-        The type that is written.
+        The type to write.
     """
 
     pixels: LevelSlice
@@ -71,24 +71,24 @@ class ExportedLevel:
 
     @property
     def size(self) -> int:
-        """Bytes of its pixels."""
+        """Size of its pixels in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     @property
     def read_alignment(self) -> Lengths:
-        """Lengths of what is best read together: a shard or a chunk."""
+        """Lengths of the best unit to read: a shard or a chunk."""
         shards = self.pixels.array.shards
         if shards is not None and prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_READ_ALIGNMENT:
             return self._five(shards)
         return self._five(self.pixels.chunks)
 
     def read(self, region: Region) -> NDArray[Any]:
-        """Return a block (t, c, z, y, x), safe in several threads at once.
+        """Return a block (t, c, z, y, x); safe in several threads at once.
 
         Raises
         ------
         FormatError
-            A chunk does not decode.
+            A chunk cannot be decoded.
         """
         key: list[slice | int] = [0] * self.pixels.ndim
         for dimension, part in zip(self.dimensions, region, strict=True):
@@ -116,13 +116,13 @@ class ExportedImage:
     Attributes
     ----------
     path
-        That of its group, from the root of the hierarchy.
+        Path of its group from the root of the hierarchy.
     levels
-        Full resolution first; all have as many time points and channels.
+        Full resolution first; all with the same number of time points and channels.
     description
-        What is known of it.
+        Its metadata.
     notes
-        What changes, one sentence each.
+        Changes, one sentence each.
     """
 
     path: str
@@ -137,7 +137,7 @@ class ExportedImage:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that is written."""
+        """The type to write."""
         return self.levels[0].dtype
 
     @property
@@ -149,23 +149,23 @@ class ExportedImage:
 def take_image(
     view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
 ) -> ExportedImage:
-    """Return an image, or label image, as OME-TIFF can have it; no pixel is read.
+    """Return an image or label image for OME-TIFF; no pixel is read.
 
     Parameters
     ----------
     view
         The image.
     path
-        What to call it: the path of its group from the root of the hierarchy.
+        Path of its group from the root of the hierarchy.
     choice
-        Which of its levels.
+        The levels to export.
     emissions
-        The wavelengths that channels recorded, in nanometers, by their number.
+        Emission wavelengths in nanometers, by channel number.
 
     Raises
     ------
     UnsupportedError
-        Its type, or one of its axes, is none that OME-TIFF has; or it has no pixels.
+        OME-TIFF lacks its type or one of its axes; or it has no pixels.
     """
     where = path or "the root"
     dimensions = _find_axes(view, where)
@@ -182,13 +182,13 @@ def take_image(
     sizes = _sizes(view.axes, dimensions, chosen[0])
     translation = chosen[0].translation or ()
     if any(translation) and chosen[0].array is view.levels[0].array:
-        notes.append(f"{where}: where the image lies (its translation) is left out, as OME-TIFF has no place for it")
+        notes.append(f"{where}: the position of the image (its translation) is left out, as OME-TIFF cannot store it")
     description = ImageDescription(view.name, sizes, _channels(view, levels[0].shape[1], emissions or {}))
     return ExportedImage(path, tuple(levels), description, (*view.notes, *notes))
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
-    """Return which dimension each of t, c, z, y, x is: by name, else by type, the last of space being x."""
+    """Return the dimension of each of t, c, z, y, x: by name, else by type, the last spatial one being x."""
     found: dict[str, int] = {}
     names = [(axis.name or "").lower() for axis in view.axes]
     free = ["x", "y", "z"]
@@ -230,7 +230,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 def _levels(
     chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
-    """Return levels that can be SubIFDs: smaller than the one before in y and x, of as many channels and times."""
+    """Return the levels that can be SubIFDs: smaller than the one before in y and x, same channels and times."""
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
@@ -255,7 +255,7 @@ def _levels(
 
 
 def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
-    """Return the distances of pixels; 1 without a unit is what is written when nobody knows."""
+    """Return the distances of pixels; 1 without a unit means unknown."""
     sizes = {}
     for axis, dimension in zip(AXES, dimensions, strict=True):
         if axis != "c" and dimension is not None and level.scale is not None:
@@ -266,7 +266,7 @@ def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Imag
 
 
 def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
-    """Return what is said of the channels, as many as there are; none where nothing is said."""
+    """Return the metadata of all channels, or nothing if there is none."""
     if not view.channels and not emissions:
         return ()
     known = [

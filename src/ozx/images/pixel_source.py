@@ -1,4 +1,4 @@
-"""Where the pixels of an image come from: what the pyramid asks for, and arrays that answer."""
+"""Sources of pixels: the interface that the pyramid reads from, and arrays behind it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class PixelSource(Protocol):
     shape
         Lengths of the axes.
     dtype
-        The type of the pixels, in native byte order.
+        The pixel type, in native byte order.
     read_alignment
-        Lengths of what is decoded together (a tile, a strip; of interleaved samples all channels). Blocks that are
-        asked for are multiples of it where they can be.
+        Lengths of the unit of decoding (a tile, a strip; of interleaved samples all channels). Requested blocks are
+        multiples of it if possible.
     """
 
     axes: tuple[str, ...]
@@ -45,14 +45,14 @@ class PixelSource(Protocol):
 
 @runtime_checkable
 class FillingSource(PixelSource, Protocol):
-    """A source that puts zeros in the place of what it cannot read, and tells."""
+    """A source that replaces unreadable pixels by zeros, and reports them."""
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return what of a block that was read could not be, one sentence each."""
+        """Return the unreadable parts of a block that was read, one sentence each."""
 
 
 class ArrayLike(Protocol):
-    """What pixels come from: NumPy, dask, zarr and other arrays; any that has these and gives out slices."""
+    """A sliceable array: of NumPy, dask, zarr or others."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,11 +63,11 @@ class ArrayLike(Protocol):
         """The type of the pixels."""
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a part that NumPy can take as an array."""
+        """Return a part that NumPy can convert to an array."""
 
 
 class ArraySource:
-    """The pixels of an array: NumPy's, dask's, zarr's, or any that gives out slices.
+    """The pixels of any sliceable array.
 
     Parameters
     ----------
@@ -91,10 +91,10 @@ class ArraySource:
         self.read_alignment = _read_alignment(array)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: of a graph of dask only what this array needs, not all that it was sliced from."""
+        """Return the state for pickling; of a dask graph only the part that this array needs."""
         if not hasattr(self._array, "__dask_graph__"):
             return self.__dict__
-        dask: Any = importlib.import_module("dask")  # no dependency: whoever has such an array has dask
+        dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
         (array,) = dask.optimize(self._array)
         return {**self.__dict__, "_array": array}
 
@@ -112,7 +112,7 @@ class ArraySource:
         part = self._array[region]
         compute = getattr(part, "compute", None)
         if compute is not None:
-            # Dask: the threads are ours; its own would wait for each other, and a cluster's client would wait for us.
+            # dask's own threads would wait for each other, and a cluster's client for us: compute in this thread.
             part = compute(scheduler="synchronous")
         block = np.asarray(part)
         if out is None:
@@ -123,7 +123,7 @@ class ArraySource:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A block that nobody has read yet; can be pickled where its source can."""
+    """A block to be read; can be pickled if its source can."""
 
     source: PixelSource
     region: Region
@@ -133,12 +133,12 @@ class Part:
         return self.source.read(self.region)
 
     def damage(self) -> tuple[str, ...]:
-        """Return what of it could not be read, and is zeros, once it was read."""
+        """Return the parts that could not be read and are zeros, after reading."""
         return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
 
 
 def part_of(source: PixelSource, region: Region) -> Part:
-    """Return a block of a source, with no more of an array in memory, or of a graph of dask, than the block needs.
+    """Return a block of a source, with no more of an array, or of a dask graph, than the block needs.
 
     Examples
     --------
@@ -150,8 +150,8 @@ def part_of(source: PixelSource, region: Region) -> Part:
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:
-    """Return the lengths of a stored or computed chunk; single pixels where the array is no mosaic."""
-    # zarr: whole shards where reading part of one costs nearly as much; dask: `chunksize` is the largest chunk.
+    """Return the lengths of a stored or computed chunk; ones if the array has no chunks."""
+    # zarr: whole shards if reading a part costs nearly as much; dask: `chunksize` is the largest chunk.
     for name in ("shards", "chunksize", "chunks"):
         lengths = getattr(array, name, None)
         if isinstance(lengths, tuple) and all(isinstance(length, int) for length in lengths) and lengths:

@@ -155,7 +155,7 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     found = source.read((slice(0, 4), slice(0, 30), slice(0, 40)))
     np.testing.assert_array_equal(found[:3], pixels((3, 30, 40)))
     assert not found[3].any()
-    assert source.damage == ["1 of the 4 planes that the metadata promise are not there; zeros stand in its place"]
+    assert source.damage == ["1 of the 4 planes in the metadata are missing; zeros stand in its place"]
 
 
 def imagej(path, shape, axes, resolution=None, **metadata):

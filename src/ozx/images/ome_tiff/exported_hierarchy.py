@@ -1,4 +1,4 @@
-"""What a hierarchy, or one of its nodes, has to be written as OME-TIFF: its images, its plate, its OME-XML."""
+"""The contents of an OME-TIFF file from a hierarchy or one of its nodes: images, a plate, OME-XML."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ozx.store.image_view import GroupNodes, list_images, view_image
 
 __all__ = ["METADATA_KEY", "ExportedHierarchy", "take_hierarchy"]
 
-#: OME-Zarr 0.5, "bioformats2raw.layout": where the OME-XML stands that images came with.
+#: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.
 METADATA_KEY = "OME/METADATA.ome.xml"
 
 
 @dataclass(frozen=True)
 class ExportedHierarchy:
-    """The images of an OME-TIFF file in the order of their pages, its OME-XML, and what changes, as sentences.
+    """The images of an OME-TIFF file in page order, its OME-XML, and changes as sentences.
 
-    `kept` says whether the OME-XML is the one that the images came with, brought up to date.
+    `kept` tells whether the OME-XML is the images' original one, updated.
     """
 
     images: tuple[ExportedImage, ...]
@@ -45,25 +45,25 @@ class ExportedHierarchy:
 
 
 def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
-    """Return what a group leads to as OME-TIFF can have it; no pixel is read.
+    """Return the images of a group for OME-TIFF; no pixel is read.
 
     Parameters
     ----------
     group
-        A group of a hierarchy, whose root is that of its store.
+        The root group of a store.
     node
         Path of an image, label image, plate, well or series below it.
     choice
-        Which levels of each image.
+        The levels of each image to export.
 
     Raises
     ------
     UsageError
         There is no such node.
     UnsupportedError
-        There is no image, or one that OME-TIFF cannot have.
+        There is no image, or OME-TIFF cannot hold it.
     FormatError
-        Metadata is broken.
+        Metadata is malformed.
     """
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
@@ -104,7 +104,7 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
 def _take_images(
     start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
-    """Yield the images; the first `given` characters of paths are those of the node that was opened."""
+    """Yield the images; the first `given` characters of paths are those of the opened node."""
     labels: list[str] = []
     for path in list_images(start):
         full = join_path(start.path, path)
@@ -126,7 +126,7 @@ def _take_images(
 
 
 def _emissions(group: zarr.Group) -> dict[int, float]:
-    """Return the wavelengths of channels by number: OMERO's own JSON has them, and so have files made by ozx."""
+    """Return emission wavelengths by channel number, from OMERO's own JSON, which ozx writes, too."""
     attributes = dict(group.attrs)
     ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
     channels = as_list(as_object(ome.get("omero")).get("channels"))
@@ -135,7 +135,7 @@ def _emissions(group: zarr.Group) -> dict[int, float]:
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the start; fields are places in `images`, of whose paths the first `skip` characters go."""
+    """Return the plate at the start; fields are indices into `images`, whose paths lose the first `skip` characters."""
     ome = nodes[""].ome
     if ome is None or ome.plate is None:
         return None
@@ -191,7 +191,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
 
 def _identifier(value: Any) -> int | str | None:
-    """Return an acquisition's id, of whatever type it is; None for objects and lists, which nothing can refer to."""
+    """Return an acquisition's id of any type; None for objects and lists, which cannot be referred to."""
     return value if isinstance(value, int | str) else None
 
 
@@ -207,7 +207,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
 
 
 def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
-    """Return which image of the OME-XML each one is; None where that cannot be told."""
+    """Return the OME-XML image of each image; None if that is ambiguous."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
         root: zarr.Group | None = start
@@ -235,7 +235,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return the images of the OME-XML by the place of a field in the list of all, as wells have them."""
+    """Return OME-XML images by index in the list of all fields, from its wells."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

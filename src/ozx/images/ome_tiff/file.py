@@ -1,7 +1,7 @@
-"""An OME-TIFF file: its directories first, by tifffile; then its tiles, in the order in which they come.
+"""An OME-TIFF file: directories first, by tifffile; then tiles, in the order in which they come.
 
-A TIFF file says of each tile where it is. So tifffile writes all directories for tiles that are empty yet, the tiles
-follow as they are read from the source, and the tables of their places are filled in at the end.
+A TIFF file lists the place of each tile. So tifffile writes all directories for empty tiles, the tiles follow as they
+are read from the source, and the tables of their places are filled in at the end.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ozx.images.ome_xml.units import in_micrometers
 __all__ = ["OmeTiff", "TileTable", "choose_tile", "needs_big"]
 
 _LARGEST_CLASSIC = (1 << 32) - (1 << 20)
-_DIRECTORY = 512  # what one needs, without its tables
+_DIRECTORY = 512  # bytes of one, without its tables
 _TILE = 512
 _COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
 _NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
 _REDUCED = 1  # TIFF 6.0, "NewSubfileType": a reduced-resolution version of another image
-# Of each tile the file has 16 bytes of place and length, in memory until its end.
+# Place and length of each tile take 16 bytes of memory until the end.
 _MOST_TILES = 1 << 26
 _CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
 
 
 @dataclass
 class TileTable:
-    """Where the tiles of one level are in the file, as far as they are: one row per plane of the level."""
+    """The known places of the tiles of one level: one row per plane."""
 
     offsets: NDArray[np.uint64]
     counts: NDArray[np.uint64]
@@ -47,7 +47,7 @@ class TileTable:
         Raises
         ------
         UnsupportedError
-            The table itself would not fit into memory.
+            The table would not fit into memory.
         """
         shape = (mosaic.plane_count, mosaic.tiles_per_plane)
         if shape[0] * shape[1] > _MOST_TILES:
@@ -59,9 +59,9 @@ class TileTable:
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
-    """Return height and width of the tiles of an image: those asked for, else 512, or a chunk's where that fits worse.
+    """Return height and width of the tiles of an image: as given, else 512, or a chunk's if that fits better.
 
-    No tile is larger than its image, but for what makes its sides multiples of 16 (TIFF 6.0, "TileWidth").
+    No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
     sides = []
     for length, chunk in zip(image.shape[3:], image.levels[0].read_alignment[3:], strict=True):
@@ -72,14 +72,14 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
 
 
 class OmeTiff:
-    """An OME-TIFF file in the making: `add` for each image in its order, then `finish_directories`, tiles, `close`.
+    """Writes an OME-TIFF file: `add` for each image in order, then `finish_directories`, tiles, `close`.
 
     Parameters
     ----------
     file
-        Where it is written, open for reading and writing and empty.
+        An empty file, open for reading and writing.
     is_big
-        Whether it is a BigTIFF file, which may be larger than 4 GiB.
+        Whether it is a BigTIFF file, which may exceed 4 GiB.
     """
 
     def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
@@ -89,22 +89,15 @@ class OmeTiff:
         self._end = 0
 
     def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
-        """Write the directories of an image, and return the tables of its levels, to be filled by `append`.
+        """Write the directories of an image; return the tables of its levels, which `append` fills.
 
-        Parameters
-        ----------
-        image
-            The image.
-        encoding
-            How its tiles are compressed.
-        description
-            The OME-XML, with the first image.
+        `description` is the OME-XML, with the first image.
         """
         tables = []
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
-            # Of tiles that are not compressed tifffile wants to write the pixels itself: `_places` repairs the tag.
+            # tifffile insists on writing the pixels of uncompressed tiles itself: `_places` repairs the tag.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
             "photometric": "minisblack",
@@ -132,12 +125,12 @@ class OmeTiff:
         return tables
 
     def finish_directories(self) -> None:
-        """Say that all images were added: tiles follow."""
+        """Mark the directories as complete: tiles follow."""
         self._writer.close()
         self._end = -(-self._file.seek(0, 2) // 16) * 16
 
     def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes | memoryview]]) -> None:
-        """Write tiles of one level behind all others."""
+        """Write tiles of one level at the end."""
         self._file.seek(self._end)
         self._file.writelines(data for _, data in tiles)
         for place, data in tiles:
@@ -145,7 +138,7 @@ class OmeTiff:
             self._end += len(data)
 
     def close(self) -> None:
-        """Fill in where the tiles are; `file` stays open."""
+        """Fill in the places of the tiles; `file` stays open."""
         self._file.seek(0)
         # Read before anything is written: tifffile and this class share the position in the file.
         with TiffFile(self._file) as tiff:
@@ -156,7 +149,7 @@ class OmeTiff:
         self._file.flush()
 
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield what belongs where in the directories."""
+        """Yield positions in the directories and the numbers to write there."""
         pages = iter(tiff.pages)
         for image, tables, is_raw in self._images:
             for plane in np.ndindex(image.shape[:3]):
@@ -171,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Tell whether images, and `beside` more bytes, may need more than the 4 GiB of a classic TIFF file."""
+    """Tell whether images and `beside` more bytes may exceed the 4 GiB of a classic TIFF file."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
@@ -182,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the plane of a level that is shown for one at full resolution, of `depth` in z: levels may have fewer."""
+    """Return the plane of a level for one of the full resolution, of `depth` in z: levels may have fewer."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth
@@ -194,7 +187,7 @@ def _table_place(page: TiffPage, code: int, values: NDArray[np.uint64]) -> tuple
 
 
 def _resolution(image: ExportedImage) -> dict[str, Any]:
-    """Return the tags that readers look at who know no OME-XML."""
+    """Return the resolution tags for readers without OME-XML."""
     sizes = [in_micrometers(size) for axis in "xy" if (size := image.description.sizes.get(axis)) is not None]
     if len(sizes) != 2 or None in sizes:
         return {}

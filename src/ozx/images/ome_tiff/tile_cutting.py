@@ -1,7 +1,7 @@
-"""Blocks of pixels as they are stored, cut into the tiles of another mosaic.
+"""Stored blocks of pixels, cut into the tiles of another mosaic.
 
-Every block is read once. A tile that lies in several of them waits until it is whole: where chunks and tiles fit
-together, as powers of two do, that is none; else about one row of tiles.
+Every block is read once. A tile that lies in several blocks waits until it is complete: none if chunks and tiles fit
+together, as powers of two do; else about one row of tiles.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ __all__ = ["Mosaic", "Piece", "TileId", "cut_block", "plan_blocks"]
 
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
-#: The number of a plane (of t, c, z, the last one fastest) and that of a tile in it, row by row.
+#: The number of a plane (of t, c, z, the last one fastest) and of a tile in it, row by row.
 TileId = tuple[int, int]
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
-    """Yield the blocks (t, c, z, y, x) of an image in its order, each a multiple of `read_alignment`.
+    """Yield the blocks (t, c, z, y, x) of an image in order, each a multiple of `read_alignment`.
 
     Parameters
     ----------
     shape, read_alignment
-        Lengths of the image, and of what is read together.
+        Lengths of the image, and of the unit to read.
     wanted
-        So many pixels a block should have; it has more only where `read_alignment` has.
+        Pixels in a block; exceeded only if `read_alignment` has more.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a tile, and where in it it lies; a tile that is whole has one piece."""
+    """A part of a tile and its place in the tile; a complete tile has one piece."""
 
     tile: TileId
     pixels: NDArray[Any]
@@ -62,7 +62,7 @@ class Piece:
 
 @dataclass
 class Mosaic:
-    """The tiles of one level, in the making.
+    """The tiles of one level, assembled from pieces.
 
     Attributes
     ----------
@@ -78,21 +78,21 @@ class Mosaic:
 
     @property
     def across(self) -> int:
-        """How many tiles are side by side."""
+        """Number of tiles in a row."""
         return -(-self.shape[4] // self.tile[1])
 
     @property
     def tiles_per_plane(self) -> int:
-        """How many tiles a plane has."""
+        """Number of tiles in a plane."""
         return -(-self.shape[3] // self.tile[0]) * self.across
 
     @property
     def plane_count(self) -> int:
-        """How many planes there are."""
+        """Number of planes."""
         return int(np.prod(self.shape[:3]))
 
     def covered(self, tile: int) -> tuple[int, int]:
-        """Return the height and width of what a tile shows of the image: less than all of it at the edges."""
+        """Return height and width of a tile's part inside the image, smaller at the edges."""
         row, column = divmod(tile, self.across)
         return (
             min(self.tile[0], self.shape[3] - row * self.tile[0]),
@@ -100,11 +100,11 @@ class Mosaic:
         )
 
     def is_whole(self, piece: Piece) -> bool:
-        """Tell whether a piece is all that its tile shows."""
+        """Tell whether a piece covers all of its tile that is inside the image."""
         return piece.pixels.shape == self.covered(piece.tile[1])
 
     def add(self, piece: Piece) -> NDArray[Any] | None:
-        """Take a part of a tile; return the tile when that was the last one."""
+        """Add a piece of a tile; return the tile if it is complete."""
         height, width = self.covered(piece.tile[1])
         pixels, missing = self._waiting.pop(piece.tile, (None, height * width))
         if pixels is None:
@@ -119,7 +119,7 @@ class Mosaic:
 
 
 def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[Piece]:
-    """Yield the tiles, and the parts of tiles, that a block has; as views of it.
+    """Yield the tiles and parts of tiles in a block, as views of it.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
 
 
 def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
-    """Yield which tiles a range meets: their number, which part of the range, and where in the tile it begins."""
+    """Yield the tiles that a range meets: number, part of the range, start in the tile."""
     for number in range(part.start // side, -(-part.stop // side)):
         start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
         yield number, slice(start - part.start, stop - part.start), start - number * side

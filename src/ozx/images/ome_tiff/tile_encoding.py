@@ -1,4 +1,4 @@
-"""Tiles of pixels as TIFF stores them: little-endian, differences of neighbours where that helps, compressed."""
+"""Encoding of TIFF tiles: little-endian, with a predictor if that helps, compressed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ozx.errors import UsageError
 
 __all__ = ["COMPRESSIONS", "TileEncoding", "parse_compression"]
 
-#: What a file can be compressed with, by the names that tifffile has for them.
+#: Supported compressions, with tifffile's names.
 COMPRESSIONS = ("zlib", "zstd", "lzw", "none")
 
-# libdeflate's first level with the predictor compresses images better than its sixth without, and ten times as fast.
+# libdeflate's level 1 with predictor compresses images better than level 6 without, and ten times as fast.
 _DEFLATE_LEVEL = 1
 _ZSTD_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TileEncoding:
-    """How tiles are compressed.
+    """Shape and compression of tiles.
 
     Attributes
     ----------
@@ -37,18 +37,18 @@ class TileEncoding:
     tile: tuple[int, int]
 
     def has_predictor(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether neighbours are subtracted (TIFF 6.0, section 14); the predictor of floats few readers know."""
+        """Tell whether neighbours are subtracted (TIFF 6.0, section 14); few readers support it for floats."""
         return self.compression != "none" and dtype.kind in "iu"
 
     def size(self, dtype: np.dtype[Any]) -> int:
-        """Return how many bytes a tile takes at most: some more than its pixels, where these cannot be compressed."""
+        """Return the most bytes of a tile: slightly more than its pixels, for incompressible ones."""
         raw = self.tile[0] * self.tile[1] * dtype.itemsize
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
-        """Return a tile as it is stored; what it lacks at the edge of the image is zero.
+        """Return an encoded tile, padded with zeros beyond the edge of the image.
 
-        What is not compressed may be a view of `pixels`.
+        Without compression it may be a view of `pixels`.
 
         Examples
         --------
@@ -79,11 +79,11 @@ def parse_compression(name: str) -> str:
     Raises
     ------
     UsageError
-        There is none of this name.
+        There is no such compression.
     """
     if name not in COMPRESSIONS:
         raise UsageError(
             f"expected a compression, one of {', '.join(COMPRESSIONS)}; got {name!r}",
-            hint="zlib is what every reader of TIFF knows.",
+            hint="Every reader of TIFF knows zlib.",
         )
     return name

@@ -1,4 +1,4 @@
-"""The tiles of an OME-TIFF file: read, cut and compressed in threads; in the same order however many these are."""
+"""The tiles of an OME-TIFF file: read, cut and compressed in threads, in an order that does not depend on them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ozx.progress import Progress
 
 __all__ = ["LevelWork", "write_tiles"]
 
-# Decoded: enough that threads seldom wait for each other, little enough that a dozen are no matter.
+# Decoded pixels: enough that threads seldom wait for each other, few enough to hold a dozen.
 _BLOCK_BYTES = 8 << 20
-# Tiles put together of several blocks are written so many blocks later. A fixed number: the same bytes every time.
+# Tiles of several blocks are written this many blocks later; a fixed number gives the same bytes every time.
 _LATER = 4
 
 Encoded = list[tuple[TileId, bytes | memoryview]]
@@ -28,7 +28,7 @@ Encoded = list[tuple[TileId, bytes | memoryview]]
 
 @dataclass(frozen=True)
 class LevelWork:
-    """A level to be written: its pixels, and the table that its tiles are told to."""
+    """A level to write: its pixels, and the table of its tiles."""
 
     level: ExportedLevel
     encoding: TileEncoding
@@ -37,7 +37,7 @@ class LevelWork:
 
 @dataclass(frozen=True)
 class _Block:
-    """A part of a level, being made by another thread: tiles that are whole, and pieces of others."""
+    """A part of a level that a thread makes: complete tiles, and pieces of others."""
 
     work: LevelWork
     mosaic: Mosaic
@@ -52,11 +52,11 @@ def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progres
     tiff
         The file; its directories are finished.
     works
-        The levels, in the order in which their tiles stand in the file.
+        The levels, in the order of their tiles in the file.
     jobs
-        How many threads read and compress.
+        Number of threads.
     progress
-        Told the bytes of pixels.
+        Counts bytes of pixels.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progres
 
 
 def _made_ahead(pool: ThreadPoolExecutor, works: Sequence[LevelWork], most: int) -> Iterator[_Block]:
-    """Yield blocks in their order, while `most` of those that follow are being made."""
+    """Yield blocks in order, while up to `most` of the next ones are being made."""
     running: deque[_Block] = deque()
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)

@@ -1,15 +1,15 @@
 """OME-XML.
 
 ``claims``
-    How many planes it claims, refused beyond measure.
+    A limit on the number of planes it claims.
 ``parsing``
-    What it says of images, channels and plates.
+    Its images, channels and plates.
 ``composing``
     OME-XML of images that come from a hierarchy.
 ``updating``
-    The OME-XML that an image came with, brought up to date.
+    The original OME-XML of an image, updated.
 ``units``
-    Lengths and times in its words and in those of OME-Zarr.
+    Lengths and times in its units and in those of OME-Zarr.
 ``xml_reading``, ``xml_writing``
-    Elements from text that anybody may have written, and back.
+    Elements from untrusted text, and back.
 """

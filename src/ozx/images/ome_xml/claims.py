@@ -1,4 +1,4 @@
-"""The claims of an OME-XML document about sizes and counts, checked before anything relies on them."""
+"""Limits on the sizes and counts that an OME-XML document claims, checked before they are used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["check_claims"]
 
-# A time-lapse of a week has fewer; tifffile takes memory for each, whether it is there or not.
+# A time-lapse of a week has fewer; tifffile takes memory for each, existing or not.
 _MOST_PLANES = 4_000_000
 _MOST_SAMPLES = 10_000
 _SIZES = ("SizeZ", "SizeC", "SizeT")
@@ -18,12 +18,7 @@ _PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
 
 
 def check_claims(text: str | bytes) -> None:
-    """Raise where OME-XML claims more planes than any file has; where it is no XML, others say so.
-
-    Parameters
-    ----------
-    text
-        The document.
+    """Raise if OME-XML claims more planes than any file has; malformed XML is left to the parser.
 
     Raises
     ------

@@ -25,24 +25,16 @@ __all__ = [
     "set_size",
 ]
 
-#: The program that writes the file; its version would make files differ that are the same.
+#: The writing program; its version would make equal files differ.
 CREATOR = "ozx"
 OME_NAMESPACE = "http://www.openmicroscopy.org/Schemas/OME/2016-06"
 _LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
-# OME-XML 2016-06, "UnitsLength": a distance of which nobody knows the unit.
+# OME-XML 2016-06, "UnitsLength": a distance without a known unit.
 _NO_UNIT = "reference frame"
 
 
 def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None) -> Element:
-    """Return a document that describes images, in the order in which their pages stand in the file.
-
-    Parameters
-    ----------
-    images
-        The images.
-    plate
-        The plate that they are fields of, by their numbers.
-    """
+    """Return a document that describes images in page order, and their plate."""
     root = Element(_tag("OME"), {_LOCATION: f"{OME_NAMESPACE} {OME_NAMESPACE}/ome.xsd", "Creator": CREATOR})
     if plate is not None:
         root.append(make_plate(plate))
@@ -65,9 +57,9 @@ def first_pages(images: Sequence[ExportedImage]) -> list[int]:
 
 
 def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
-    """Say how the pixels of an image are stored: type, lengths, and in which pages, from `first` on.
+    """Set how the pixels of an image are stored: type, lengths, and pages from `first` on.
 
-    The namespace is that of `pixels`; what said so before goes.
+    Old values are removed. The namespace is that of `pixels`.
     """
     namespace = pixels.tag.rpartition("}")[0]
     kind = PIXEL_TYPES[image.dtype.name]
@@ -82,14 +74,14 @@ def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
     stored = [f"{namespace}}}{name}" for name in ("BinData", "TiffData", "MetadataOnly")]
     for child in [child for child in pixels if child.tag in stored]:
         pixels.remove(child)
-    # OME-XML 2016-06, "Pixels": channels, where the planes are, planes; in this order.
+    # OME-XML 2016-06, "Pixels": channels, places of planes, planes, in this order.
     place = 1 + max((n for n, child in enumerate(pixels) if child.tag == f"{namespace}}}Channel"), default=-1)
     planes = {"IFD": str(first), "PlaneCount": str(image.page_count)}
     pixels.insert(place, Element(f"{namespace}}}TiffData", planes))
 
 
 def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
-    """Say the distance of two pixels along t, z, y or x."""
+    """Set the distance of two pixels along t, z, y or x."""
     name = "TimeIncrement" if axis == "t" else f"PhysicalSize{axis.upper()}"
     symbol = None if size.unit is None else unit_symbol(size.unit)
     if axis == "t" and symbol is None:  # OME-XML has no name for a time without a unit
@@ -101,7 +93,7 @@ def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
 
 
 def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESPACE) -> list[Element]:
-    """Return one ``Channel`` for each channel of image `number`."""
+    """Return one ``Channel`` per channel of image `number`."""
     known = image.description.channels or (ChannelDescription(),) * image.shape[1]
     channels = []
     for place, channel in enumerate(known):
@@ -118,19 +110,19 @@ def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESP
 
 
 def set_channel_color(channel: Element, color: str) -> None:
-    """Say the colour of a channel, RRGGBB: in OME-XML a signed number of 32 bits, RGBA."""
+    """Set the colour of a channel, RRGGBB: in OME-XML a signed 32-bit number, RGBA."""
     value = int(color, 16) << 8 | 0xFF
     channel.set("Color", str(value - (1 << 32) if value >> 31 else value))
 
 
 def set_emission(channel: Element, nanometers: float) -> None:
-    """Say the wavelength that a channel recorded."""
+    """Set the emission wavelength of a channel."""
     channel.set("EmissionWavelength", format_number(nanometers))
     channel.set("EmissionWavelengthUnit", "nm")
 
 
 def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Element:
-    """Return the ``Plate`` that images are fields of: ``Image:0`` is the image of number 0."""
+    """Return the ``Plate`` of images; ``Image:0`` is the image of number 0."""
 
     def add(parent: Element, name: str, attributes: dict[str, str]) -> Element:
         return SubElement(parent, f"{{{namespace}}}{name}", attributes)
@@ -167,7 +159,7 @@ def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Eleme
 
 
 def format_number(value: float) -> str:
-    """Return the shortest text that is the same number again.
+    """Return the shortest text of a number that parses to the same number.
 
     Examples
     --------
@@ -185,7 +177,7 @@ def _moment(milliseconds: int | None) -> str | None:
     if milliseconds is None:
         return None
     try:
-        moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)  # noqa: DTZ001 (UTC, as it is read)
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=milliseconds)  # noqa: DTZ001 (UTC, as in parsing)
     except OverflowError:
         return None
     return moment.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds")

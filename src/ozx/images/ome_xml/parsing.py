@@ -1,7 +1,7 @@
-"""What OME-XML says: names, sizes, channels, dates, plates, and in which files the planes are.
+"""Parsing OME-XML: names, sizes, channels, dates, plates, and the files of the planes.
 
-Read is the schema 2016-06, and of older ones what has the same names. Nothing but the document's form is an error:
-an attribute that is missing or malformed is not known.
+It reads the schema 2016-06, and the same names in older ones. Only malformed XML is an error: a missing or malformed
+attribute counts as unknown.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["OmeImage", "OmeXml", "parse_ome_xml"]
 
-_MANY = 10_000  # rows, columns, samples: beyond it a number is a mistake
+_MANY = 10_000  # the most rows, columns or samples; a larger number is a mistake
 _PICTURE = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class OmeImage:
-    """One ``Image``: its id, what is said of it, and whether its planes are in a TIFF file."""
+    """One ``Image``: its id and metadata, and whether its planes are in a TIFF file."""
 
     id: str
     description: ImageDescription
@@ -45,15 +45,15 @@ class OmeXml:
     Attributes
     ----------
     images
-        Its images, in their order.
+        Its images, in order.
     plate
         Its first plate; the fields of its wells are numbers of `images`.
     plate_count
-        How many plates there are.
+        Number of plates.
     files
-        The names of the files that have planes, each once; as they are written, and so with a folder perhaps.
+        Names of the files with planes, each once, as written, perhaps with a folder.
     master
-        The name of the file that has the metadata, where this one has not (``BinaryOnly``).
+        The file with the metadata, if this one lacks it (``BinaryOnly``).
     """
 
     images: tuple[OmeImage, ...] = ()
@@ -64,12 +64,12 @@ class OmeXml:
 
 
 def parse_ome_xml(text: str | bytes) -> OmeXml:
-    """Return what an OME-XML document says.
+    """Parse an OME-XML document.
 
     Raises
     ------
     FormatError
-        It is no well-formed XML, or has a document type.
+        It is not well-formed XML, or has a document type.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _parse_image(element: Element) -> OmeImage:
             name=element.get("Name") or None,
             sizes=sizes,
             channels=tuple(channels),
-            # Before 2013-10 it was called CreationDate.
+            # Called CreationDate before 2013-10.
             acquired=element.findtext("AcquisitionDate") or element.findtext("CreationDate"),
         ),
         has_planes=pixels.find("TiffData") is not None,
@@ -123,7 +123,7 @@ def _parse_image(element: Element) -> OmeImage:
 
 
 def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription]:
-    """Return a channel or, where it has samples, one for each of them."""
+    """Return a channel, or one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
     emission = _number(element, "EmissionWavelength")
@@ -154,7 +154,7 @@ def _parse_color(text: str | None) -> str | None:
 
 def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription | None:
     recordings = element.findall("PlateAcquisition")
-    # A sample says nothing of its recording: recordings say which samples are theirs.
+    # Samples do not name their acquisition: acquisitions list their samples.
     recorded = {
         reference.get("ID"): number
         for number, recording in enumerate(recordings)
@@ -207,7 +207,7 @@ def _milliseconds(text: str | None) -> int | None:
         moment = dt.datetime.fromisoformat(text or "")
     except ValueError:
         return None
-    # xsd:dateTime without a time zone: nobody knows which, and UTC gives the same numbers everywhere.
+    # xsd:dateTime without a time zone: UTC gives the same numbers everywhere.
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
     return round(moment.timestamp() * 1000)
 

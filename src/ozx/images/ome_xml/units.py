@@ -1,4 +1,4 @@
-"""Lengths and times as OME-XML writes them, in the units that OME-Zarr names."""
+"""Lengths and times of OME-XML in the units of OME-Zarr."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TIMES = {
     "h": "hour",
     "d": "day",
 }
-# Units that OME-Zarr does not name, in one that it does.
+# Units that OME-Zarr lacks, in one that it has.
 _CONVERTED = {
     "dam": (10.0, "meter"),
     "thou": (25.4, "micrometer"),
@@ -57,7 +57,7 @@ _CONVERTED = {
     "das": (10.0, "second"),
 }
 
-# The first of two symbols: OME-XML writes the micro sign, not the Greek letter.
+# The first of two symbols: OME-XML uses the micro sign, not the Greek letter.
 _SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
 _METERS = {
     **{
@@ -74,7 +74,7 @@ _METERS = {
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
-    """Return a length; ``pixel`` and ``reference frame`` are no units.
+    """Return a length; ``pixel`` and ``reference frame`` are not units.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def convert_time(value: float, symbol: str) -> PixelSize:
 
 
 def unit_symbol(unit: str) -> str | None:
-    """Return what OME-XML writes for a unit that OME-Zarr names; None for one that it has not.
+    """Return OME-XML's symbol of an OME-Zarr unit, or None.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def unit_symbol(unit: str) -> str | None:
 
 
 def in_micrometers(size: PixelSize) -> float | None:
-    """Return a length in micrometers; None where its unit is not known, or none of images.
+    """Return a length in micrometers; None if its unit is unknown or not of an image.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The OME-XML that an image came with, brought up to date: what ozx does not know of stays as it is."""
+"""The original OME-XML of an image, updated; parts that ozx does not know stay unchanged."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["KeptXml", "read_kept_xml"]
 
-# Schemas in which pixels and channels are described alike; before 2015 lengths had no units.
+# Schemas with the same description of pixels and channels; before 2015 lengths had no units.
 _UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.openmicroscopy.org/Schemas/OME/2015-01")
-# OME-XML 2016-06, "OME": what stands before the plates.
+# OME-XML 2016-06, "OME": elements before the plates.
 _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
 
 @dataclass(frozen=True)
 class KeptXml:
-    """An OME-XML document as elements, and as what is understood of it."""
+    """An OME-XML document as elements and as parsed metadata."""
 
     root: Element
     document: OmeXml
@@ -48,16 +48,16 @@ class KeptXml:
     def update(
         self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:
-        """Return the document for a file with `images`, and what was left out of it, as sentences.
+        """Return the document for a file with `images`, and sentences about parts left out.
 
         Parameters
         ----------
         images
-            What is in the file, in its order.
+            The images in the file, in order.
         numbers
-            Which images of the document these are, ascending; the others are left out.
+            Their numbers in the document, ascending; other images are left out.
         plate
-            The plate that they are fields of; none where they are not to be those of one.
+            The plate of the images, or None.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class KeptXml:
             self._update_image(element, pixels, image, number, notes)
             set_pixels(pixels, image, first)
         self._update_plate(kept, plate)
-        # The file is another one now, of another program.
+        # The file is a new one, of another program.
         self.root.attrib.pop("UUID", None)
         self.root.set("Creator", CREATOR)
         return self.root, notes
@@ -98,9 +98,7 @@ class KeptXml:
         lengths = zip("TCZ", image.shape[:3], strict=True)
         planes = pixels.findall(self._tag("Plane"))
         if planes and any(pixels.get(f"Size{axis}") != str(length) for axis, length in lengths):
-            notes.append(
-                f"{image.path or 'the root'}: what the OME-XML says of single planes is left out: they changed"
-            )
+            notes.append(f"{image.path or 'the root'}: the OME-XML of single planes is left out, as they changed")
             _remove(pixels, planes)
         channels = pixels.findall(self._tag("Channel"))
         if len(channels) != image.shape[1] or any(channel.get("SamplesPerPixel", "1") != "1" for channel in channels):
@@ -112,7 +110,7 @@ class KeptXml:
             _update_channel(channel, known.channels[place], new, default_color(place, len(channels)), place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
-        """Take out images, and what refers to them."""
+        """Remove other images and references to them."""
         stays = set(map(id, kept))
         gone = [element for element in elements if id(element) not in stays]
         names = {element.get("ID") for element in gone}
@@ -141,12 +139,12 @@ class KeptXml:
 
 
 def read_kept_xml(data: bytes) -> KeptXml:
-    """Return an OME-XML document that can be brought up to date.
+    """Parse an OME-XML document for updating.
 
     Raises
     ------
     FormatError
-        It is no XML, of a schema that is too old, or without images.
+        It is not XML, its schema is too old, or it has no images.
     """
     document = parse_ome_xml(data)
     root = parse_xml(data, "the OME-XML", keep_namespaces=True)
@@ -161,7 +159,7 @@ def read_kept_xml(data: bytes) -> KeptXml:
 def _update_channel(
     element: Element, known: ChannelDescription, new: ChannelDescription, default: str, number: int
 ) -> None:
-    """Say what is new of a channel; names and colours that were only made up are none."""
+    """Update a channel; generated names and colours do not count."""
     made_up = ChannelDescription(f"Channel {number}", default)
     if new.name is not None and new.name != (known.name or made_up.name):
         element.set("Name", new.name)

@@ -1,4 +1,4 @@
-"""XML that anybody may have written, as elements: no document type, no entities of its own, no endless depth."""
+"""Elements from untrusted XML: no document type, no declared entities, limited depth."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from ozx.errors import FormatError, shortened
 
 __all__ = ["parse_xml"]
 
-# OME-XML is nine deep.
+# OME-XML has a depth of nine.
 _DEEPEST = 200
 
 
 def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
-    """Return the root element of a document; names are without their namespaces.
+    """Return the root element of a document; names have no namespaces.
 
-    A document type (DTD) is refused: what describes images has none, and entities declared there can make a small
-    file a huge one, or name other files.
+    A document type (DTD) is refused: descriptions of images have none, and its entities can make a small file huge or
+    read other files.
 
     Parameters
     ----------
     text
         The document.
     what
-        What messages call it.
+        Its name in messages.
     keep_namespaces
-        Whether names are ``{namespace}name`` where they have one, as ElementTree writes them.
+        Whether names are ``{namespace}name``, as in ElementTree.
 
     Raises
     ------
     FormatError
-        It is not well-formed, has a document type, or an encoding that expat does not know.
+        It is not well-formed, has a document type, or an encoding unknown to expat.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
         raise FormatError(f"expected {what} to be well-formed XML; {error}") from None
     except FormatError:
         raise
-    except (LookupError, ValueError) as error:  # expat takes one-byte encodings from Python, and it knows others
+    except (LookupError, ValueError) as error:  # expat supports only Python's one-byte encodings
         told = shortened(str(error), 100)
         raise FormatError(f"expected {what} in UTF-8, UTF-16 or an encoding of one byte; {told}") from None
     return builder.close()

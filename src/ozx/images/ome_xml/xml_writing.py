@@ -1,4 +1,4 @@
-"""Elements as XML text, always the same for the same elements; namespaces stay, prefixes need not."""
+"""Elements as XML text, the same for the same elements; namespaces stay, prefixes may change."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from xml.etree.ElementTree import Element
 
 __all__ = ["render_xml"]
 
-# XML 1.0, "Char": all others have no place in a document, not even escaped.
+# XML 1.0, "Char": a document cannot hold others, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _PREFIXES = {_XSI: "xsi", "http://www.w3.org/XML/1998/namespace": "xml"}
 
 
 def render_xml(root: Element) -> str:
-    """Return a document in UTF-8; names are ``{namespace}name`` where they have one.
+    """Return a document in UTF-8; names may be ``{namespace}name``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def render_xml(root: Element) -> str:
 
 
 def _render(element: Element, inherited: str, parts: list[str]) -> None:
-    """Append an element; `inherited` is the namespace that names without a prefix have around it."""
+    """Append an element; `inherited` is the namespace of names without a prefix around it."""
     namespace, name = _split(element.tag)
     attributes = [] if namespace == inherited else [("xmlns", namespace)]
     attributes += _attributes(element)
@@ -47,7 +47,7 @@ def _render(element: Element, inherited: str, parts: list[str]) -> None:
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
-    """Return attributes with prefixes, each declared where it is used."""
+    """Return attributes with prefixes, each declared in place."""
     prefixes: dict[str, str] = {}
     named = []
     for key, value in element.attrib.items():
@@ -66,6 +66,6 @@ def _split(name: str) -> tuple[str, str]:
 
 def _escape(text: str, *, quoted: bool = False) -> str:
     text = _FORBIDDEN.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A line end would be read as a space in an attribute, and a carriage return as a line end anywhere.
+    # Parsers read a line end in an attribute as a space, and a carriage return anywhere as a line end.
     text = text.replace("\r", "&#13;")
     return text.replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;") if quoted else text

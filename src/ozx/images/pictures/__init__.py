@@ -1,19 +1,18 @@
-"""Which pixels make a picture of an image, and in which colours.
+"""Rendering: the pixels of an image that make a picture, and their colours.
 
 ``channels``
-    Which channels are shown, in which colours, and between which values.
+    The channels to show, their colours and contrast.
 ``render``
     Planes of pixels, or of label values, to red, green and blue.
 ``raster``
-    Pictures to another size, and to PNG and JPEG; the only importer of Pillow.
+    Resizing, PNG and JPEG; the only importer of Pillow.
 ``planes``
-    The level and the planes of an image in a zarr group that are enough for a picture.
+    The level and the planes of an image that suffice for a picture.
 ``montage``
     A plate as one picture.
 ``thumbnail``
-    A picture of a hierarchy, whatever it holds.
+    A picture of any hierarchy.
 ``thumbnail_cache``
-    Where desktops look for pictures of files.
-
+    The thumbnail folder of desktops.
 The first two are plain NumPy on arrays.
 """

@@ -1,4 +1,4 @@
-"""Which channels of an image are shown, in which colours, and between which values."""
+"""The channels of an image to show, their colours and contrast."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ozx.hierarchy.ome.rendering import ShownChannel, Window, default_color
 
 __all__ = ["choose_channels", "complete_channels", "is_telling", "percentile_window"]
 
-# Light of more channels than these adds up to white, and each costs a read.
+# More channels add up to white, and each costs a read.
 _MOST_SHOWN = 6
 _MOST_CHANNELS = 10_000
 _RGB = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"))
-# Hot pixels and the darkest noise lie outside.
+# Excludes hot pixels and the darkest noise.
 _LOW, _HIGH = 1.0, 99.8
-# More values do not move a percentile by anything one could see.
+# More values change a percentile by nothing visible.
 _MOST_VALUES = 1 << 20
 
 
 def choose_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> dict[int, ShownChannel]:
-    """Return the channels to be shown by their number, each with a colour; at most six.
+    """Return the channels to show by number, each with a colour; at most six.
 
     Parameters
     ----------
@@ -47,21 +47,21 @@ def choose_channels(
 def complete_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> list[ShownChannel]:
-    """Return how each channel of an image is shown: all with a colour, at most six of them active.
+    """Return the display of each channel: all with a colour, at most six active.
 
-    Three or four channels of 8 bits of which nothing is said are the red, green and blue of a picture; a fourth is not
-    shown. Where all are said to be hidden, the first is shown all the same.
+    Three or four 8-bit channels without metadata are red, green and blue; a fourth is hidden. If all are hidden, the
+    first is shown.
 
     Parameters
     ----------
     described
-        What ``omero`` says of the channels, in their order; may be fewer or more than there are.
+        The channels of ``omero``, in order; perhaps fewer or more than the array has.
     count
-        How many there are.
+        Number of channels.
     dtype
-        The type of their pixels.
+        Their pixel type.
     is_gray
-        Whether only the first of those is shown, in shades of gray.
+        Whether only the first active one is shown, in gray.
 
     Raises
     ------
@@ -94,10 +94,9 @@ def complete_channels(
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
-    """Tell whether somebody chose a window by looking at the pixels.
+    """Tell whether a window was chosen by looking at the pixels.
 
-    The whole range of a type of 16 bits or more is what programs write that did not; few images would be anything but
-    black in it.
+    Programs that did not look write the whole range of a type of 16 bits or more, in which most images are black.
 
     Examples
     --------
@@ -114,10 +113,10 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
 
 
 def percentile_window(values: NDArray[Any]) -> Window:
-    """Return a window that nearly all of `values` lie in; never an empty one.
+    """Return a non-empty window that nearly all of `values` lie in.
 
-    `min` and `max` are the range of an integer type, and of other types that of the values. NaN and infinities do not
-    count; of many values a part decides.
+    `min` and `max` are the range of an integer type, or of the values for other types. NaN and infinities are ignored;
+    of many values a sample is used.
 
     Examples
     --------
@@ -127,14 +126,14 @@ def percentile_window(values: NDArray[Any]) -> Window:
     if values.dtype.kind == "b":
         return Window(0.0, 1.0, 0.0, 1.0)
     flat = values.reshape(-1)
-    # An odd step does not go down the same columns row after row, as one that divides the width would.
+    # An odd step avoids the same columns in every row, as one that divides the width would take.
     sample = _as_floats(flat[:: (flat.size // _MOST_VALUES) | 1])
     sample = sample[np.isfinite(sample)]
     least, most = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 1.0)
     start, end = map(float, np.percentile(sample, (_LOW, _HIGH))) if sample.size else (0.0, 1.0)
-    if not start < end:  # a few bright pixels on an even ground
+    if not start < end:  # a few bright pixels on a uniform background
         start, end = least, most
-    if not start < end:  # an even plane: nothing is black, all else full light
+    if not start < end:  # a uniform plane: zero is black, all else full light
         start, end = (least, 0.0) if least < 0 else (0.0, most or 1.0)
     if values.dtype.kind in "iu":
         limits = np.iinfo(values.dtype)

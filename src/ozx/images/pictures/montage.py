@@ -24,24 +24,24 @@ from ozx.store.lazy_views import PlateFields, find_plate
 
 __all__ = ["Montage", "draw_plate"]
 
-# Each costs a few reads, a millisecond or two in all; plates of 384 wells are shown in full.
+# Each costs a few reads, about two milliseconds; plates of 384 wells are shown in full.
 _MOST_WELLS = 400
 _SMALLEST_TILE = 4
-_GROUND = 48  # gray, between wells and where there is none
+_GROUND = 48  # gray, between wells and for missing ones
 _NAMED = 3
-# Of what reading a picture may cost, one of so many parts is for each well at most.
+# Each well may use at most this part of the cost limit of a picture.
 _SHARES = 16
-_MOST_TIMES = 4  # as long or wide as the first field: more is no field of the same microscope
+_MOST_TIMES = 4  # times as long or wide as the first field; more is not the same microscope
 
-#: Row and column, of a well or of a tile.
+#: Row and column of a well or of a tile.
 Place = tuple[int, int]
-#: The planes of one field, in the order of the channels that are shown.
+#: The planes of one field, in the order of the shown channels.
 Planes = list[NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Montage:
-    """The picture of a plate (y, x, 3), the path of the level read of its first field, and what is missing in it."""
+    """The picture of a plate (y, x, 3), the path of the level read of its first field, and notes on missing wells."""
 
     pixels: NDArray[np.uint8]
     level: str
@@ -49,26 +49,17 @@ class Montage:
 
 
 def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
-    """Return all wells of a plate side by side, in the colours and the contrast of the first one.
+    """Return all wells of a plate side by side, with colours and contrast of the first one.
 
-    Of more wells than a picture can show, one of several neighbours is shown. A well that is missing, or whose array
-    is not like that of the first, is gray.
-
-    Parameters
-    ----------
-    group
-        That of the plate.
-    plate
-        What its metadata says.
-    size
-        The longest side of the picture.
+    If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
+    first is gray. `size` is the longest side of the picture.
 
     Raises
     ------
     FormatError
-        No well has an image that can be read, or a well is in no row or column of the plate.
+        No well has a readable image, or a well is in no row or column of the plate.
     UnsupportedError
-        There are no pixels in the first image, or far too many.
+        The first image has no pixels, or far too many.
     """
     fields = find_plate(group, plate)
     step = _choose_step(fields, size)
@@ -91,7 +82,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
 
 
 def _choose_step(fields: PlateFields, size: int) -> int:
-    """Return of how many wells, in either direction, one is shown."""
+    """Return the step in either direction between shown wells."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
     return max(for_time, for_room)
@@ -100,7 +91,7 @@ def _choose_step(fields: PlateFields, size: int) -> int:
 def _read_tiles(
     fields: PlateFields, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
-    """Return the planes of the first field of each well, and one sentence about wells without."""
+    """Return the planes of the first field of each well, and a note on wells without one."""
     nodes = GroupNodes(fields.group)
     inside = plane.level.path[len(fields.first.path) + 1 :]
     tiles: dict[Place, Planes] = {}
@@ -124,8 +115,8 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of the first field that is there; `FormatError` where it is unlike the first of the plate."""
-    # Found without the metadata of the field and of its other levels: one document instead of many.
+    """Return the planes of the first existing field; `FormatError` if it is unlike the plate's first one."""
+    # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)
     if where is None or not isinstance(array, zarr.Array):
@@ -141,7 +132,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
-    """Tell whether an array can be read as that of the first well is; its height and width may be somewhat other."""
+    """Tell whether an array can be read like that of the first well; its height and width may differ somewhat."""
     first = plane.level.array.shape
     return len(shape) == len(first) and all(
         0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
@@ -161,7 +152,7 @@ def _common_windows(tiles: Mapping[Place, Planes], channels: list[ShownChannel])
 
 
 def _lay_out(pictures: Mapping[Place, NDArray[np.uint8]], grid: Place, plane: Plane, size: int) -> NDArray[np.uint8]:
-    """Return pictures of any size as tiles of one size, with a line between them where there is room for lines."""
+    """Return pictures of any size as tiles of one size, with lines between them if there is room."""
     rows, columns = grid
     gap = 1 if size // max(grid) > _SMALLEST_TILE else 0
     room = ((size - gap) / rows - gap, (size - gap) / columns - gap)

@@ -1,4 +1,4 @@
-"""The level and the planes of an image in a zarr group that are enough for a picture; nothing else is read."""
+"""The level and the planes of an image that suffice for a picture; nothing else is read."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
     "scale_index",
 ]
 
-# Without smaller levels all chunks of a plane are decoded: 16,384 × 16,384 pixels take some seconds.
+# Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
 _MOST_PIXELS = 1 << 28
 # Some seconds, too.
 _MOST = Price(chunks=50_000, decoded=4 << 30, chunk=1 << 30)
-# More are not shown by default.
+# More channels are not shown by default.
 _MOST_CHANNELS = 6
 
 
@@ -43,17 +43,17 @@ class Plane:
     Attributes
     ----------
     level
-        The level, its array as it is stored.
+        The level with its stored array.
     y, x
-        Which dimensions of the array these are.
+        Numbers of these dimensions.
     channel
-        Which one counts channels, if one does.
+        Number of the channel dimension, or None.
     index
-        One number per dimension; those of `y`, `x` and `channel` mean nothing.
+        One number per dimension; those of `y`, `x` and `channel` are ignored.
     step
-        Of so many pixels one is read, in either direction.
+        Every `step`-th pixel is read, in either direction.
     pixel_size
-        Height and width of a pixel of the level, None where they are not known or not comparable.
+        Height and width of a pixel; None if unknown or not comparable.
     """
 
     level: ImageLevel
@@ -81,23 +81,23 @@ class Plane:
 
 
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
-    """Return the plane that a picture of `size` pixels is made of: one that has as many, and few more.
+    """Return the plane for a picture of `size` pixels: the smallest that has as many.
 
-    Of a level that costs too much to read, the next coarser one is taken that does not. Of `share` such planes each
-    may cost its part.
+    If a level costs too much to read, the next coarser affordable one is taken. Each of `share` planes gets its part of
+    the limit.
 
-    Which z and t is what ``omero`` says, else the middle z and the first t. All other dimensions are at 0.
+    z and t come from ``omero``, else the middle z and the first t. All other dimensions are at 0.
 
     Raises
     ------
     UnsupportedError
-        There is no y-x plane, no pixel in it, or so many that no thumbnail is worth reading them.
+        There is no y-x plane, or it has no pixels or far too many for a thumbnail.
     """
     y, x = plane_axes(view)
     wanted = choose_level([level.array.shape for level in view.levels], (y, x), size)
     plane = _plane(view, wanted, (y, x), size)
     refusal: UnsupportedError | None = None
-    # A coarser level is worse than the one that is wanted, and better than none.
+    # A coarser level is better than none.
     for number in (wanted, *range(wanted + 1, len(view.levels)), *range(wanted - 1, -1, -1)):
         plane = _plane(view, number, (y, x), size)
         try:
@@ -123,7 +123,7 @@ def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Pla
 
 
 def _check_plane(plane: Plane, share: int) -> None:
-    """Raise where there is nothing to show, or it would take too long or too much memory."""
+    """Raise if there is nothing to show, or it takes too long or too much memory."""
     shape, where = plane.level.array.shape, plane.level.path
     if 0 in shape:
         raise UnsupportedError(f"{where}: expected pixels; found an array of {shape}")
@@ -137,12 +137,12 @@ def _check_plane(plane: Plane, share: int) -> None:
 
 
 def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
-    """Raise where reading a plane from `level`, for all channels that a picture shows, costs too much.
+    """Raise if reading a plane from `level`, for all shown channels, costs too much.
 
     Raises
     ------
     UnsupportedError
-        It does; the message has its price.
+        It does; the message has the cost.
     """
     array = level.array
     key: list[slice | int] = list(plane.index)
@@ -155,7 +155,7 @@ def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
 
 
 def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:
-    """Return the number of the smallest level whose longest side has `size` pixels at least, else of the largest one.
+    """Return the smallest level whose longest side has at least `size` pixels, else the largest one.
 
     Examples
     --------
@@ -169,21 +169,14 @@ def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size:
 
 
 def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
-    """Return the pixels (y, x) of some channels.
+    """Return the pixels (y, x) of some channels, by ascending number.
 
-    Parameters
-    ----------
-    plane
-        Where they are.
-    channels
-        The numbers of the channels, in ascending order.
-    level
-        One like that of the plane, to read from instead.
+    `level` is one like that of the plane, to read from instead.
 
     Raises
     ------
     FormatError
-        A chunk does not decode.
+        A chunk cannot be decoded.
     """
     level = level or plane.level
     source = LevelSlice(level.array, level.path)
@@ -194,14 +187,14 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     if plane.channel is None:
         return [source[tuple(key)].transpose(order)] * len(channels)
     planes: list[NDArray[Any]] = []
-    for first, stop in _runs(channels):  # those side by side by one request
+    for first, stop in _runs(channels):  # adjacent ones in one request
         key[plane.channel] = slice(first, stop)
         planes.extend(source[tuple(key)].transpose(order))
     return planes
 
 
 def plane_axes(view: ImageView) -> tuple[int, int]:
-    """Return which axes are y and x: those of these names, else the last two that do not count channels.
+    """Return the axes y and x: by name, else the last two that are not channels.
 
     Raises
     ------
@@ -220,7 +213,7 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
 
 
 def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
-    """Return which index along an axis, at full resolution, is shown first: the middle of a stack, where nobody says.
+    """Return the index along an axis, at full resolution, to show first: by default the middle of a stack.
 
     Examples
     --------
@@ -237,7 +230,7 @@ def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
 
 
 def scale_index(index: int, full: int, length: int) -> int:
-    """Return the index at a level of `length` that shows what `index` shows at full resolution.
+    """Return the index at a level of `length` for `index` at full resolution.
 
     Examples
     --------
@@ -248,7 +241,7 @@ def scale_index(index: int, full: int, length: int) -> int:
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return ascending numbers as ranges, each of a first number and the one after its last.
+    """Return ascending numbers as half-open ranges.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures to another size, and to PNG and JPEG. The only importer of Pillow."""
+"""Resizing pictures, PNG and JPEG. The only importer of Pillow."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from PIL.PngImagePlugin import PngInfo
 __all__ = ["encode_jpeg", "encode_png", "fit_size", "resize"]
 
 _JPEG_QUALITY = 90
-_FULL_COLOR = 0  # no subsampling: bright colours side by side are what these pictures are of
-# No microscope has pixels as long as that; some metadata has.
+_FULL_COLOR = 0  # no subsampling: these pictures have bright colours side by side
+# Longer pixels come from wrong metadata, not from a microscope.
 _MOST_STRETCH = 1000.0
 
 
 def fit_size(
     shape: tuple[int, int], pixel_size: tuple[float, float] | None, size: float | tuple[float, float]
 ) -> tuple[int, int]:
-    """Return height and width of a picture that fits into `size`, in the proportions of what was imaged.
+    """Return height and width of a picture that fits into `size`, in physical proportions.
 
-    It is as large as it can be, but never larger than its pixels: only one direction of two may be stretched, where
-    the pixels are no squares.
+    It is as large as possible, but never enlarged: only one direction may be stretched, if the pixels are not square.
 
     Parameters
     ----------
     shape
         Height and width in pixels.
     pixel_size
-        Height and width of a pixel, in any unit; None where it is not known.
+        Height and width of a pixel, in any unit; None if unknown.
     size
         The longest side; or the largest height and width.
 
@@ -53,7 +52,7 @@ def fit_size(
 
 
 def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Return a picture (y, x, 3) in another height and width: means of the pixels that become one.
+    """Resize a picture (y, x, 3) by averaging pixels.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Planes of pixels, or of label values, to red, green and blue.
 
-Plain NumPy on arrays that are at hand. A plane is an array of (y, x); a picture is one of (y, x, 3) of bytes.
+Plain NumPy. A plane is an array of (y, x), a picture one of (y, x, 3) bytes.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ozx.images.pictures.channels import is_telling, percentile_window
 __all__ = ["overlay", "render_channels", "render_labels", "scale_to_window"]
 
 _KINDS = "biufc"  # numpy.dtype.kind: bool, integers, floats, complex
-_NO_COLOR = (128, 128, 128, 255)  # of a label value without one, where others have colours
-_GOLDEN = 0.6180339887498949  # steps of this part of the circle never come close to where they have been
+_NO_COLOR = (128, 128, 128, 255)  # of label values without a colour, if others have one
+_GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 
 
 def render_channels(
     planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], *, windows: Sequence[Window] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the picture that the light of several channels adds up to.
+    """Return the picture of several channels added up.
 
     Parameters
     ----------
     planes
-        At least one, all of one shape; any type of numbers. NaN is dark, infinities are the ends of the window, of
-        complex numbers the magnitude is shown.
+        At least one, all of one shape; any type of numbers. NaN is dark, infinities are the ends of the window, complex
+        numbers are shown by magnitude.
     channels
-        How each is shown; one without a colour is white, and whether it is active does not matter.
+        Their display; one without a colour is white, and `active` is ignored.
     windows
-        The contrast of each, if not its own one or, where that tells nothing, what nearly all its pixels lie in.
+        The contrast of each; by default its own or, if that is useless, a range of nearly all its pixels.
 
     Raises
     ------
@@ -60,14 +60,7 @@ def render_channels(
 def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uint8]:
     """Return label values (y, x) as red, green, blue and alpha (y, x, 4).
 
-    0 is transparent unless it has a colour. Where no value has one, each gets one that its neighbours do not have.
-
-    Parameters
-    ----------
-    values
-        Integers, or truth values.
-    display
-        The colours of label values.
+    0 is transparent unless it has a colour. If no value has a colour, each gets one unlike its neighbours'.
 
     Raises
     ------
@@ -93,7 +86,7 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
 
 
 def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: float = 1.0) -> NDArray[np.uint8]:
-    """Return a picture (y, x, 3) with what `render_labels` made, of the same height and width, laid over it.
+    """Overlay a picture (y, x, 3) with the result of `render_labels`, of the same height and width.
 
     Examples
     --------
@@ -107,7 +100,7 @@ def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: floa
 
 
 def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
-    """Return where each pixel lies in a window, from 0 at its start to 1 at its end.
+    """Map pixels to a window, from 0 at its start to 1 at its end.
 
     Raises
     ------
@@ -116,9 +109,9 @@ def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
     """
     if plane.dtype.kind not in _KINDS:
         raise UnsupportedError(
-            f"expected pixels that are numbers; found {plane.dtype}", hint="There is no picture of such an array."
+            f"expected pixels that are numbers; found {plane.dtype}", hint="Such an array cannot be shown."
         )
-    # Of the halves, as the difference of the largest numbers is infinite; NaN comes out as NaN without a warning.
+    # Halved, as the difference of the largest numbers is infinite; NaN stays NaN without a warning.
     with np.errstate(all="ignore"):
         values = (np.abs(plane) if plane.dtype.kind == "c" else plane).astype(np.float64) / 2
         start, end = window.start / 2, window.end / 2

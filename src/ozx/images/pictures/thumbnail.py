@@ -1,4 +1,4 @@
-"""A picture of a hierarchy, whatever it holds: an image, labels, a plate, a series."""
+"""A picture of any hierarchy: an image, labels, a plate, a series."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ozx.store.image_view import GroupNodes, ImageView, view_image
 
 __all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry", "try_thumbnail"]
 
-#: Where a thumbnail stands in an archive. RFC-9 (R2, 2026-04-20) has no word about entries that are not Zarr.
+#: The key of a thumbnail. RFC-9 (R2, 2026-04-20) does not mention entries that are not Zarr.
 THUMBNAIL_KEY = "Thumbnails/thumbnail.png"
 _EMBEDDED_SIZE = 256
 
@@ -36,11 +36,11 @@ class Thumbnail:
     pixels
         Red, green and blue (y, x, 3).
     image
-        Path of the image or the plate that is shown; the root's is empty.
+        Path of the image or plate shown; empty for the root.
     level
         Path of the array that was read; of a plate, that of its first image.
     notes
-        What is missing in the picture, one sentence each.
+        Missing parts, one sentence each.
     """
 
     pixels: NDArray[np.uint8]
@@ -50,17 +50,17 @@ class Thumbnail:
 
 
 def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
-    """Return a picture of what a group leads to, whose longest side has at most `size` pixels.
+    """Return a picture of a group, whose longest side has at most `size` pixels.
 
-    Of an image it is the coarsest level that has enough pixels, of a series the first image, of a plate the first field
-    of each well in its place, of labels their colours.
+    It shows the coarsest level of an image that has enough pixels, the first image of a series, the first field of each
+    well of a plate in its place, labels in their colours.
 
     Raises
     ------
     UnsupportedError
-        There is no image, or none of which a picture can be made.
+        There is no image that a picture can be made of.
     FormatError
-        Metadata or chunks are broken.
+        Metadata or chunks are malformed.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
 
 
 def make_thumbnail_entry(group: zarr.Group) -> Entry:
-    """Return the entry that carries a hierarchy's thumbnail inside its own archive, right after the metadata.
+    """Return the entry of a hierarchy's thumbnail in its own archive, right after the metadata.
 
-    Of the same pixels it is always the same PNG file, 256 pixels on its longest side.
+    The same pixels always give the same PNG file, 256 pixels on its longest side.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
 
 
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the entry of a hierarchy's thumbnail, or a note on why there is none.
+    """Return the entry of a hierarchy's thumbnail, or a note on why it is missing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where desktops look for pictures of files: the Thumbnail Managing Standard of freedesktop.org, version 0.9.0."""
+"""The thumbnail folder of desktops: Thumbnail Managing Standard of freedesktop.org, version 0.9.0."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from urllib.parse import quote
 
 __all__ = ["CACHE_FOLDERS", "cache_path", "cache_texts", "file_uri", "make_cache_folder"]
 
-#: "Directory structure": each folder holds pictures whose longest side is at most so many pixels.
+#: "Directory structure": folders by the longest side of their pictures, in pixels.
 CACHE_FOLDERS = {128: "normal", 256: "large", 512: "x-large", 1024: "xx-large"}
 
-# What GLib's g_filename_to_uri leaves as it is. The name of a thumbnail is a hash of the URI, so that one character
-# that is encoded differently is a thumbnail that nobody finds.
+# Characters that GLib's g_filename_to_uri does not encode. A thumbnail's name is a hash of the URI, so programs do not
+# find it if one character is encoded differently.
 _PLAIN = "!$&'()*+,-./:=@_~"
 
 
 def file_uri(path: str) -> str:
-    """Return the URI by which file managers know a local file; links in its path stay.
+    """Return the URI that file managers use for a local file; links in its path stay.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def file_uri(path: str) -> str:
 
 
 def cache_path(uri: str, size: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Return where the picture of a file is kept; `size` is a key of `CACHE_FOLDERS`.
+    """Return the path of a file's picture in the cache; `size` is a key of `CACHE_FOLDERS`.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def cache_path(uri: str, size: int, environment: Mapping[str, str] = os.environ)
 
 
 def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
-    """Return what a picture in the cache has to say of its file, for ``tEXt`` chunks.
+    """Return the properties of a file for the ``tEXt`` chunks of its picture.
 
-    "Thumbnail creation": the URI and the modification time are mandatory; a picture with another time is out of date.
+    "Thumbnail creation": URI and modification time are mandatory; a picture with another time is out of date.
     """
     return {
         "Thumb::URI": uri,
@@ -58,7 +58,7 @@ def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
 
 
 def make_cache_folder(path: str) -> None:
-    """Make the folders above a picture that do not exist, each for its owner only ("Directory structure")."""
+    """Create missing folders above a picture, each for its owner only ("Directory structure")."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         make_cache_folder(folder)

@@ -5,7 +5,7 @@
 ``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
 ``description``
-    ImageJ's words, those of slide scanners, and the tags of any TIFF.
+    Metadata from ImageJ, slide scanners, and the tags of any TIFF.
 ``hierarchy``, ``imported``
     The hierarchy of the images: one, a series, a plate; images that were imported before.
 """

@@ -1,4 +1,4 @@
-"""Which axes of an image the dimensions of a TIFF series are, and where in the image each page lies."""
+"""The axes of a TIFF series' dimensions, and the places of its pages in the image."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ozx.errors import UnsupportedError, UsageError
 
 __all__ = ["AXES", "Dimension", "name_dimensions", "parse_axes"]
 
-#: The axes of an image, in the order that OME-Zarr 0.5 ("axes" metadata) asks for: time, channel, space.
+#: The axes of an image, in the order of OME-Zarr 0.5 ("axes" metadata): time, channel, space.
 AXES = ("t", "c", "z", "y", "x")
 
-# tifffile's codes; S are the samples of a pixel. Spectra (E, lambda) are looked at channel by channel.
+# tifffile's codes; S are the samples of a pixel. Spectra (E, lambda) become channels.
 _KNOWN = {"T": "t", "C": "c", "S": "c", "E": "c", "Z": "z", "Y": "y", "X": "x"}
-# What stacks of unknown meaning are taken for, the fastest first.
+# The axes that stacks of unknown meaning become, the fastest first.
 _GUESSES = ("z", "t", "c")
 
 Lengths = tuple[int, ...]
@@ -31,9 +31,9 @@ class Dimension:
     length
         Its length.
     step
-        How many positions of the axis one step is: the number of samples where channels have several.
+        Positions of the axis per step: the number of samples if channels have several.
     is_guessed
-        Whether the file does not say what the dimension is.
+        Whether the file does not name the dimension.
     """
 
     axis: str
@@ -43,12 +43,12 @@ class Dimension:
 
 
 def parse_axes(text: str) -> tuple[str, ...]:
-    """Return the axes that ``tczyx`` or ``t,c,z,y,x`` names.
+    """Return the axes in ``tczyx`` or ``t,c,z,y,x``.
 
     Raises
     ------
     UsageError
-        It is no list of axes with y and x; or one is named twice, unless they are channels and their samples.
+        It is not a list of axes with y and x; or one is repeated, other than channels with samples.
 
     Examples
     --------
@@ -61,22 +61,22 @@ def parse_axes(text: str) -> tuple[str, ...]:
     if unknown or is_twice or not {"y", "x"} <= set(letters):
         raise UsageError(
             f"--axes: expected each of some of t, c, z, y and x once, y and x among them; got {text!r}",
-            hint="One letter per dimension, in the order in which the file has them; s is for the samples of a pixel.",
+            hint="One letter per dimension, in the order of the file; s is for the samples of a pixel.",
         )
     return tuple(letters)
 
 
 def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | None = None) -> tuple[Dimension, ...]:
-    """Return what the dimensions of a series are, in the order of the file.
+    """Return the dimensions of a series, in the order of the file.
 
-    Stacks of unknown meaning become z, or else t, or else c; dimensions of length 1 are never in the way.
+    Stacks of unknown meaning become z, else t, else c; dimensions of length 1 take any free axis.
 
     Parameters
     ----------
     codes, shape
-        The axes of the whole series as tifffile names them, those of length 1 too, and their lengths.
+        tifffile's axes of the whole series, including those of length 1, and their lengths.
     asked
-        What somebody says the dimensions longer than 1 are (y and x count whatever their length).
+        The user's axes for dimensions longer than 1 (y and x count whatever their length).
 
     Raises
     ------
@@ -127,7 +127,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return dimensions; of several along one axis all but one have to have the length 1, or be samples."""
+    """Return dimensions; of several along one axis, all but one must have length 1 or be samples."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]
@@ -139,7 +139,7 @@ def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[
             elif codes[place] != "S" or len(others) > 1:
                 raise UnsupportedError(
                     f"the image has two dimensions along {name}: {codes} of {'×'.join(map(str, shape))}",
-                    hint="Say with --axes what its dimensions are.",
+                    hint="Name its dimensions with --axes.",
                 )
         parts.append(Dimension(name, length, step))
     return parts

@@ -1,4 +1,4 @@
-"""What TIFF files without OME-XML say of their images: ImageJ, slide scanners, and the tags of any TIFF."""
+"""Metadata of TIFF files without OME-XML: ImageJ, slide scanners, and the tags of any TIFF."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["describe_plain"]
 
-# TIFF 6.0, "ResolutionUnit": 2 is the inch, 3 the centimeter; 1 is no unit. Micrometers in each.
+# TIFF 6.0, "ResolutionUnit": 2 is the inch, 3 the centimeter; 1 is no unit. In micrometers.
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
-# What programs write that know no pixel size: dots per inch of screens and printers.
+# Written by programs without a pixel size: dots per inch of screens and printers.
 _OF_PRINTERS = frozenset((72, 96, 100, 120, 144, 150, 180, 200, 240, 300, 350, 360, 400, 600, 1200))
 _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
@@ -33,15 +33,7 @@ _YCBCR = 6  # decoded as RGB
 
 
 def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
-    """Return what a series without OME-XML says of itself; what is malformed is not known.
-
-    Parameters
-    ----------
-    file
-        The file.
-    series
-        One of its series.
-    """
+    """Return the metadata of a series without OME-XML; malformed values count as unknown."""
     page = series.keyframe
     description = ImageDescription(
         name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page), acquired=_date(page)
@@ -87,7 +79,7 @@ def _date(page: TiffPage) -> str | None:
 
 
 def _describe_imagej(description: ImageDescription, metadata: Mapping[str, Any], page: TiffPage) -> ImageDescription:
-    """Return what ImageJ writes: unit, spacing and finterval; LUTs, Ranges and Labels of its composite images."""
+    """Return ImageJ's metadata: unit, spacing and finterval; LUTs, Ranges and Labels of composite images."""
     symbol = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), str(metadata.get("unit", "")).strip())
     symbol = "µm" if symbol.lower() in _MICRONS else {"inch": "in"}.get(symbol, symbol)
     sizes = {}
@@ -124,7 +116,7 @@ def _channels_of_imagej(metadata: Mapping[str, Any], count: int) -> tuple[Channe
     for number in range(count):
         color = None
         if number < len(tables):
-            # A table goes from black to the channel's colour.
+            # The table runs from black to the channel's colour.
             color = "".join(f"{int(value):02X}" for value in np.asarray(tables[number])[:, -1])
         low, high = (float(value) for value in (*ranges[2 * number : 2 * number + 2], 0, 0)[:2])
         window = Window(low, high, None, None) if low < high else None
@@ -142,7 +134,7 @@ def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDesc
 
 
 def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> ImageDescription:
-    """Return names and colours of channels, each of which is a page with XML of its own (PerkinElmer-QPI)."""
+    """Return names and colours of channels, each of which is a page with its own XML (PerkinElmer-QPI)."""
     if description.channels:
         return description
     channels = []

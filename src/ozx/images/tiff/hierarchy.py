@@ -1,4 +1,4 @@
-"""What becomes of the images of a TIFF file: one image at the root, a series, or a plate."""
+"""The hierarchy of a TIFF file's images: one image at the root, a series, or a plate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ozx.images.writing.new_image import (
 
 __all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
 
-# OME-Zarr 0.5, "bioformats2raw.layout": where the metadata of the original file is kept.
+# OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 _TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
@@ -41,14 +41,14 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class HierarchyOptions:
-    """What is asked for.
+    """Options of the hierarchy.
 
     Attributes
     ----------
     is_alone
-        Whether a field of a plate is to be an image by itself.
+        Whether a field of a plate becomes an image by itself.
     edits
-        What is known better than the file does.
+        Metadata that overrides the file's.
     keep_ome_xml
         Whether the original OME-XML is kept.
     pyramid
@@ -65,7 +65,7 @@ class HierarchyOptions:
 
 
 class _NoteCollector:
-    """Sentences about images, each once, with the numbers of those that it is about."""
+    """Notes about images, each once, with the numbers of its images."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -89,7 +89,7 @@ class _NoteCollector:
 
 
 def stem_of(path: str) -> str:
-    """Return the name of a file without what says its format.
+    """Return the name of a file without the suffixes of its format.
 
     Examples
     --------
@@ -104,12 +104,12 @@ def stem_of(path: str) -> str:
 
 
 def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
-    """Return what is to be written, and things worth knowing about it.
+    """Return the hierarchy to write, and notes about it.
 
     Raises
     ------
     UsageError
-        What is asked for does not fit the images.
+        The options do not fit the images.
     """
     notes, numbers = _NoteCollector(found.count), list(found.images)
     if options.edits is not None:
@@ -127,7 +127,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
 
 
 def _as_utf8(text: str) -> bytes:
-    """Return OME-XML as bytes; another encoding that it declares was undone when it was read."""
+    """Return OME-XML as bytes; any encoding that it declares was decoded when it was read."""
     head, end, rest = text.partition("?>")
     if head.lstrip().startswith("<?xml") and 'encoding="' in head and 'encoding="utf-8"' not in head.lower():
         before, _, after = head.partition('encoding="')
@@ -147,10 +147,10 @@ def _new_image(
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
     if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
-        notes.add(number, "the file says no pixel size: it is 1 without a unit; --pixel-size and --unit say it")
+        notes.add(number, "the file has no pixel size: it is 1 without a unit; set it with --pixel-size and --unit")
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
-        notes.add(number, f"a stack of {length:,} of which the file does not say what it is became the axis {axis}")
+        notes.add(number, f"an unnamed stack of {length:,} became the axis {axis}")
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
@@ -175,7 +175,7 @@ def _new_image(
 def _place(
     description: ImageDescription, source: TiffSource, edits: Edits | None
 ) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
-    """Return the axes with their units, and the distances of pixels: what is asked for before what the file says."""
+    """Return the axes with their units, and the distances of pixels; options override the file."""
     sizes = {} if edits is None else edits.pixel_size
     units = {} if edits is None else edits.units_for(_axes(source))
     axes, scale = [], []
@@ -190,17 +190,17 @@ def _place(
 def _levels(
     found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _NoteCollector
 ) -> tuple[NewLevel, ...]:
-    """Return the levels that are taken from the file: the full resolution, and those that fit below it."""
+    """Return the levels to take from the file: the full resolution, and those that fit below it."""
     full = found.images[image]
     levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
     for number, source in enumerate(full.levels, 1):
         factors = _factors(full.source, source, levels[-1].source)
         if factors is None:
             told = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
-            notes.add(image, f"level {number} of the file, {told}, does not fit below the others: it is made anew")
+            notes.add(image, f"level {number} of the file, {told}, does not fit below the others: made from pixels")
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
-        # The middle of a pixel that is the mean of several lies between theirs.
+        # The centre of an averaged pixel lies between those of its pixels.
         moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
         is_first = options.pyramid.method == "nearest"
         levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
@@ -208,9 +208,9 @@ def _levels(
 
 
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
-    """Return by what factor a level is smaller along each axis, None where it is no level of the same image.
+    """Return the downsampling factor of a level along each axis, or None if it is not a level of the same image.
 
-    It is one where only y and x are shorter, and both by the same whole number, as far as whole pixels can.
+    In a level, only y and x are shorter, both by the same whole number, as far as whole pixels allow.
     """
     if source.axes != full.axes or source.dtype != full.dtype or len(source.shape) != len(full.shape):
         return None
@@ -282,7 +282,7 @@ def _new_plate(
 
 
 def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
-    """Return the times that a plate was recorded, in the words of OME-Zarr 0.5, "plate" metadata."""
+    """Return the acquisitions of a plate for OME-Zarr 0.5, "plate" metadata."""
     described = []
     for number, (name, start, end) in enumerate(plate.acquisitions):
         item: dict[str, Any] = {"id": number}

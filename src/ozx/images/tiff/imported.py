@@ -1,4 +1,4 @@
-"""Images that were imported before: from another of their files, or into an archive that is there."""
+"""Images that were imported before: from another of their files, or into an existing archive."""
 
 from __future__ import annotations
 

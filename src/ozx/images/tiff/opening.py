@@ -1,4 +1,4 @@
-"""TIFF files as images: the pixels of each series, its levels, and what the file says of it."""
+"""TIFF files as images: the pixels of each series, its levels, and its metadata."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from ozx.images.tiff.source import OnError, TiffSource
 
 __all__ = ["TiffImage", "TiffImages", "TiffOptions", "open_tiff"]
 
-# What tifffile says of files that end too early or point nowhere, and then goes on without the rest.
+# tifffile's messages about truncated files and bad offsets, after which it continues without the rest.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
-# What is told again, better.
+# Messages that ozx replaces by better ones.
 _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
 
 
 @dataclass(frozen=True, slots=True)
 class TiffOptions:
-    """What somebody says of a file.
+    """Options for reading a file.
 
     Attributes
     ----------
     axes
-        What the dimensions longer than 1 are, in the order of the file; None for what the file says.
+        Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
     keep_singletons
         Whether axes of length 1 stay.
     on_error
-        ``fill`` puts zeros in the place of what is damaged or missing.
+        ``fill`` replaces damaged or missing parts by zeros.
     series
-        The number of the only image that is wanted; the others are not looked at. None for all.
+        The number of the only image to read; None for all.
     with_levels
-        Whether smaller levels are wanted, too.
+        Whether smaller levels are read, too.
     """
 
     axes: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class TiffOptions:
 
 @dataclass(frozen=True, slots=True)
 class TiffImage:
-    """One image of a file: its pixels, its smaller levels as far as they are in the file, and what is said of it."""
+    """One image of a file: its pixels, its smaller levels in the file, and its metadata."""
 
     source: TiffSource
     levels: tuple[TiffSource, ...]
@@ -70,22 +70,22 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """What is in a TIFF file, and in those that belong to it; closing it closes them all.
+    """The images of a TIFF file and of those that belong to it; closing it closes them all.
 
     Attributes
     ----------
     path
-        The file that was asked for.
+        The given file.
     images
-        Its images that are wanted, by number.
+        The chosen images, by number.
     count
-        How many images it has.
+        Number of all its images.
     plate
-        The plate that they are fields of; the numbers of its fields are those of `images`.
+        Their plate; the numbers of its fields are those of `images`.
     ome_xml
-        The OME-XML as it stands in the file, or in the one that goes with it.
+        The OME-XML of the file, or of its companion.
     notes
-        Things worth knowing, one sentence each.
+        Remarks, one sentence each.
     """
 
     path: str
@@ -117,16 +117,16 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
     path
         A TIFF file of any kind, or a ``.companion.ome`` file.
     options
-        What somebody says of it.
+        Options for reading it.
 
     Raises
     ------
     FormatError
-        It is no TIFF file, a broken one, or others that it needs are missing.
+        It is not a TIFF file, it is damaged, or other files of the image are missing.
     UnsupportedError
-        Its pixels are of a kind that no image has, or cannot be decoded.
+        Its pixels are of an unsupported kind, or cannot be decoded.
     UsageError
-        The axes that were said do not fit.
+        The given axes do not fit.
     """
     options = options or TiffOptions()
     _check_regular(path)
@@ -138,21 +138,21 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
     except OSError:
         raise
     except Exception as error:
-        # Tags that contradict each other: tifffile divides by zero, or takes a tuple for a number.
+        # Contradictory tags make tifffile divide by zero, or take a tuple for a number.
         problem = f"the tags of the file cannot be understood: {words_of(error)}"
         raise FormatError(problem, path=path) from error
 
 
 @lru_cache(maxsize=4)
 def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> TiffImages:
-    del state  # another one stands for another file under the same name
+    del state  # part of the cache's key: a changed file is opened again
     return open_tiff(path, options)
 
 
 def _source_again(
     path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
 ) -> TiffSource:
-    """Return a source in another process, where all blocks share one opened file."""
+    """Return a source in another process, where all blocks share one open file."""
     files.check_unchanged()
     found = _open_again(path, options, state).images[image]
     return (found.source, *found.levels)[level]
@@ -160,7 +160,7 @@ def _source_again(
 
 @contextlib.contextmanager
 def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
-    """Give the opened file and its OME-XML, which another file may have: the master."""
+    """Yield the open file and its OME-XML, perhaps from another file, the master."""
     text = _read_companion(path)
     if text is not None:
         check_claims(text)
@@ -185,7 +185,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
                 _check_files(os.path.dirname(path), document.files, path)
             yield file, document, text
             return
-    # OME-TIFF, "BinaryOnly": all that this file says is which one has the metadata.
+    # OME-TIFF, "BinaryOnly": this file only names the one with the metadata.
     if is_master:
         raise FormatError(f"expected OME-XML with images; it names another file that has it, {master}", path=path)
     folder = os.path.dirname(path)
@@ -195,7 +195,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
 
 
 def _refuse_document_type(file: TiffFile) -> None:
-    """Refuse in any description what `parse_xml` refuses in OME-XML: tifffile parses those of slide scanners, too."""
+    """Refuse a document type in any description, as in OME-XML: tifffile parses those of slide scanners, too."""
     pages = file.pages
     description = str(pages.first.description) if len(pages) else ""
     if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
@@ -232,7 +232,7 @@ def _check_regular(path: str) -> None:
 
 
 def _check_files(folder: str, names: Sequence[str], path: str) -> None:
-    """Raise `FormatError` where one of the files that belong to an image is not there."""
+    """Raise `FormatError` if a file of an image is missing."""
     for name in names:
         if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
             raise FormatError(f"expected names of files beside it or below; the OME-XML has {name!r}", path=path)
@@ -243,12 +243,12 @@ def _check_files(folder: str, names: Sequence[str], path: str) -> None:
             f"expected {', '.join(missing[:3])}{more} beside it, which the OME-XML names; "
             f"{len(missing):,} of {len(names):,} files are missing",
             path=path,
-            hint="Copy all files of the image into one folder; their names have to stay as they were.",
+            hint="Copy all files of the image into one folder; do not rename them.",
         )
 
 
 def _read_companion(path: str) -> str | None:
-    """Return the text of a file that is XML, None of any other."""
+    """Return the text of an XML file, or None for any other."""
     with open(path, "rb") as file:
         head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
         if not head.startswith(b"<"):
@@ -351,7 +351,7 @@ def _state(path: str) -> tuple[int, int]:
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
-    """Return for each series the number of its ``Image``: tifffile leaves out those without planes."""
+    """Return the number of the ``Image`` of each series; tifffile leaves out those without planes."""
     if len(document.images) == len(series):
         return list(range(len(series)))
     with_planes = [number for number, image in enumerate(document.images) if image.has_planes]
@@ -364,7 +364,7 @@ def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
 
 @contextlib.contextmanager
 def _listening() -> Iterator[list[str]]:
-    """Give the list of what tifffile logs in this thread; it stays off the terminal."""
+    """Yield the list of tifffile's log messages of this thread; they do not reach the terminal."""
     said: list[str] = []
     thread = threading.get_ident()
 

@@ -1,4 +1,4 @@
-"""The pages of a TIFF series, and where in the image each of them lies."""
+"""The pages of a TIFF series, and their places in the image."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ __all__ = ["Corner", "Page", "PageMap", "Spans", "list_series"]
 Page = TiffPage | TiffFrame
 #: A position along t, c, z, y and x.
 Corner = dict[str, int]
-#: Where a part of an image begins and ends along t, c, z, y and x.
+#: Start and stop of a part of an image along t, c, z, y and x.
 Spans = dict[str, tuple[int, int]]
 
 
 def list_series(file: TiffFile) -> list[TiffPageSeries]:
-    """Return the series of a file, dimensions of length 1 included where tifffile tells the two apart by series.
+    """Return the series of a file, including dimensions of length 1 if tifffile distinguishes that by series.
 
-    Newer versions of tifffile do; older ones, the last for Python 3.11 among them, ask each series (see `_dimensions`).
+    Newer versions do; older ones, including the last for Python 3.11, ask each series (see `_dimensions`).
 
     Raises
     ------
     FormatError
-        A side of a page is negative: tifffile would look for its series without an end.
+        A side of a page is negative, which would make tifffile search without end.
     """
     pages: Any = file.pages
     go_to = pages.set_keyframe
@@ -43,13 +43,13 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
     pages.set_keyframe = go_and_check  # called by tifffile for the first page of each series
     try:
         series: Any = file.series
-        return list(series(squeeze=False)) if callable(series) else list(series)  # newer ones look for them here
+        return list(series(squeeze=False)) if callable(series) else list(series)  # newer versions
     finally:
         pages.set_keyframe = go_to
 
 
 def _check_sides(page: TiffPage, levels: int = 3) -> None:
-    """Raise `FormatError` where a side of a page, or of a page below it, is negative, as damaged tags may say."""
+    """Raise `FormatError` if a damaged tag gives a page, or a page below it, a negative side."""
     if min(page.shape, default=1) < 0:
         raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
     if page.subifds and levels:
@@ -59,14 +59,14 @@ def _check_sides(page: TiffPage, levels: int = 3) -> None:
 
 
 def _dimensions(series: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the letters and lengths of the dimensions of what `list_series` gives, those of length 1 included."""
+    """Return the letters and lengths of a series from `list_series`, including those of length 1."""
     if hasattr(series, "get_axes"):
         return series.get_axes(squeeze=False), series.get_shape(squeeze=False)
     return series.axes, series.shape
 
 
 class PageMap:
-    """Where in an image the pages of a series lie.
+    """The places of a series' pages in the image.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
 
@@ -75,23 +75,22 @@ class PageMap:
     series
         The series, or one of its levels.
     asked
-        What somebody says its dimensions longer than 1 are.
+        The user's axes for its dimensions longer than 1.
 
     Attributes
     ----------
     axis_lengths
-        The axes that the image has, in OME order, and their lengths; those of length 1 too.
+        The axes of the image in OME order, including those of length 1, and their lengths.
     inner_axes, inner_lengths
-        Along which axis each of the five dimensions of a page runs (None for most of those of length 1), and how long
-        it is.
+        The axis of each of the five dimensions of a page (None for most of length 1), and its length.
     inner_size
-        The bytes of a page, decoded.
+        Decoded bytes of a page.
     count
-        How many pages there are, or should be.
+        Number of pages that exist or should.
     is_in_order
-        Whether the dimensions of a page come in OME order.
+        Whether the dimensions of a page are in OME order.
     guessed
-        Axes that dimensions longer than 1 were taken for, of which the file does not say what they are.
+        Axes that unnamed dimensions longer than 1 were taken for.
     """
 
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:
@@ -110,19 +109,19 @@ class PageMap:
         order = {axis: place for place, axis in enumerate(self.inner_axes) if axis is not None}
         self._order = [order[axis] for axis in AXES if axis in order]
         self.is_in_order = self._order == sorted(self._order)
-        # All in one piece: ImageJ's stacks beyond 4 GiB have a single page in the file.
+        # Contiguous pixels: ImageJ's stacks beyond 4 GiB have a single page in the file.
         self._offset = None if series.is_multifile or not _is_place(series.dataoffset) else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
         self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
 
     @property
     def paths(self) -> list[str]:
-        """The files that pages are in, each once."""
+        """The files of the pages, each once."""
         return list(dict.fromkeys(page.parent.filehandle.path for page in self._pages if page is not None))
 
     def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
-        """Yield the number and the first position of each page that a part of the image touches."""
-        # Along one axis a page begins at a multiple of the step, and the steps of its own dimensions fill that.
+        """Yield number and first position of each page that a part of the image touches."""
+        # Along an axis a page begins at a multiple of the step and fills it.
         ranges = [
             range(spans[part.axis][0] // part.step, -(-spans[part.axis][1] // part.step))
             if part.length > 1
@@ -137,7 +136,7 @@ class PageMap:
             yield number, corner
 
     def page(self, number: int) -> Page | None:
-        """Return a page, or None where it is not in the file, or where all pixels are in one piece."""
+        """Return a page, or None if the file lacks it, or if all pixels are contiguous."""
         return self._pages[number] if number < len(self._pages) else None
 
     def first(self, number: int) -> Page:
@@ -147,20 +146,20 @@ class PageMap:
         return page
 
     def plain_offset(self, number: int) -> int | None:
-        """Return where in its file the pixels of a page stand as they are, None where they have to be decoded."""
+        """Return the offset of a page's uncompressed pixels in its file, or None if they must be decoded."""
         if self._offset is not None:
             return self._offset + number * self.inner_size
         page = self.page(number)
         return page.dataoffsets[0] if page is not None and _is_plain(page) else None
 
     def count_missing(self) -> int:
-        """Return how many pages are not in the file."""
+        """Return the number of missing pages."""
         if self._offset is not None:
             return 0
         return max(0, self.count - len(self._pages)) + sum(page is None for page in self._pages[: self.count])
 
     def in_order(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Return pixels of a page as part of the image: in OME order, with a dimension for each of the five axes."""
+        """Return pixels of a page as part of the image: in OME order, with all five axes."""
         rest = [place for place, axis in enumerate(self.inner_axes) if axis is None]
         turned = pixels.transpose(*rest, *self._order)[(0,) * len(rest)]
         ordered: NDArray[Any] = turned[tuple(slice(None) if axis in self.inner_axes else None for axis in AXES)]
@@ -168,13 +167,13 @@ class PageMap:
 
 
 def _is_plain(page: Page) -> bool:
-    """Tell whether the pixels of a page stand in its file one after the other, as they are."""
+    """Tell whether the pixels of a page are contiguous and uncompressed in its file."""
     keyframe = page.keyframe
     if keyframe is None or not keyframe.is_final or not page.dataoffsets:
         return False
     if not _is_place(page.dataoffsets[0]):
         return False
-    # tifffile asks the first page only; in later ones strips may lie apart, or be left out.
+    # tifffile checks the first page only; later ones may have scattered or missing strips.
     offsets, counts = page.dataoffsets, page.databytecounts
     return offsets[0] != 0 and all(
         start + count == following for start, count, following in zip(offsets, counts, offsets[1:], strict=False)
@@ -182,18 +181,18 @@ def _is_plain(page: Page) -> bool:
 
 
 def _is_place(offset: object) -> bool:
-    """Tell whether pixels can be read at an offset: a damaged tag may be a float or text, or negative."""
+    """Tell whether pixels can be read at an offset: a damaged tag may be a float, text, or negative."""
     return isinstance(offset, int) and offset >= 0
 
 
 def _divide(
     dimensions: Sequence[Dimension], lengths: Sequence[int], codes: str
 ) -> tuple[list[Dimension], list[Dimension | None]]:
-    """Return the dimensions of a series that are outside of its pages, and the five of a page."""
+    """Return the dimensions of a series outside its pages, and the five of a page."""
     outer = list(dimensions)
     inner: list[Dimension | None] = []
     for place in reversed(range(5)):
-        # Height and width are dimensions of a series whatever their length.
+        # Height and width always are dimensions of a series.
         if lengths[place] == 1 and place not in (2, 3):
             inner.append(None)
             continue

@@ -1,4 +1,4 @@
-"""Decoded strips and tiles that more than one block needs, kept until the last of their pixels was asked for."""
+"""A cache of decoded strips and tiles, kept until the last of their pixels is used."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ __all__ = ["SegmentCache"]
 
 
 class SegmentCache:
-    """Arrays by key, each made once by the first thread that asks for it.
+    """Arrays by key, each made once by the first thread that needs it.
 
-    Parameters
-    ----------
-    budget
-        How many bytes are kept; beyond that those that were asked for first are dropped, and made anew when they are
-        asked for again.
+    `budget` limits the bytes kept; above it, the oldest arrays are dropped, and made again when needed.
 
     Examples
     --------
@@ -41,17 +37,14 @@ class SegmentCache:
         self.size = 0
 
     def get(self, key: Hashable, make: Callable[[], NDArray[Any]], *, used: int, whole: int) -> NDArray[Any]:
-        """Return the array of `key`.
+        """Return the array of `key`, calling `make` if it is missing.
 
         Parameters
         ----------
-        key
-            Which array.
-        make
-            Makes it, where it is not there.
+        key, make
+            The key, and the function that makes the array.
         used, whole
-            How many of its pixels this call is for, and how many there are. Nobody will ask for the others of an array
-            all pixels of which were asked for.
+            Number of pixels this call uses, and of all. An array is dropped once all its pixels were used.
         """
         if used >= whole:
             return make()

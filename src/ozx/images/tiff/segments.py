@@ -1,4 +1,4 @@
-"""The strips and tiles of TIFF pages: where their bytes are, and the pixels they become."""
+"""The strips and tiles of TIFF pages: the place of their bytes, and their pixels."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["FileSet", "SegmentReader", "check_decodable"]
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
-# Decoded: nobody has the memory for what a damaged tag may claim.
+# Decoded: a damaged tag may claim more than any memory.
 _LARGEST_SEGMENT = 8 << 30
-# Systems allow a process 256 open files, or 1,024.
+# Systems allow a process 256 or 1,024 open files.
 _MOST_OPEN = 64
 
 
 class FileSet:
-    """The files that an image is in, read from any number of threads; of many only some are open at a time.
+    """The files of an image, read from any number of threads; of many only some are open at a time.
 
-    What a file was when it was first asked for is what it has to be to the end, in other processes too.
+    A file must not change after its first use, in other processes neither.
     """
 
     def __init__(self) -> None:
@@ -53,23 +53,23 @@ class FileSet:
             self._open[path] = source
             self._open.move_to_end(path)
             if len(self._open) > _MOST_OPEN:
-                # Reads of it that are under way end as they should: closing waits for them.
+                # Closing waits for reads in progress.
                 self._open.popitem(last=False)[1].close()
         return source
 
     def remember(self, path: str) -> None:
-        """Have a file stay as it is from now on."""
+        """Require a file to stay unchanged from now on."""
         self[path].size()
 
     def __iter__(self) -> Iterator[str]:
         return iter(list(self._files))
 
     def count_bytes(self) -> int:
-        """Return how long the files are together."""
+        """Return the total length of the files."""
         return sum(source.size() for source in list(self._files.values()))
 
     def check_unchanged(self) -> None:
-        """Make sure that no file was written to or replaced since it was first asked for.
+        """Check that no file was modified or replaced since its first use.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class FileSet:
                 source.check_unchanged()
             except FormatError as error:
                 # Rule and hint are those of archives.
-                hint = "Import it again when the program that writes it is done."
+                hint = "Import it again when the program that writes it has finished."
                 raise FormatError(error.message, path=source.name, hint=hint) from None
 
     def close(self) -> None:
@@ -93,12 +93,12 @@ class FileSet:
 
 
 def check_decodable(keyframe: TiffPage) -> None:
-    """Make sure that pixels can be decoded, and are of a type that images have.
+    """Check that pixels can be decoded, and have a supported type.
 
     Raises
     ------
     UnsupportedError
-        They are of another type, or compressed as nobody here knows.
+        The type or the compression is not supported.
     """
     dtype = keyframe.dtype
     if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
@@ -123,7 +123,7 @@ def _decoding_problem(keyframe: TiffPage) -> str | None:
             return "no decoder is installed"
         if predictor != 1 and compression not in TIFF.IMAGE_COMPRESSIONS:
             TIFF.UNPREDICTORS[predictor]
-        # Makes the decoder here, in one thread.
+        # Creates the decoder here, in one thread.
         keyframe.init_decode()
     except (KeyError, ValueError, NotImplementedError) as error:
         return str(error).strip("'\"")
@@ -131,23 +131,16 @@ def _decoding_problem(keyframe: TiffPage) -> str | None:
 
 
 class SegmentReader:
-    """Reads and decodes the strips and tiles of pages that are all like one of them.
+    """Reads and decodes the strips and tiles of pages like `keyframe`.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
-
-    Parameters
-    ----------
-    keyframe
-        The page that they are like.
-    files
-        The files they are in.
 
     Attributes
     ----------
     lengths
         Those of a strip or tile.
     grid
-        How many there are in a page along each dimension.
+        Number of strips or tiles in a page along each dimension.
     """
 
     def __init__(self, keyframe: TiffPage, files: FileSet) -> None:
@@ -176,7 +169,7 @@ class SegmentReader:
             )
 
     def iter_inside(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-        """Yield the number of each strip or tile that has pixels in a part of a page, and where it begins."""
+        """Yield number and start of each strip or tile that has pixels in a part of a page."""
         spans = zip(ranges, self.lengths, strict=True)
         for index in product(*[range(low // step, -(-high // step)) for (low, high), step in spans]):
             number = 0
@@ -185,21 +178,21 @@ class SegmentReader:
             yield number, [place * step for place, step in zip(index, self.lengths, strict=True)]
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
-        """Return the pixels of a strip or tile, as far as they lie in the page at least.
+        """Return the pixels of a strip or tile, at least those inside the page.
 
         Raises
         ------
         FormatError
-            It is cut off, damaged or missing.
+            It is truncated, damaged or missing.
         """
         if number >= min(len(page.dataoffsets), len(page.databytecounts)):
             raise self._error(page, number, f"the page has {len(page.dataoffsets):,} {self._word}s only")
         offset, count = page.dataoffsets[number], page.databytecounts[number]
-        if not (isinstance(offset, int) and isinstance(count, int)):  # of a tag of another type
-            raise self._error(page, number, "where it is and how long it is are no numbers")
+        if not (isinstance(offset, int) and isinstance(count, int)):  # a tag of another type
+            raise self._error(page, number, "its offset or length is not a number")
         if offset < 0 or count < 0:
             raise self._error(page, number, f"it has {count:,} bytes at {offset:,}")
-        if offset == 0 or count == 0:  # sparse files leave out what is empty
+        if offset == 0 or count == 0:  # sparse files leave out empty ones
             return np.full(self.lengths, self._keyframe.nodata, self._keyframe.dtype)
         source = self._files[page.parent.filehandle.path]
         if offset + count > source.size():
@@ -219,5 +212,5 @@ class SegmentReader:
         return FormatError(
             f"page {page.index}, {self._word} {number}: {problem}",
             path=page.parent.filehandle.path,
-            hint=hint or "--on-error fill (on_error='fill') puts zeros in the place of what is damaged.",
+            hint=hint or "--on-error fill (on_error='fill') replaces damaged parts by zeros.",
         )

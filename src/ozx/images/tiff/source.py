@@ -1,4 +1,4 @@
-"""The pixels of one TIFF series, or of one of its levels, as a `PixelSource`: read in blocks, each decoded once."""
+"""The pixels of a TIFF series, or of one of its levels, as a `PixelSource`: read in blocks, each decoded once."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ __all__ = ["OnError", "TiffSource"]
 
 OnError = Literal["fail", "fill"]
 Region = tuple[slice, ...]
-# First and last position, exclusive, along the five dimensions of a page.
+# Start and stop along the five dimensions of a page.
 Ranges = Sequence[tuple[int, int]]
 
-# For strips that lie in several blocks; those of a wide slide would fill any memory.
+# For strips in several blocks; those of a wide slide would exceed memory.
 _KEPT_BYTES = 128 << 20
 
 
 class TiffSource:
     """The pixels of a TIFF series in OME order.
 
-    Channels whose pixels have samples are one axis: the samples of the first channel, then those of the second. What
-    `tifffile.imread` does not do is not done here either: palettes are not applied, and white is not turned to black.
+    Channels with samples become one axis: the samples of the first channel, then those of the second. As in
+    `tifffile.imread`, palettes are not applied, and white is not turned to black.
 
     Parameters
     ----------
     series
         The series, or one of its levels.
     files
-        The files that it is in.
+        Its files.
     asked
-        What somebody says its dimensions longer than 1 are.
+        The user's axes for its dimensions longer than 1.
     keep_singletons
         Whether axes of length 1 stay.
     on_error
-        ``fill`` puts zeros in the place of what is damaged or missing, and says so in `damage`.
+        ``fill`` replaces damaged or missing parts by zeros, and lists them in `damage`.
     recipe
-        How another process makes the same source: a function and its arguments.
+        A function and its arguments, by which another process makes the same source.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class TiffSource:
         lengths = self._pages.axis_lengths
         self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
         self.shape = tuple(lengths[axis] for axis in self.axes)
-        #: Axes that stacks of unknown meaning were taken for.
+        #: Axes that unnamed stacks were taken for.
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
@@ -87,11 +87,11 @@ class TiffSource:
 
     @property
     def damage(self) -> list[str]:
-        """What was not there or could not be read so far, one sentence each, where `on_error` is ``fill``."""
+        """The missing or unreadable parts so far, one sentence each, if `on_error` is ``fill``."""
         return list(self._damage.values())
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return what of a block that was read was not there or could not be read, where `on_error` is ``fill``."""
+        """Return the missing or unreadable parts of a block that was read, if `on_error` is ``fill``."""
         if not self._damage:
             return ()
         spans = self._spans(region)
@@ -136,7 +136,7 @@ class TiffSource:
         return spans
 
     def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
-        """Read pixels to where they belong in a block; False where they have to be decoded, or put in order."""
+        """Read pixels directly into a block; False if they must be decoded or reordered."""
         if self._pages.plain_offset(number) is None or not self._pages.is_in_order or not target.flags.c_contiguous:
             return False
         pixels = target.reshape(_extent(wanted)[1])
@@ -149,7 +149,7 @@ class TiffSource:
         return self.dtype.newbyteorder(self._pages.first(number).parent.byteorder)
 
     def _wanted(self, corner: Corner, spans: Spans) -> Ranges:
-        """Return which part of a page lies in a block."""
+        """Return the part of a page inside a block."""
         wanted = []
         for axis, length in zip(self._pages.inner_axes, self._pages.inner_lengths, strict=True):
             first, (start, stop) = (0, (0, 1)) if axis is None else (corner[axis], spans[axis])
@@ -157,7 +157,7 @@ class TiffSource:
         return wanted
 
     def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
-        """Return where in a block a part of a page goes that begins at `begins` in the page."""
+        """Return the place in a block of a part of a page that begins at `begins` in the page."""
         starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
         for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
             if axis is not None:
@@ -168,7 +168,7 @@ class TiffSource:
         )
 
     def _iter_parts(self, number: int, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """Yield the pixels of a part of a page, piece by piece, and where in the page each piece begins."""
+        """Yield the pixels of a part of a page in pieces, with their starts in the page."""
         lows, shape = _extent(wanted)
         page = self._pages.page(number)
         if self._pages.plain_offset(number) is not None:
@@ -181,9 +181,9 @@ class TiffSource:
             yield from self._iter_segments(page, wanted)
 
     def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
-        """Read a part of a page whose pixels stand in the file as they are into an array without gaps."""
+        """Read a part of a page with uncompressed pixels into a contiguous array."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
-        # From the last dimension that is not taken whole on, the pixels that are wanted stand together.
+        # The wanted pixels are contiguous from the last dimension on that is not read whole.
         together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
         begins = np.array(self._pages.plain_offset(number))
@@ -199,7 +199,7 @@ class TiffSource:
                 part[found:] = bytes(size - found)
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """Yield the wanted part of each strip or tile, and where in the page it begins."""
+        """Yield the wanted part of each strip or tile, and its start in the page."""
         reader, lengths = self._reader(page), self._pages.inner_lengths
         for number, begins in reader.iter_inside(wanted):
             ends = map(min, (begin + step for begin, step in zip(begins, reader.lengths, strict=True)), lengths)
@@ -227,7 +227,7 @@ class TiffSource:
         assert keyframe is not None  # noqa: S101 (every page of a series has one)
         reader = self._readers.get(id(keyframe))
         if reader is None:
-            # Two threads may make the same one, which does no harm.
+            # Two threads may make the same one, harmlessly.
             reader = self._readers[id(keyframe)] = SegmentReader(keyframe, self.files)
         return reader
 
@@ -243,10 +243,10 @@ class TiffSource:
         return tuple(read_alignment[axis] for axis in self.axes)
 
     def _check_planes(self) -> None:
-        """Notice what is missing before hours were spent on the rest."""
+        """Find missing planes before hours are spent on the rest."""
         pages = self._pages
         if missing := pages.count_missing():
-            problem = f"{missing:,} of the {pages.count:,} planes that the metadata promise are not there"
+            problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
             hint = "--on-error fill (on_error='fill') puts zeros there."
             self._damaged("planes", FormatError(problem, hint=hint))
         last = pages.count - 1
@@ -270,5 +270,5 @@ class TiffSource:
 
 
 def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
-    """Return where ranges begin, and how long they are."""
+    """Return the starts and lengths of ranges."""
     return [low for low, _ in wanted], [high - low for low, high in wanted]

@@ -1,7 +1,7 @@
 """New images with their pyramids into an archive: one pass over the pixels, no copy of them.
 
 ``new_image``
-    What is to be written: images with their levels and channels, alone, as a series or a plate.
+    The description of new images with their levels and channels, alone, as a series or a plate.
 ``levels``, ``downsampling``
     The resolution levels of an image; blocks of pixels reduced to half their sides.
 ``pyramid_plan``, ``pyramid``

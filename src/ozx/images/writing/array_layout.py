@@ -1,4 +1,4 @@
-"""How the arrays of new images are laid out: chunks, shards, and the ``zarr.json`` that says so.
+"""Layout of the arrays of new images: chunks, shards, and their ``zarr.json``.
 
 ============ ======================= ==================================================
 axes         chunk                   shard
@@ -9,10 +9,10 @@ channels     one channel             one channel, unless a hierarchy would have 
                                      than 30,000 values
 ============ ======================= ==================================================
 
-Planes, since that is what viewers of slices ask for; half a MiB of 16-bit pixels in one. 32 MiB, since a shard waits in
-memory until its last chunk is there. A shard has a power of two of chunks along each axis, or spans it: so that one of
-a lower level covers whole ones of the level above, and few of them wait at a time. Where pixels are decoded in squares
-that do not divide 512, chunks have the lengths of some of these, so that none is decoded twice.
+Chunks are planes, as viewers of slices read them, with half a MiB of 16-bit pixels. Shards have 32 MiB, since they wait
+in memory for their last chunk. A shard has a power of two of chunks along each axis, or spans it, so that one of a
+lower level covers whole ones of the level above, and few wait at a time. If pixels are decoded in squares that do not
+divide 512, chunks are made of whole squares, so that none is decoded twice.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DEFAULT_CODEC = CodecChoice("blosc", 1, "zstd")
 
 _CHUNK = 512
 _SHARD_BYTES = 32 << 20
-# Squares of less than this make no useful chunk by themselves, nor do they divide any that is.
+# Smaller squares make no useful chunks, and divide no useful one.
 _LEAST_GRAIN = 64
 
 Lengths = tuple[int, ...]
@@ -48,14 +48,14 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class NewArray:
-    """An array that is to be made.
+    """A new array.
 
     Attributes
     ----------
     shape, dtype, axes
-        As they are.
+        Of the array.
     read_alignment
-        What is decoded together where its pixels come from, see `PixelSource`; ones where nobody knows.
+        The unit of decoding of its pixels, see `PixelSource`; ones if unknown.
     """
 
     shape: Lengths
@@ -72,8 +72,8 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     arrays
         All arrays of a hierarchy.
     choice
-        What is asked for; shards that are to be kept are those that are chosen here, and so are ``auto`` ones. Chunks
-        in shards end in a checksum unless `choice` says otherwise.
+        The options; shards to keep are chosen here, like ``auto`` ones. Chunks in shards end in a checksum unless
+        `choice` says otherwise.
 
     Raises
     ------
@@ -109,16 +109,16 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return lengths that were doubled, or made to span an axis, until no more than `room` times as many pixels.
+    """Return lengths doubled, or extended to span an axis, up to `room` times as many pixels.
 
     Parameters
     ----------
     lengths
-        What to begin with.
+        The initial lengths.
     shape
-        What there is: nothing is doubled that spans it.
+        Their limits: an axis that spans its limit is not doubled.
     order
-        Groups of axes; of those in a group the one that has grown least, and the next group when all span theirs.
+        Groups of axes, one after the other; within a group the axis grows that has grown least.
     room
         The factor.
 
@@ -193,7 +193,7 @@ def _shards(array: NewArray, chunks: Lengths, *, across: bool) -> Lengths:
     count = len(chunks)
     plane = tuple(range(max(0, count - 2), count))
     others = [axis for axis in reversed(range(plane[0])) if across or array.axes[axis].type != "channel"]
-    # Where whole rows are decoded together, shards of few rows are complete soon.
+    # If whole rows are decoded together, shards of few rows are complete soon.
     is_striped = array.read_alignment[-1] > 2 * chunks[-1]
     order = [(axis,) for axis in plane[::-1]] if is_striped else [plane[::-1]]
     return grown(chunks, array.shape, [*order, *((axis,) for axis in others)], room)

@@ -1,6 +1,6 @@
-"""Chunks to the bytes that an array stores, by the codecs' C functions: no store, no event loop, any thread.
+"""Encoding chunks by the codecs' C functions: no store, no event loop, any thread.
 
-The same pixels give the same bytes: blosc uses one thread for each chunk, and gzip writes no time.
+The same pixels give the same bytes: blosc uses one thread per chunk, and gzip writes no time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["ChunkEncoder"]
 
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 _GZIP = 16 + zlib.MAX_WBITS
-# Blosc itself chooses 32 KiB at level 1; it is a fifth slower by that, and saves 1 to 4 % of the size.
+# Blosc's default at level 1 is 32 KiB, which is a fifth slower and saves 1 to 4 % of the size.
 _FAST_BLOCK = 128 << 10
 
 
@@ -64,19 +64,16 @@ class ChunkEncoder:
         self._compressor = steps[0] if steps else None
 
     def encode(self, pixels: NDArray[Any]) -> bytes | None:
-        """Return a chunk as it is stored, or None for one that is nothing but zeros, which is not stored.
+        """Return an encoded chunk, or None for zeros only, which are not stored.
 
-        Parameters
-        ----------
-        pixels
-            Those of the chunk that are inside of the array.
+        `pixels` are those of the chunk inside the array.
         """
         if pixels.shape == self.chunks:
             chunk = np.ascontiguousarray(pixels, self.dtype)
         else:
             chunk = np.zeros(self.chunks, self.dtype)
             chunk[tuple(map(slice, pixels.shape))] = pixels
-        # Bits are compared: minus zero is no fill value.
+        # Bits are compared: minus zero is not the fill value.
         flat = chunk.reshape(-1)
         octets = flat.view(np.uint8)
         if not octets[: chunk.itemsize].any() and not octets.any():
@@ -101,7 +98,7 @@ def _compress(data: Any, codec: NamedConfiguration | None) -> bytes:
 
 
 def _blosc(data: Any, settings: dict[str, Any]) -> bytes:
-    # imagecodecs has blosc shuffle items of the array's size, whatever `typesize` says.
+    # imagecodecs lets blosc shuffle items of the array's item size, whatever `typesize` is.
     encoded = imagecodecs.blosc_encode(
         data,
         level=settings["clevel"],

@@ -1,15 +1,15 @@
-"""Blocks of pixels to half as many along some axes.
+"""Halving of blocks of pixels along some axes.
 
-Of an odd length the last pixel stands alone: n pixels become ``ceil(n / 2)``. So what a pixel is made of depends on
-nothing but its place, and blocks that begin at even places can be halved one by one.
+The last pixel of an odd length stands alone: n pixels become ``ceil(n / 2)``. So a result depends only on its place,
+and blocks that begin at even places can be halved one by one.
 
 ``mean``
-    Integers and booleans are rounded, halves to the even neighbour, without overflow. Of floating-point numbers those
-    that are NaN do not count; where all are, the mean is NaN. They are added as 64-bit numbers.
+    Integers and booleans are rounded, halves to the even neighbour, without overflow. NaN are ignored in floating-point
+    numbers; if all are NaN, so is the mean. Sums have 64 bits.
 ``nearest``
     The first pixel of each group.
 ``mode``
-    The value that most pixels of a group have; of several, the one that comes first in C order. NaN is a value.
+    The most frequent value of a group; of several, the first in C order. NaN is a value.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = ["METHODS", "Method", "halve", "halved_shape", "parse_method"]
 
 Method = Literal["mean", "nearest", "mode"]
 
-#: What `parse_method` takes.
+#: The methods of `parse_method`.
 METHODS: tuple[str, ...] = get_args(Method)
 
-# Strips of so many bytes, with what is made of them, stay in the processor's cache: 1.5 times as fast for 16 bits.
+# Strips of this many bytes and their results stay in the processor's cache: 1.5 times as fast for 16 bits.
 _STRIP = 256 << 10
 
 _WIDER = {1: 2, 2: 4, 4: 8}
 
 
 def parse_method(text: str) -> Method:
-    """Return the method that `text` names.
+    """Return the method named by `text`.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def parse_method(text: str) -> Method:
 
 
 def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the lengths that remain of `shape` when `axes` are halved.
+    """Return `shape` with `axes` halved.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def halve(block: NDArray[Any], axes: Sequence[int], method: Method) -> NDArray[Any]:
-    """Return a block with half as many pixels along `axes`, by numbers; a new array of the same type.
+    """Return a block halved along `axes`, given by number; a new array of the same type.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _every_second(ndim: int, axes: Sequence[int], first: Sequence[int] | None = 
 
 
 def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield where strips are in a block, and where their halves are in its half."""
+    """Yield the places of strips in a block, and of their halves in its half."""
     steps = list(block.shape)
     for axis in range(block.ndim - 1):  # rows stay whole
         if prod(steps) * block.itemsize <= _STRIP:
@@ -113,7 +113,7 @@ def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[sl
 
 
 def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
-    """Return the block with its last pixels doubled along axes of odd lengths: mean and mode do not change by that."""
+    """Return the block with its last pixels repeated along odd axes, which changes neither mean nor mode."""
     for axis in axes:
         if block.shape[axis] % 2:
             block = np.concatenate((block, block[(slice(None),) * axis + (slice(-1, None),)]), axis)
@@ -137,7 +137,7 @@ def _mean_into(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> 
 
 
 def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Add as integers of twice the length, which hold the sum of 2**8 pixels at least, and divide by shifting."""
+    """Add as integers of twice the length, which hold the sum of at least 2**8 pixels, and divide by shifting."""
     wide = np.dtype(f"{block.dtype.kind}{_WIDER[block.itemsize]}")
     rest = list(axes)
     if block.ndim - 1 in rest and block.flags.c_contiguous:
@@ -171,7 +171,7 @@ def _divide(total: NDArray[Any], times: int) -> None:
 
 
 def _mean_of_long_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Add quotients and remainders, each of which fits where the sum of the pixels would not."""
+    """Add quotients and remainders, which do not overflow as the sum of the pixels would."""
     kind, times = block.dtype.type, len(axes)
     quotient, remainder = np.zeros(half.shape, block.dtype), np.zeros(half.shape, block.dtype)
     for pixels in _groups(block, axes):
@@ -200,7 +200,7 @@ def _mean_of_floats(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]
 
 
 def _careful_mean(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return the mean along the first axis of what is no NaN, adding nothing that could become infinite."""
+    """Return the mean along the first axis without NaN, avoiding infinite sums."""
     is_known = ~np.isnan(pixels)
     shares = np.where(is_known, pixels, 0) / is_known.sum(axis=0)
     return np.where(is_known.any(axis=0), shares.sum(axis=0), np.nan)

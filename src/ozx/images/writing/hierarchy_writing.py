@@ -5,8 +5,8 @@
     source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
                        (make_block)                                 └─ Pyramid, ShardAssembler, write_archive ┘
 
-Blocks are made ahead of what is written, a fixed number of them; what they become is taken in their order. So the
-same pixels make the same bytes, whoever made the blocks and however many at a time.
+A fixed number of blocks is made ahead, and the results are taken in order. So the same pixels make the same bytes,
+whatever executor made the blocks, and however many at a time.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["count_bytes", "write_hierarchy"]
 
-# Blocks that are made or wait, per thread: enough for threads not to wait for the one that writes.
+# Blocks in progress or waiting, per thread: enough that threads do not wait for the writing one.
 _AHEAD = 2
-# Of a cluster nobody knows how many blocks it makes at a time.
+# The parallelism of a cluster is unknown.
 _AHEAD_ELSEWHERE = 32
-# As long as any number in JSON: what windows become is not longer.
+# As long as any number in JSON: no window is longer.
 _LONGEST = -2.2250738585072014e-308
 _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
 
 def count_bytes(hierarchy: NewHierarchy) -> int:
-    """Return how many bytes the pixels take that are read, for a progress bar."""
+    """Return the bytes of the pixels to read, for a progress bar."""
     sources = [level.source for image in _all_images(hierarchy).values() for level in image.levels]
     return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
 
@@ -80,28 +80,28 @@ def write_hierarchy(
     Parameters
     ----------
     descriptor
-        Open for reading and writing; it stays the caller's, who also decides about its name and its sync.
+        Open for reading and writing; the caller closes, names and syncs it.
     hierarchy
-        What it is to hold.
+        The contents.
     layout
-        Chunks, shards and codec, where they are asked for.
+        Chunks, shards and codec, if given.
     executor
-        Who makes the blocks; by default `jobs` threads. Tasks can be pickled where the sources of pixels can.
+        Makes the blocks; by default `jobs` threads. Tasks can be pickled if the sources of pixels can.
     jobs
-        The number of threads, by default one per core; with an executor, of blocks that it is given ahead.
+        The number of threads, by default one per core; with an executor, of blocks submitted ahead.
     progress
-        Told the bytes of pixels that were read.
+        Counts bytes of pixels read.
     late
-        Returns entries that are added at the end; the file can be opened by then.
+        Returns entries to add at the end, when the file can be opened.
     tell_damage
-        Told what of a block could not be read, in the order of blocks; what lies in several is told again.
+        Called with the unreadable parts of each block, in order; a part in several blocks is repeated.
 
     Raises
     ------
     UsageError, UnsupportedError
-        The images cannot be laid out or halved as asked for; nothing was written then.
+        The images cannot be laid out or halved as requested; nothing was written.
     OzxError, OSError
-        What reading the pixels, or writing, raises; the file is not to be used then.
+        Reading the pixels, or writing, failed; the file is unusable.
     """
     nodes = _Nodes(hierarchy, layout or LayoutChoice())
 
@@ -120,7 +120,7 @@ def write_hierarchy(
                 tell_damage(result.damage)
             progress.advance(result.size)
 
-    documents = cache(nodes.documents)  # which are complete when all data was taken
+    documents = cache(nodes.documents)  # complete when all data was taken
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in nodes.drafts().items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
@@ -140,14 +140,14 @@ def _checked(entry: Entry) -> Entry:
 
 @dataclass
 class _Made:
-    """A level that pixels are read of, and those that are made of it."""
+    """A level whose pixels are read, and those made of it."""
 
     pyramid: Pyramid
     assemblers: list[ShardAssembler]
     windows: dict[int, Window]
 
     def finish(self) -> None:
-        """Tell the contrast of the channels, and forget the pixels it is told by."""
+        """Set the contrast of the channels, and forget the samples."""
         for number, samples in self.pyramid.samples.items():
             self.windows[number] = percentile_window(np.concatenate(samples))
         self.pyramid.samples.clear()
@@ -164,7 +164,7 @@ class _Planned:
 
 
 class _Nodes:
-    """The groups and arrays of a hierarchy: what their metadata says, and how their data is made."""
+    """The groups and arrays of a hierarchy: their metadata, and their data."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
@@ -213,7 +213,7 @@ class _Nodes:
         assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
         is_sampled = image.label is None and _lacks_windows(image)
         for number, level in enumerate(image.levels):
-            # The last level that there is has those to be made below it.
+            # The last given level has those to be made below it.
             stop = number + 1 if number + 1 < len(image.levels) else None
             pyramid = Pyramid(
                 level.source,
@@ -246,7 +246,7 @@ def _source_dtype(image: NewImage) -> np.dtype[Any]:
 
 
 def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
-    # Levels that are made have the chunks of the one they are made of.
+    # Made levels have the chunks of the level they are made of.
     return image.levels[min(number, len(image.levels) - 1)].source.read_alignment
 
 

@@ -15,7 +15,7 @@ from ozx.images.writing.new_image import NewChannel, NewImage
 
 __all__ = ["VERSION", "describe_image", "group_document"]
 
-#: The version of OME-Zarr that is written.
+#: The written version of OME-Zarr.
 VERSION = "0.5"
 
 _GRAY = "FFFFFF"
@@ -27,7 +27,7 @@ _METHODS = {
 
 
 def group_document(ome: Mapping[str, Any] | None = None) -> Document:
-    """Return the ``zarr.json`` of a group, with OME-Zarr metadata where there is any.
+    """Return the ``zarr.json`` of a group, with OME-Zarr metadata if there is any.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def group_document(ome: Mapping[str, Any] | None = None) -> Document:
 def describe_image(
     image: NewImage, levels: Sequence[PyramidLevel], windows: Mapping[int, Window], source: str | None = None
 ) -> dict[str, Any]:
-    """Return what ``ome`` says of an image or a label image, without the version.
+    """Return the ``ome`` metadata of an image or a label image, without the version.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ def describe_image(
     levels
         All of its levels.
     windows
-        The contrast of channels that do not bring one, by number.
+        The contrast of channels without one, by number.
     source
-        For a label image, the path that leads from it to its image.
+        For a label image, the path from it to its image.
     """
-    # A translation is optional, but then that of every level: readers look at the first one for the form of all.
+    # A translation is optional, but then for every level: readers infer the form of all from the first.
     is_moved = any(any(level.translation) for level in levels)
     datasets = []
     for number, level in enumerate(levels):
@@ -78,7 +78,7 @@ def describe_image(
 
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
-    """Return what OME-Zarr 0.5, "multiscales", says SHOULD stand there: how lower levels came to be."""
+    """Return how lower levels were made, which SHOULD be stated (OME-Zarr 0.5, "multiscales")."""
     kept = f"{len(image.levels)} levels are those of the source" if len(image.levels) > 1 else ""
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
@@ -88,7 +88,7 @@ def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
 
 
 def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
-    # vizarr and others fail on a channel without one of these keys, and on planes outside of the image.
+    # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
     count, dtype = image.channel_count, image.levels[0].source.dtype
     given = [*image.channels[:count], *[NewChannel()] * (count - len(image.channels))]
     channels = [
@@ -102,7 +102,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
 
 
 def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
-    """Return a window with limits: those of an integer type, else what is shown, where it has none."""
+    """Return a window with limits: its own, those of an integer type, or the window itself."""
     least, most = window.start, window.end
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
@@ -124,14 +124,14 @@ def _describe_channel(channel: NewChannel, number: int, count: int, window: Wind
             "end": window.end,
         },
     }
-    if channel.emission is not None:  # OME-Zarr has no place for it; OMERO's own JSON calls it so
+    if channel.emission is not None:  # a key of OMERO's own JSON; OME-Zarr has none
         described["emissionWave"] = channel.emission
     return described
 
 
 def _describe_label(label: LabelDisplay, source: str | None) -> dict[str, Any]:
     described: dict[str, Any] = {} if source is None else {"source": {"image": source}}
-    # OME-Zarr 0.5, "image-label": it SHOULD have colors, be it none.
+    # OME-Zarr 0.5, "image-label": it SHOULD have colors, even an empty list.
     described["colors"] = [{"label-value": value, "rgba": list(rgba)} for value, rgba in label.colors.items()]
     if label.properties:
         described["properties"] = [{"label-value": value, **known} for value, known in label.properties.items()]

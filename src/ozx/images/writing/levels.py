@@ -1,4 +1,4 @@
-"""Which resolution levels an image gets, and where their pixels lie."""
+"""The resolution levels of an image, and the places of their pixels."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
 __all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
 
-#: The longest side of the coarsest level, in pixels: a thumbnail's.
+#: The longest side of the coarsest level, in pixels, as of a thumbnail.
 COARSEST = 256
 
-# A voxel less than √2 times as long as it is wide comes closer to a cube, or remains one, when z is halved too.
+# A voxel less than √2 times as long as wide comes closer to a cube, or remains one, if z is halved too.
 _NEARLY_CUBIC = math.sqrt(2)
 
 
 @dataclass(frozen=True, slots=True)
 class PyramidChoice:
-    """How lower levels are made.
+    """Options of lower levels.
 
     Attributes
     ----------
     method
-        What becomes of the pixels that are joined.
+        The method of downsampling.
     axes
-        Names of the axes that are halved from each level to the next; none of them for a single level. None to choose:
-        y and x, and z where the voxel is nearly a cube.
+        Names of the axes to halve from each level to the next; empty for a single level. None to choose: y and x, and z
+        if the voxel is nearly a cube.
     """
 
     method: Method = "mean"
@@ -37,7 +37,7 @@ class PyramidChoice:
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Return what options mean, as they stand on the command line.
+        """Parse the options of the command line.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class PyramidChoice:
         Raises
         ------
         UsageError
-            They mean nothing.
+            They are malformed.
 
         Examples
         --------
@@ -70,14 +70,14 @@ class PyramidChoice:
 
 @dataclass(frozen=True, slots=True)
 class PyramidLevel:
-    """One level: its lengths, where its pixels lie in the units of the axes, and how it is made.
+    """One level: its lengths, its place in the units of the axes, and how it is made.
 
     Attributes
     ----------
     shape, scale, translation
-        One value per axis; the translation is that of the middle of the first pixel.
+        One value per axis; the translation is that of the centre of the first pixel.
     halved
-        Numbers of the axes that are halved on the way from the level before.
+        Numbers of the axes halved from the level before.
     """
 
     shape: tuple[int, ...]
@@ -96,12 +96,12 @@ def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoic
     axes
         Its axes.
     choice
-        How lower levels are made.
+        Options of lower levels.
 
     Raises
     ------
     UsageError
-        An axis that there is not, or one of channels.
+        An axis is missing, or one of channels.
 
     Examples
     --------
@@ -119,14 +119,14 @@ def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoic
         halved = _choose(last, axes) if asked is None else asked
         if max((last.shape[axis] for axis in halved), default=0) <= COARSEST:
             return tuple(levels)
-        # An axis of one pixel has nothing to be joined.
+        # An axis of one pixel cannot be halved.
         levels.append(_next_level(last, tuple(axis for axis in halved if last.shape[axis] > 1), choice.method))
 
 
 def _next_level(level: PyramidLevel, halved: tuple[int, ...], method: Method) -> PyramidLevel:
     scale, translation = list(level.scale), list(level.translation)
     for axis in halved:
-        if method != "nearest":  # the first of two pixels stays where it is; their middle is half a pixel further
+        if method != "nearest":  # the first pixel keeps its place; the centre of two is half a pixel further
             translation[axis] += scale[axis] / 2
         scale[axis] *= 2
     return PyramidLevel(halved_shape(level.shape, halved), tuple(scale), tuple(translation), halved)
@@ -160,7 +160,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Tell whether the sides of a voxel can be compared: of one unit, and not all left at 1 without any."""
+    """Tell whether the sides of a voxel are comparable: of one unit, and not all 1 without any."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

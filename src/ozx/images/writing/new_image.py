@@ -1,4 +1,4 @@
-"""What is to be written: images with their levels and channels, alone or as a series or a plate."""
+"""The description of new images with their levels and channels, alone or as a series or a plate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERIES_LAYOUT = 3
 
 @dataclass(frozen=True, slots=True)
 class NewLevel:
-    """Pixels that there are, and where they lie in the units of the axes."""
+    """Given pixels, and their place in the units of the axes."""
 
     source: PixelSource
     scale: tuple[float, ...]
@@ -27,20 +27,20 @@ class NewLevel:
 
 @dataclass(frozen=True, slots=True)
 class NewChannel:
-    """How a channel is called and shown.
+    """Name and display of a channel.
 
     Attributes
     ----------
     label
-        Its name; None for one that says its number.
+        Its name; None for its number.
     color
         Six hexadecimal digits, RRGGBB; None to choose.
     active
         Whether it is shown at first.
     window
-        Its contrast; None for one that nearly all of its pixels lie in.
+        Its contrast; None for a range of nearly all its pixels.
     emission
-        The wavelength of the light that it recorded, in nanometers.
+        Emission wavelength, in nanometers.
     """
 
     label: str | None = None
@@ -52,7 +52,7 @@ class NewChannel:
 
 @dataclass(frozen=True)
 class NewImage:
-    """An image to be written, or a label image where `label` says how it is shown.
+    """A new image, or a label image if `label` is given.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class NewImage:
     axes
         Its axes, in OME order: time, channel, then space.
     levels
-        Levels that there are, full resolution first; their sources have the names of `axes`.
+        The given levels, full resolution first; their sources have the names of `axes`.
     channels
-        Its channels in their order; what is missing is made up.
+        Its channels in order; missing ones are generated.
     label
-        How labels are shown; None for images.
+        The display of labels; None for images.
     pyramid
-        How the levels below those are made.
+        Options of the levels to make below.
     labels
         Its label images by name.
     """
@@ -82,27 +82,27 @@ class NewImage:
 
     @property
     def channel_axis(self) -> int | None:
-        """The number of the axis of channels, None where there is none."""
+        """The number of the channel axis, or None."""
         return next((number for number, axis in enumerate(self.axes) if axis.type == "channel"), None)
 
     @property
     def channel_count(self) -> int:
-        """How many channels it has: one where there is no axis of them."""
+        """Number of channels; 1 without a channel axis."""
         axis = self.channel_axis
         return 1 if axis is None else self.levels[0].source.shape[axis]
 
 
 @dataclass(frozen=True)
 class NewHierarchy:
-    """All that one file is to hold.
+    """The contents of one file.
 
     Attributes
     ----------
     images
         The images by path; an empty path is the root.
     groups
-        What ``ome`` says in groups that are no images, by path, without the version. Groups that only lead to others
-        need not be named.
+        The ``ome`` metadata of groups other than images, by path, without the version. Groups that only lead to others
+        may be left out.
     files
         Other values by key, such as ``OME/METADATA.ome.xml``.
     """
@@ -114,7 +114,7 @@ class NewHierarchy:
 
 @dataclass(frozen=True)
 class NewWell:
-    """A well: the numbers of its row and column, and its fields; of which acquisition each is, where that is known."""
+    """A well: the numbers of its row and column, and its fields, with the acquisition of each, if known."""
 
     row: int
     column: int
@@ -124,7 +124,7 @@ class NewWell:
 
 @dataclass(frozen=True)
 class NewPlate:
-    """A plate: names of rows and columns, wells, and what is known of its acquisitions, by the names of OME-Zarr."""
+    """A plate: names of rows and columns, wells, and its acquisitions as in OME-Zarr."""
 
     name: str
     rows: tuple[str, ...]
@@ -136,7 +136,7 @@ class NewPlate:
 def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = None) -> NewHierarchy:
     """Return several images as a series, each under its number.
 
-    OME-Zarr 0.5, "bioformats2raw.layout": the group ``OME`` names them in their order.
+    OME-Zarr 0.5, "bioformats2raw.layout": the group ``OME`` lists them in order.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """A pyramid made in one pass: each pixel of the full resolution is read once, and nothing is read again.
 
-Blocks of the full resolution are independent of each other: `make_block` reads one, halves it, and encodes what is in
-it; it runs in any thread or process. `Pyramid` takes what it returns, in the order of `Pyramid.tasks`, and makes the
-rest itself: a small part of the work, which so needs no further waiting, and gives the same chunks in the same order
-however many blocks are made at a time. Blocks, stages and their order: see `pyramid_plan`.
+Blocks of the full resolution are independent: `make_block` reads one, halves it, and encodes its chunks, in any thread
+or process. `Pyramid` takes the results in the order of `Pyramid.tasks`, and makes the rest itself: a small part of the
+work, which so gives the same chunks in the same order whatever the parallelism. Blocks, stages and their order: see
+`pyramid_plan`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ozx.images.writing.pyramid_plan import LevelGeometry, Stage, halvings, iter
 
 __all__ = ["BlockResult", "BlockTask", "EncodedChunk", "LevelWork", "Pyramid", "make_block"]
 
-# So many pixels of each channel tell its contrast.
+# Pixels of each channel that determine its contrast.
 _SAMPLE = 1 << 17
 
 Lengths = tuple[int, ...]
@@ -32,7 +32,7 @@ Sampling = tuple[tuple[int, int], ...]
 
 
 class EncodedChunk(NamedTuple):
-    """A chunk of a level, by its place in the level's grid; `data` is None where it is not stored."""
+    """A chunk of a level, by its place in the level's grid; `data` is None if it is not stored."""
 
     level: int
     place: Lengths
@@ -41,7 +41,7 @@ class EncodedChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelWork:
-    """A level, and what encodes its chunks."""
+    """A level, and the encoder of its chunks."""
 
     level: LevelGeometry
     encoder: ChunkEncoder
@@ -49,7 +49,7 @@ class LevelWork:
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """What is done with a block: the levels made of it, and the axes halved for what is handed on, if anything is."""
+    """The work on a block: the levels to make, and the axes halved for the pixels handed on, if any."""
 
     first: int
     levels: tuple[LevelWork, ...]
@@ -59,18 +59,18 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class BlockTask:
-    """A block to be made; can be pickled.
+    """A block to make; can be pickled.
 
     Attributes
     ----------
     part
         Its pixels.
     corner
-        Where they begin.
+        Their start.
     work
-        What is done with them.
+        The work on them.
     sampling
-        For rows and columns, which of them tell the contrast: from where on, and every how many; None for none.
+        For rows and columns, start and step of the sample for the contrast, or None.
     size
         Their bytes.
     """
@@ -84,7 +84,7 @@ class BlockTask:
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """What a block became.
+    """The result of a block.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class BlockResult:
     chunks
         The encoded chunks.
     rest
-        Its pixels at the first level that was not made of it; None where there is no such level.
+        Its pixels at the first level that was not made of it, or None.
     sample
-        Some of its pixels, in as many dimensions; None where none are wanted.
+        Some of its pixels, in as many dimensions, or None.
     damage
-        What of it could not be read, and is zeros: whoever reads may do so in another process.
+        Its unreadable parts, which are zeros; the reading process may be another one.
     """
 
     corner: Lengths
@@ -109,7 +109,7 @@ class BlockResult:
 
 
 def make_block(task: BlockTask) -> BlockResult:
-    """Read a block, and make of it what there is to be made."""
+    """Read a block, and make its levels and chunks."""
     pixels = task.part.read()
     sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
     chunks, rest = _run(pixels, task.corner, task.work)
@@ -126,16 +126,16 @@ class Pyramid:
     levels
         All levels, full resolution first.
     method
-        What becomes of pixels that are joined.
+        The method of downsampling.
     channel
-        The number of the axis of channels.
+        The number of the channel axis.
     is_sampled
-        Whether pixels are wanted to tell the contrast by.
+        Whether to sample pixels for the contrast.
 
     Attributes
     ----------
     samples
-        For each channel (or the only one) what was taken of its pixels so far.
+        The sampled pixels of each channel (or the only one) so far.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Pyramid:
         return math.prod(self._source.shape) * self._source.dtype.itemsize
 
     def tasks(self) -> Iterator[BlockTask]:
-        """Yield the blocks of the full resolution, in the order in which `accept` wants them."""
+        """Yield the blocks of the full resolution, in the order of `accept`."""
         stage, shape = self._stages[0], self._source.shape
         channels = 1 if self._channel is None else shape[self._channel]
         sampling = _choose_sampling(shape, channels) if self._is_sampled else None
@@ -172,7 +172,7 @@ class Pyramid:
             yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
-        """Yield the chunks of a block, and those that can be made now that its pixels are there."""
+        """Yield the chunks of a block, and those that its pixels complete."""
         yield from result.chunks
         if result.sample is not None:
             self._keep_sample(result.corner, result.sample)
@@ -180,13 +180,13 @@ class Pyramid:
             yield from self._hand_on(1, self._at(0, result.corner), result.rest)
 
     def _at(self, number: int, corner: Lengths) -> Lengths:
-        """Return where the rest of a block begins: a corner in pixels of the level that the next stage takes."""
+        """Return the start of the rest of a block, in pixels of the level that the next stage takes."""
         stage = self._stages[number]
         factors = halvings(self._geometry, stage.first, stage.stop)
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
 
     def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        """Put pixels into the blocks of a stage that they are in, and make those that are complete."""
+        """Put pixels into the blocks of a stage, and make those that are complete."""
         block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
@@ -211,7 +211,7 @@ class Pyramid:
 
 
 class _Gathered:
-    """A block of a later stage in the making."""
+    """A block of a later stage that is being filled."""
 
     def __init__(self, region: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
         self._region = region
@@ -219,7 +219,7 @@ class _Gathered:
         self._missing = self.pixels.size
 
     def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
-        """Take those of `pixels`, which begin at `corner`, that are in the block; tell whether it is complete."""
+        """Copy the part of `pixels`, starting at `corner`, that is in the block; tell whether it is complete."""
         into, out_of = [], []
         for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
             first, last = max(part.start, start), min(part.stop, start + length)
@@ -263,7 +263,7 @@ def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...
 
 def _choose_sampling(shape: Lengths, channels: int) -> Sampling:
     step = math.isqrt(math.prod(shape) // channels // _SAMPLE) or 1
-    # Not from the edge on, which is darker.
+    # Skip the edge, which is darker.
     return tuple((min(step, length) // 2, step) for length in shape[-2:])
 
 

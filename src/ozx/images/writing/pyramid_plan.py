@@ -1,19 +1,18 @@
-"""In which blocks a pyramid is made, and in which order.
+"""The blocks of a pyramid, and their order.
 
-A *stage* takes blocks of one level, and makes of each all that is in it of this level and of those below, as far as
-these are whole chunks; one level further down pixels are handed on to the next stage, which gathers them to blocks of
-its own. With blocks of 2048 × 2048 pixels and chunks of 512 × 512 the first stage makes three levels, and hands on one
-pixel of 64::
+A *stage* takes blocks of one level, and makes their whole chunks of this level and of those below;
+one level further down it hands pixels on to the next stage, which gathers them into its own blocks. With blocks of
+2048 × 2048 pixels and chunks of 512 × 512 the first stage makes three levels, and hands on one pixel of 64::
 
     level 0   2048 × 2048   16 chunks ┐
     level 1   1024 × 1024    4 chunks ├ first stage, from the source
     level 2    512 × 512     1 chunk  ┘
     level 3    256 × 256    ────────→   second stage, from 8 × 8 blocks of the first
 
-Blocks are walked in the order of the largest thing that each belongs to, then of the next smaller one, and so on:
-shards of lower levels, blocks of later stages, shards of the full resolution. These lie within each other, so that at
-any time no more than about one of each is unfinished: what waits in memory grows with the number of levels, and not
-with the image. (A walk along rows would leave a whole row of shards unfinished at every level.)
+Blocks are sorted by the largest unit that each belongs to, then by the next smaller one, and so on: shards of lower
+levels, blocks of later stages, shards of the full resolution. These are nested, so that about one of each is unfinished
+at a time: memory grows with the number of levels, not with the image. (A walk along rows would leave a whole row of
+shards unfinished at every level.)
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from ozx.images.writing.array_layout import grown
 
 __all__ = ["LevelGeometry", "Stage", "halvings", "iter_corners", "plan_stages"]
 
-# What is read, halved and encoded at a time. Larger ones leave the processor's cache, smaller ones make fewer levels.
+# Bytes to read, halve and encode at once. Larger blocks exceed the processor's cache, smaller ones make fewer levels.
 _BLOCK_BYTES = 8 << 20
-# Decoded pieces and chunks meet within so many of the longer of the two, or are not waited for.
+# A block ends where decoded pieces and chunks align, if within this many of the longer of the two.
 _MOST_PIECES = 4
 
 Lengths = tuple[int, ...]
@@ -47,9 +46,9 @@ class LevelGeometry:
     shape, chunks
         Its lengths, and those of a chunk.
     stored
-        The lengths of what has a key: a shard, or a chunk.
+        The lengths of the unit with a key: a shard, or a chunk.
     halved
-        Numbers of the axes that are halved on the way from the level before.
+        Numbers of the axes halved from the level before.
     """
 
     shape: Lengths
@@ -68,7 +67,7 @@ class Stage:
 
 
 def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
-    """Return for each axis how many pixels of level `start` are one of level `stop`.
+    """Return for each axis the number of pixels of level `start` in one of level `stop`.
 
     Examples
     --------
@@ -93,9 +92,9 @@ def plan_stages(
     levels
         The levels, full resolution first.
     read_alignment
-        What is decoded together, see `PixelSource`.
+        The unit of decoding, see `PixelSource`.
     channel
-        The number of the axis of channels, which blocks do not join unless they are decoded together.
+        The number of the channel axis, which blocks do not join unless channels are decoded together.
     item_size
         Bytes of a pixel.
 
@@ -119,7 +118,7 @@ def plan_stages(
 
 
 def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> Iterator[Lengths]:
-    """Yield where the blocks of the first stage begin, in the order in which they are made."""
+    """Yield the starts of the first stage's blocks, in the order in which they are made."""
     block, shape = stages[0].block, levels[0].shape
     grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
     numbers = np.arange(math.prod(grid), dtype=np.int64)
@@ -131,7 +130,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 
 
 def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the lengths of what several blocks make, in pixels of the full resolution, smallest first."""
+    """Return the lengths of the units of several blocks, in full-resolution pixels, smallest first."""
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
         for number, level in enumerate(levels)
@@ -145,7 +144,7 @@ def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Le
 
 
 def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDArray[Any]]:
-    """Return what to sort by, the least important first, as `numpy.lexsort` wants it."""
+    """Return the sort keys, the least important first, as `numpy.lexsort` requires."""
     return [corners[:, axis] // group[axis] for group in groups for axis in reversed(range(len(group)))]
 
 
@@ -156,7 +155,7 @@ def _block(
     least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
     halved = levels[first + 1].halved if first + 1 < len(levels) else ()
     for axis in halved:
-        # What is handed on begins at whole pixels.
+        # Pixels handed on begin at whole pixels.
         if least[axis] % 2 and least[axis] < level.shape[axis]:
             least[axis] *= 2
     axes = range(len(least))
@@ -167,7 +166,7 @@ def _block(
 
 
 def _meeting(chunk: int, read_alignment: int, length: int) -> int:
-    """Return the least length of a block that is whole chunks, and whole pieces where these meet soon.
+    """Return the smallest block length of whole chunks, and of whole pieces if these align soon.
 
     Examples
     --------
@@ -184,7 +183,7 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
 def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
     """Return the first level that cannot be made of single blocks."""
     shape = levels[first].shape
-    # Along axes that a block spans, all of it is there.
+    # Axes that a block spans are complete.
     parts = [axis for axis in range(len(block)) if block[axis] < shape[axis]]
     stop = first + 1
     while stop < len(levels):

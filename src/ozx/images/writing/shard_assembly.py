@@ -1,4 +1,4 @@
-"""Encoded chunks, in any order, to the stored values of an array."""
+"""Assembly of encoded chunks, in any order, to the stored values of an array."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class _Shard:
 
 
 class ShardAssembler:
-    """Puts the chunks of one array into shards, each of which is given out when its last chunk is there.
+    """Puts the chunks of one array into shards, each returned with its last chunk.
 
-    The same chunks give the same bytes, in whatever order they come: in a shard they stand in C order, without gaps,
-    before the index. A shard without chunks is not stored.
+    The same chunks give the same bytes in any order: a shard has them in C order, without gaps, before the index. A
+    shard without chunks is not stored.
 
     Parameters
     ----------
     layout
-        How the array is laid out: in shards as ozx writes them, or in none.
+        The layout of the array: shards as ozx writes them, or none.
     path
-        Its path, which the keys begin with.
+        Its path, the beginning of the keys.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class ShardAssembler:
         self._waiting: dict[Lengths, _Shard] = {}
 
     def add(self, place: Lengths, data: bytes | None) -> Entry | None:
-        """Take a chunk, None for one that is not stored; return the entry that it completes."""
+        """Take a chunk, None for one that is not stored; return key and parts of a value that it completes."""
         if not self._layout.levels:
             return None if data is None else Entry(self._key(place), (BytesPart(data),))
         per_shard = self._layout.chunks_per_stored
@@ -76,7 +76,7 @@ class ShardAssembler:
         return self._prefix + self._layout.keys.encode(place)
 
     def _count(self, home: Lengths) -> int:
-        """Return how many chunks of a shard are inside of the array."""
+        """Return the number of chunks of a shard inside the array."""
         sizes = zip(home, self._layout.chunks_per_stored, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 

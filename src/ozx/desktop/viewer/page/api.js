@@ -1,4 +1,4 @@
-// What the server is asked. Every address is relative to the page, which holds the token.
+// Requests to the server. Every address is relative to the page's, which contains the token.
 
 const ARRAYS = {
   uint8: Uint8Array,
@@ -10,7 +10,7 @@ const ARRAYS = {
   float32: Float32Array,
 };
 
-/** An answer that the server refused to give, in the words of the server. */
+/** An error of the server, with its message. */
 export class Refused extends Error {
   constructor(message, hint) {
     super(message);
@@ -36,7 +36,7 @@ export async function askFile() {
   return (await ask("file", {})).json();
 }
 
-/** What a picture is made of; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
+/** The description of a picture; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
 export async function askPicture(source) {
   return (await ask("picture", place(source))).json();
 }
@@ -60,7 +60,7 @@ export async function askValues(source, x, y, channels, planes, signal) {
   return (await ask("values", query, signal)).json();
 }
 
-/** Hold a connection open, by whose end the server knows that the page is gone; tell when the server is gone. */
+/** Hold a connection open, which ends with the page; report when the server ends it. */
 export function stayAlive(onChange) {
   let connection = null;
   const connect = () => {
@@ -69,7 +69,7 @@ export function stayAlive(onChange) {
     connection.onerror = () => onChange(false);
   };
   connect();
-  // A browser may keep a page that was left, connections and all, for the way back.
+  // A browser may keep a left page and its connections, to go back to it.
   window.addEventListener("pagehide", () => connection.close());
   window.addEventListener("pageshow", (event) => event.persisted && connect());
 }

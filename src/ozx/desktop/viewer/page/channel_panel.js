@@ -3,7 +3,7 @@
 import { showNumber, sliderReach } from "./contrast.js";
 import { make } from "./elements.js";
 
-// A list for people; with hundreds of channels the rest is switched by nobody.
+// The most channels to list; a longer list is useless.
 const MOST_CHANNELS = 64;
 
 export class ChannelPanel {
@@ -25,7 +25,7 @@ export class ChannelPanel {
     this.update();
   }
 
-  /** Bring the controls in line with the channels. */
+  /** Update the controls from the channels. */
   update() {
     for (const row of this.rows) row.update();
   }
@@ -72,7 +72,7 @@ export class ChannelPanel {
       oninput: () => set(exact(range.valueAsNumber, channel)) });
     const number = make("input", { type: "number", step: "any", "aria-label": `value that is ${what} in ${channel.label}`,
       onchange: () => Number.isFinite(number.valueAsNumber) && set(number.valueAsNumber) });
-    // While a handle is moved its track must not move.
+    // The track must not move under a handle.
     let reach = null;
     range.addEventListener("pointerdown", () => (reach = sliderReach(channel.window, channel.reach)));
     range.addEventListener("pointerup", () => { reach = null; update(); });

@@ -1,4 +1,4 @@
-// Colours: of channels as metadata write them, of labels as a table for the graphics card.
+// Colours: of channels from metadata, of labels as a table for the graphics card.
 
 /** "FFB000" as red, green and blue from 0 to 1. */
 export function parseColor(text) {

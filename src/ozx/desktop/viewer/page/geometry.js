@@ -1,4 +1,4 @@
-// Where things are: pixels of the full resolution (x to the right, y down), and device pixels of the screen.
+// Coordinates: pixels of the full resolution (x to the right, y down), and device pixels of the screen.
 //
 // A view is `{x, y, zoom}`: the image's point in the middle of the screen, and device pixels per pixel in x. A pixel may
 // be higher than wide: `aspect` times.
@@ -37,7 +37,7 @@ export function zoomAt(view, screen, aspect, point, factor, size) {
   };
 }
 
-/** Move by so many device pixels; the middle of the screen stays on the image. */
+/** Move by device pixels; the middle of the screen stays on the image. */
 export function moveBy(view, aspect, dx, dy, size) {
   const clamp = (value, most) => Math.min(Math.max(value, 0), most);
   return {
@@ -54,7 +54,7 @@ export function visiblePart(view, screen, aspect) {
   return { left: corner.x, top: corner.y, right: other.x, bottom: other.y };
 }
 
-/** The pixels on the screen, all of the image where none are. */
+/** The pixels on the screen, or the whole image if there are none. */
 export function shownPart(view, screen, aspect, size) {
   const part = visiblePart(view, screen, aspect);
   const [top, left] = [Math.max(0, Math.floor(part.top)), Math.max(0, Math.floor(part.left))];
@@ -63,7 +63,7 @@ export function shownPart(view, screen, aspect, size) {
   return isAny ? { top, left, bottom, right } : { top: 0, left: 0, bottom: size.height, right: size.width };
 }
 
-/** The lowest resolution of which no pixel is larger than one of the screen; the full one where all are. */
+/** The lowest resolution whose pixels are at most as large as the screen's, else the full one. */
 export function chooseLevel(levels, zoom, aspect) {
   let chosen = 0;
   levels.forEach((level, number) => {
@@ -91,7 +91,7 @@ export function visibleTiles(level, tile, part) {
   return found.sort((one, other) => one.distance - other.distance);
 }
 
-/** What a tile covers of the image, and its own size in samples. */
+/** The part of the image that a tile covers, and its size in samples. */
 export function tileRect(level, tile, row, column) {
   const [down, right] = level.factor;
   const columns = Math.min(tile, level.width - column * tile);

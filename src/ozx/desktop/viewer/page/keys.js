@@ -1,4 +1,4 @@
-// What the keys do.
+// Keyboard shortcuts.
 
 import { zoomAt } from "./geometry.js";
 

@@ -1,4 +1,4 @@
-// A picture as the page shows it: which of its tiles are wanted for a view, and which of those that are there are drawn.
+// A picture on the page: the tiles that a view needs, and the loaded tiles that it draws.
 
 import { chooseLevel, toScreen, visiblePart, visibleTiles } from "./geometry.js";
 
@@ -7,9 +7,9 @@ const BYTES = { uint8: 1, int8: 1, uint16: 2, int16: 2, uint32: 4, int32: 4, flo
 export class Layer {
   /**
    * @param source  `{path, plate}`
-   * @param told  what the server said of the picture
+   * @param told  the server's description of the picture
    * @param tile  width and height of a tile
-   * @param like  the picture over which this one is laid: it covers the same area
+   * @param like  the picture under this one, of the same area
    */
   constructor(source, told, tile, like = told) {
     Object.assign(this, { source, told, tile });
@@ -35,7 +35,7 @@ export class Layer {
     return rough.length < tiles.length ? [...rough, ...tiles] : tiles;
   }
 
-  /** What there is to draw, lower resolutions first, as `{texture, rect}` in device pixels. */
+  /** The loaded tiles, lower resolutions first, as `{texture, rect}` in device pixels. */
   drawn(shot, channel, planes, cache) {
     const best = chooseLevel(this.levels, shot.view.zoom, shot.aspect);
     const there = (level) => this.#tiles(level, shot, channel, planes).map((tile) => [tile, cache.get(tile.key)]);

@@ -1,4 +1,4 @@
-// The page: asks what is in the file, and joins the viewer with its panels.
+// The page: requests the description of the file, and connects the viewer with its panels.
 
 import { askFile, stayAlive } from "./api.js";
 import { ChannelPanel } from "./channel_panel.js";
@@ -11,8 +11,8 @@ import { Readout } from "./readout.js";
 import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
 import { setState, Viewer } from "./viewer.js";
 
-const NO_WEBGL = `This is a still picture: the browser has no WebGL 2, or it is switched off.
-Any current Firefox, Chrome, Edge or Safari has it; in their settings it belongs to "hardware acceleration" or "graphics".
+const NO_WEBGL = `This is a still picture: WebGL 2 is missing or switched off in this browser.
+Current versions of Firefox, Chrome, Edge and Safari have it; look for "hardware acceleration" or "graphics" in the settings.
 ozx view --with napari needs no browser.`;
 const GONE = "ozx view has ended. This window can be closed.";
 

@@ -1,10 +1,10 @@
-// Which picture of the file is shown: an image of a series, or a plate, its wells and their fields.
+// Choice of a picture in the file: an image of a series, or a plate, its wells and their fields.
 
 import { make } from "./elements.js";
 import { wellName } from "./overlay.js";
 
 export class Navigation {
-  /** @param open  shows a picture, `{path, plate}`, and is told whether it is like the one before */
+  /** @param open  shows a picture, `{path, plate}`; its second argument tells whether it is like the one before */
   constructor(element, file, open) {
     Object.assign(this, { element, file, open });
     this.plate = file.plate;

@@ -1,4 +1,4 @@
-// What lies over the picture: the scale bar, and the names of wells.
+// The overlay: the scale bar, and the names of wells.
 
 import { toScreen } from "./geometry.js";
 import { scaleBar } from "./scale_bar.js";
@@ -15,7 +15,7 @@ export function drawOverlay(canvas, viewer, plate) {
   drawBar(context, viewer, ratio);
 }
 
-/** The well at a point of the image, `{row, column, fields}`; undefined where there is none. */
+/** The well at a point of the image, `{row, column, fields}`, or undefined. */
 export function wellAt(viewer, plate, point) {
   const row = Math.floor((point.y / viewer.size.height) * plate.rows.length);
   const column = Math.floor((point.x / viewer.size.width) * plate.columns.length);

@@ -1,13 +1,13 @@
-// Mouse, touch and wheel on the picture: moving, zooming, choosing, and where the pointer is.
+// Mouse, touch and wheel on the picture: moving, zooming, choosing, hovering.
 
 import { moveBy, toImage, zoomAt } from "./geometry.js";
 
-// A click whose pointer moved further was meant to move the picture.
+// A click whose pointer moved further moves the picture.
 const STEADY = 4;
 
 /**
- * @param onChoose  told the point of the image that was clicked
- * @param onHover  told the point of the image under the pointer, null where it has left
+ * @param onChoose  called with the clicked point of the image
+ * @param onHover  called with the point of the image under the pointer, or null
  */
 export function followPointer(canvas, viewer, { onChoose, onHover }) {
   const pointers = new Map();

@@ -1,4 +1,4 @@
-// Position and value of the pixel under the pointer. Values are asked for, as the graphics card has not all of them.
+// Position and value of the pixel under the pointer. Values come from the server, as the graphics card lacks some of them.
 
 import { askValues } from "./api.js";
 import { showNumber } from "./contrast.js";
@@ -14,7 +14,7 @@ export class Readout {
     this.place = null;
   }
 
-  /** Show what is at a point of the image; nothing where it is null or beside the image. */
+  /** Show position and value at a point of the image; nothing for null or a point outside. */
   show(point, extra = "") {
     const { viewer, output } = this;
     const { width, height } = viewer.size;

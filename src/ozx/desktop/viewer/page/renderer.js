@@ -1,9 +1,9 @@
-// Draws layers of tiles by WebGL 2. Each layer is put together on a sheet of its own, lower resolutions first, so that
-// what is missing shows the next best; then the sheet is laid on the picture.
+// Draws layers of tiles by WebGL 2. Each layer is composed on its own sheet, lower resolutions first, so that
+// missing tiles show a lower resolution; then the sheet is added to the picture.
 
 import { PROGRAMS } from "./shaders.js";
 
-/** Null where the browser has no WebGL 2. */
+/** Null in browsers without WebGL 2. */
 export function createRenderer(canvas) {
   const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, preserveDrawingBuffer: false });
   return gl ? new Renderer(gl) : null;

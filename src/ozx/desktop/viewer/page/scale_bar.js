@@ -1,4 +1,4 @@
-// The scale bar: a round length that fits, in the unit people use for it.
+// The scale bar: a round length that fits, in a common unit.
 
 const METERS = {
   angstrom: 1e-10, nanometer: 1e-9, micrometer: 1e-6, millimeter: 1e-3, centimeter: 1e-2, decimeter: 0.1, meter: 1,
@@ -9,7 +9,7 @@ const SHORT = { ...Object.fromEntries(Object.keys(METERS).map((name) => [name, n
   angstrom: "Å", nanometer: "nm", micrometer: "µm", millimeter: "mm", centimeter: "cm", meter: "m", kilometer: "km",
   picometer: "pm", second: "s", millisecond: "ms", microsecond: "µs", minute: "min", hour: "h", day: "d" };
 
-/** A unit as it stands behind a number. */
+/** The symbol of a unit. */
 export function shortUnit(unit) {
   return unit ? SHORT[unit] ?? unit : "";
 }

@@ -3,7 +3,7 @@
 import { fillTerms, make } from "./elements.js";
 import { shortUnit } from "./scale_bar.js";
 
-/** The sliders for z, t and whatever else there is one plane of at a time. */
+/** The sliders for z, t and other dimensions of which one plane is shown. */
 export class PlanePanel {
   constructor(section, viewer) {
     Object.assign(this, { section, viewer });
@@ -37,7 +37,7 @@ export class PlanePanel {
   }
 }
 
-/** Which label images lie over the picture, and how dense. */
+/** The choice of label images over the picture, and their opacity. */
 export class LabelPanel {
   constructor(section, viewer) {
     Object.assign(this, { section, viewer });
@@ -72,7 +72,7 @@ export class LabelPanel {
   }
 }
 
-/** What is known of the file and of the picture. */
+/** The metadata of the file and of the picture. */
 export function showMetadata(list, file, told) {
   const { pixel } = told;
   const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : Number(number.toPrecision(6))));

@@ -1,4 +1,4 @@
-// Tiles on the graphics card: what is wanted is loaded, nearest first; what was not used longest goes when memory is full.
+// Tiles on the graphics card: wanted ones are loaded, nearest first; the least recently used go when memory is full.
 
 /**
  * @param load  `(tile, signal) => Promise<{bytes, …}>`; what it gives is kept
@@ -15,7 +15,7 @@ export class TileCache {
     this.bytes = 0;
   }
 
-  /** The tile, where it is there. */
+  /** The tile, if loaded. */
   get(key) {
     const found = this.ready.get(key);
     if (found) {
@@ -43,7 +43,7 @@ export class TileCache {
     this.#next();
   }
 
-  /** Whether all that is wanted came or failed. */
+  /** Whether all wanted tiles are loaded or have failed. */
   get isSettled() {
     return this.wanted.every(({ key }) => this.ready.has(key) || this.failed.has(key));
   }

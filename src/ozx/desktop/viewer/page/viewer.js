@@ -1,4 +1,4 @@
-// The viewer: what is shown, and how it gets on the screen.
+// The viewer: its state, and its drawing on the screen.
 
 import { askContrast, askPicture, askTile } from "./api.js";
 import { labelTable, parseColor } from "./colors.js";
@@ -46,7 +46,7 @@ export class Viewer {
     return { width: this.image.told.width, height: this.image.told.height };
   }
 
-  /** What decides which tiles are seen. */
+  /** The values that determine the visible tiles. */
   get shot() {
     return { view: this.view, screen: this.screen, aspect: this.aspect };
   }
@@ -110,7 +110,7 @@ export class Viewer {
     this.changed();
   }
 
-  /** Give channels the contrast window that their pixels in view ask for. */
+  /** Set the contrast windows of channels from their pixels in view. */
   async adjust(channels) {
     const { image, planes, shot } = this;
     const part = shownPart(shot.view, shot.screen, shot.aspect, this.size);
@@ -127,7 +127,7 @@ export class Viewer {
     this.changed();
   }
 
-  /** Something that is seen is different now. */
+  /** Schedule a redraw after a visible change. */
   changed() {
     setState("busy");
     this.onEvent("changed");
@@ -157,7 +157,7 @@ export class Viewer {
     this.onEvent("drawn");
   }
 
-  /** What is drawn one upon the other: channels, then label images. */
+  /** The layers to draw: channels, then label images. */
   #parts(planes) {
     const { image, renderer } = this;
     const channels = this.isLabel ? [] : this.channels.map((channel, number) => ({ channel, number }));
@@ -217,7 +217,7 @@ function makeChannel(told, before) {
   return { label: told.label, reach: told.reach, active, color, window: window && { ...window } };
 }
 
-/** Tell who steers the page from outside: all that is in view is drawn, or not yet. */
+/** Mark for scripts outside the page whether everything in view is drawn. */
 export function setState(state) {
   document.documentElement.dataset.state = state;
 }
