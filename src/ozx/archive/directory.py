@@ -288,7 +288,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
         return None
     _, disk, declared, disks = ZIP64_LOCATOR.unpack_from(tail, locator)
     if disk or disks > 1:
-        raise _split(source, f"the ZIP64 locator speaks of {disks} parts")
+        raise _split(source, f"the ZIP64 locator counts {disks} parts")
     # With prepended bytes the declared offset is too small: then the record is right before its locator.
     for offset in (declared, tail_offset + locator - ZIP64_END_RECORD.size):
         if 0 <= offset <= tail_offset + locator - ZIP64_END_RECORD.size:
@@ -360,7 +360,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
     if not fits or declared + size > end_offset:
         raise FormatError(
-            f"the end record speaks of {record.entries:,} entries in {size:,} bytes at {declared:,}; "
+            f"the end record declares {record.entries:,} entries in {size:,} bytes at {declared:,}; "
             f"the end records begin at {end_offset:,}",
             path=source.name,
             rule="zip/directory",
