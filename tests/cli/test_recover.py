@@ -82,9 +82,7 @@ def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
     (tmp_path / "a.ozx").write_bytes(b"nothing")
     code, shown, told = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx")
     assert (code, shown) == (1, "")
-    assert told.startswith(
-        f"error: {tmp_path / 'a.ozx'}: expected what is left of a ZIP file; found no local file header"
-    )
+    assert told.startswith(f"error: {tmp_path / 'a.ozx'}: expected a damaged ZIP file; found no local file header")
     assert call(capsys, tmp_path / "missing.ozx", tmp_path / "b.ozx")[0] == 4
     assert call(capsys, FIXTURES / "image.ome.zarr", tmp_path / "b.ozx")[0] == 2
     assert call(capsys, tmp_path / "a.ozx")[0] == 2

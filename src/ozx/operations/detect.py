@@ -1,4 +1,4 @@
-"""Is this an OME-Zarr zip file? For programs that choose a reader: two reads at the most, and no heavy imports."""
+"""Detect OME-Zarr zip files, for programs that choose a reader: at most two reads, and no heavy imports."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _is_ozx_archive(source: ByteSource) -> bool:
         if header is None or claims:
             return header is not None
         return _has_ome(_load_value(window, tail, header, end))
-    except OzxError:  # whatever is wrong with its bytes, nobody can read it as an OME-Zarr zip file
+    except OzxError:  # broken in any way: not readable as an OME-Zarr zip file
         return False
 
 

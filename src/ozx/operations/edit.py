@@ -26,7 +26,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """What an edit changed, or would change.
+    """The changes of an edit, made or planned.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def edit(
     dry_run: bool = False,
     sync: bool = True,
 ) -> EditResult:
-    """Correct the metadata of an image, of all images of a plate or a series, or of one node; pixels stay as they are.
+    """Correct the metadata of an image, of all images of a plate or a series, or of one node; pixels stay unchanged.
 
     The old file stays until the new one is complete. Where everything is as it was asked for, nothing is written.
 
@@ -84,7 +84,7 @@ def edit(
     pixel_size
         Size of a pixel at full resolution by axis, in the unit of the axis: ``{"y": 0.65, "x": 0.65}``. The other
         levels, and shifts, change by the same factor; so do label images, which may be at another resolution. An axis
-        must be in one of the images; images without it are left as they are.
+        must be in one of the images; images without it stay unchanged.
     unit
         A unit as OME-Zarr spells it (``micrometer``, ``second``), or units by axis. A single one goes to the axes of
         its type, space or time: those in `pixel_size`, or all when that is not given. Numbers are not converted.
@@ -175,7 +175,7 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
-    """Write the file anew with the edited documents; an error leaves the old one."""
+    """Rewrite the file with the edited documents; an error leaves the old one."""
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
 
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415 (zarr)

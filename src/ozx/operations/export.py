@@ -68,7 +68,7 @@ class ExportedImageResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written.
+    """The result of an export.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ def _write(
 
 
 def _check_price(taken: ExportedHierarchy, source: Location) -> None:
-    """Raise where reading all chunks would take days, or the file would be larger than any disk."""
+    """Raise `UsageError` if reading all chunks would take days, or the file would be larger than any disk."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
     price, pages = Price(0, 0, 0), 0

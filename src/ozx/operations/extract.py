@@ -35,7 +35,7 @@ _DESCRIBED = 100
 
 @dataclass(frozen=True, slots=True)
 class ExtractedImage:
-    """What is left of one image.
+    """The extracted part of one image.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ExtractedImage:
 
     @classmethod
     def of(cls, image: ImageSubset) -> ExtractedImage:
-        """Return what an subset is told as.
+        """Return the report of a subset.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class ExtractedImage:
 
 @dataclass(frozen=True, slots=True)
 class ExtractResult:
-    """What was taken out.
+    """The result of an extraction.
 
     Attributes
     ----------

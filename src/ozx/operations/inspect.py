@@ -33,7 +33,7 @@ _ENDINGS = (".ome.zarr", ".zarr", ".ome.ozx", ".ozx", ".zip")
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What holds the hierarchy.
+    """The archive or directory of the hierarchy.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class NodeSummary:
     node_type
         ``group``, ``array``, or None where its metadata does not tell.
     extensions
-        Names of the extensions it declares; registered codecs, data types and the like are none.
+        Names of the extensions it declares; without registered codecs, data types and the like.
     conventions
         The conventions its attributes declare, by name or else by identifier.
     """
@@ -77,7 +77,7 @@ class NodeSummary:
 
 @dataclass(frozen=True, slots=True)
 class PlateSummary:
-    """What a plate lists.
+    """The wells and images that a plate lists.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class PlateSummary:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What `inspect` found; `to_dict()` is what ``ozx info --json`` prints.
+    """The result of `inspect`; ``ozx info --json`` prints its `to_dict()`.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ def _plain(value: Any) -> Any:
 
 
 def _check_root(view: DirectoryView) -> None:
-    """Raise before a walk through all of somebody's files when they are no Zarr hierarchy."""
+    """Raise an error if there is no Zarr hierarchy, before all files below a folder are listed."""
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
     with os.scandir(view.path) as entries:
@@ -313,7 +313,7 @@ def _version(nodes: Mapping[str, Node]) -> str | None:
 
 
 def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> list[str]:
-    """Return what a reader should know of the whole before the details."""
+    """Return a remark on the whole hierarchy, to be read before the details."""
     root, notes = nodes.get(""), []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)

@@ -45,7 +45,7 @@ class ListedEntry(NamedTuple):
     @property
     @resource_errors()
     def offset(self) -> int | None:
-        """Where the stored bytes begin, in bytes from the archive's first; reads the local file header.
+        """Offset of the stored bytes in the archive, in bytes; reads the local file header.
 
         None for a file of a directory, and where there is no sound local header (``ozx validate`` tells why).
 

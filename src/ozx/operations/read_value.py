@@ -1,4 +1,4 @@
-"""One value, by its key."""
+"""Read one value by its key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _iter_value(view: ArchiveView | DirectoryView, item: Item) -> Iterator[bytes
 
 
 def _hint(view: ArchiveView | DirectoryView, key: str) -> str:
-    """Return what the user may have meant: what lies below the key, or keys that are spelled alike."""
+    """Return a hint: the keys below the given one, or keys of similar spelling."""
     below, beside = key.strip("/") + "/", key.rpartition("/")[0] + "/"
     children: list[str] = []
     siblings: list[str] = []

@@ -1,4 +1,4 @@
-"""recover: a damaged archive becomes a sound one with everything that is left of it."""
+"""recover: turn a damaged archive into a sound one with everything that can be saved."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ozx.validation.container.rfc9 import check_surroundings
 
 __all__ = ["RecoverResult", "recover"]
 
-# As many keys are listed; their number is told in any case.
+# Maximal number of listed keys; their total is always given.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"
 
 
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
-    """What came back, and what did not.
+    """The result of a recovery: saved and lost values.
 
     Attributes
     ----------
@@ -222,11 +222,11 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
         raise FormatError(message, rule="zip/crc")
     found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
-    raise FormatError(f"expected what is left of a ZIP file; found {found}", rule="zip/not-a-zip")
+    raise FormatError(f"expected a damaged ZIP file; found {found}", rule="zip/not-a-zip")
 
 
 def _check_usable(found: Salvage, file: str) -> None:
-    """Raise the error for an archive of which only such values are left as nobody can read."""
+    """Raise the error for an archive with only unreadable values."""
     if "" in found.hierarchy.nodes or _is_legacy(found):
         return
     nodes = [path for path in found.hierarchy.nodes if path]

@@ -39,7 +39,7 @@ _DESCRIBED = 100
 
 @dataclass(frozen=True, slots=True)
 class ArrayReport:
-    """What became of one array.
+    """The treatment of one array.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ArrayReport:
 
 @dataclass(frozen=True, slots=True)
 class RepackResult:
-    """What became of a hierarchy.
+    """The result of a repack.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     old = FileSource(target)
-    old.size()  # from here on it must stay as it is
+    old.size()  # records its state: from here on it must not change
     return old.check_unchanged
 
 

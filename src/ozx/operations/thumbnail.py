@@ -21,7 +21,7 @@ _PNG, _JPEG = (".png",), (".jpg", ".jpeg")
 
 @dataclass(frozen=True, slots=True)
 class ThumbnailResult:
-    """Which picture was written, and what it shows.
+    """The written picture, and its content.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def _checked_target(target: str | None, size: int, *, force: bool) -> str:
 
 
 def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[str, str]]:
-    """Return where the desktop looks for the picture of a file, and what it wants to read in it."""
+    """Return the path of a file's picture in the desktop's cache, and the text fields required in it."""
     if out is not None:
         raise UsageError("expected a file to write, or --cache; got both")
     if size not in CACHE_FOLDERS:
@@ -143,7 +143,7 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
             path=printable_location(path),
             hint="Name a .png or .jpg file to write instead.",
         )
-    # Taken before the file is read: when somebody writes to it meanwhile, the picture is out of date.
+    # Taken before the file is read: if the file changes meanwhile, the picture is outdated.
     status = os.stat(location.path)
     uri = file_uri(location.path)
     return cache_path(uri, size), cache_texts(uri, status)

@@ -27,7 +27,7 @@ __all__ = ["UnpackResult", "default_directory", "unpack"]
 
 @dataclass(frozen=True, slots=True)
 class UnpackResult:
-    """What was unpacked.
+    """The result of an unpack.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""write_cases: what breaks each rule and what just does not, as files for other programs that check .ozx files."""
+"""write_cases: a failing and a passing example of each rule, for other programs that check .ozx files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CasesResult:
-    """What was written.
+    """The written cases.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
 
 
 def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return what is to be written, and the name of its form where it is not the file as it is."""
+    """Return the bytes to write, and the name of their encoding if they are not the plain file."""
     lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
     if sum(lengths) <= _LARGEST:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None
