@@ -233,7 +233,7 @@ def test_a_file_in_the_place_of_a_new_chunk_is_refused(tmp_path):
     place = copy.joinpath("0", "c", *["0"] * dimensions)
     place.parent.mkdir(parents=True)
     place.write_bytes(b"x")
-    with pytest.raises(FormatError, match="which a chunk gets in Zarr v3"):
+    with pytest.raises(FormatError, match="with the name of a Zarr v3 chunk"):
         repack(copy, tmp_path / "a.ozx")
     assert os.listdir(tmp_path) == ["old.zarr"]
 
