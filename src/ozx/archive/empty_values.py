@@ -1,4 +1,4 @@
-"""Check that an entry is empty if its headers say so, by the bytes that follow.
+"""Check, by the bytes that follow, that entries declared empty are empty.
 
 The CRC-32 of no bytes is 0, so that a header with lost numbers agrees with itself, with another such header, and with
 one whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).

@@ -263,7 +263,7 @@ class CentralHeader(NamedTuple):
         extra_end = name_end + fields[11]
         length = extra_end + fields[12] - position
         if position + length > len(data):
-            raise FormatError("a header of the central directory runs past its end", rule="zip/directory")
+            raise FormatError("the last header of the central directory is cut off", rule="zip/directory")
         extra = bytes(data[name_end:extra_end])
         uncompressed, compressed, offset = resolve_zip64((fields[9], fields[8], fields[16]), extra)
         name = bytes(data[end:name_end])

@@ -24,7 +24,7 @@ class OtherPath(NamedTuple):
 
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
-    """Return the census of the extra fields in a central directory whose offsets leave out `prepended` bytes."""
+    """Count the extra fields in a central directory."""
     census = ExtraCensus.of(len(columns))
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)

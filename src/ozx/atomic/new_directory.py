@@ -137,7 +137,7 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
             raise ResourceError(
                 f"the replaced directory could not be removed ({reason}); it is kept as {show_replaced(held, path)}",
                 path=path,
-                hint="The new directory is complete. Parts of the old one may be missing; remove the rest.",
+                hint="The new directory is complete. The old one may be incomplete; remove it.",
             ) from error
         if found:
             os.rename(temporary, held)

@@ -1,4 +1,4 @@
-"""Permissions of a replaced file or folder, which the new one gets before it gets the name.
+"""Copy the permissions of a file or folder to its replacement, before the replacement takes its name.
 
 The mode is always kept, owner and group if the system allows it, and on Linux the access control list. Other extended
 attributes (tags, checksums, labels of SELinux) describe the old content, or come from the folder: they are not copied.

@@ -102,7 +102,7 @@ class Well:
 
 
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the paths of the images that the root leads to, in its order, whether they exist or not.
+    """Yield the paths of the images that the root refers to, in its order, even if they are missing.
 
     A plate leads to the fields of all wells, a series to its list, a labels group to its labels. Any other root leads
     to all groups with multiscales, and to label images only if there are no other images.

@@ -22,7 +22,7 @@ class NoteCollector:
         self._found: dict[str, tuple[str, int]] = {}
 
     def add(self, path: str, note: str) -> None:
-        """Add a note on the node at `path`; the root's is empty."""
+        """Add a note on the node at `path`, which is empty for the root."""
         first, count = self._found.get(note, (path, 0))
         self._found[note] = first, count + 1
 

@@ -103,7 +103,7 @@ class _Nodes:
                 raise FormatError(
                     f"expected Zarr v2 alone; found {key}, which is Zarr v3",
                     rule=_ONE_HIERARCHY,
-                    hint="Take apart what is of two versions, and convert each by itself.",
+                    hint="Put the files of Zarr v2 and of Zarr v3 into separate folders, and convert each.",
                 )
             if name in kinds:
                 kinds[name][path] = None

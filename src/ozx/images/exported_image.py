@@ -176,7 +176,7 @@ def take_image(
     chosen = [replace(level, path=join_path(path, level.path[below:])) for level in chosen]
     levels = _levels(chosen, dimensions, dtype, notes)
     if 0 in levels[0].shape:
-        raise UnsupportedError(f"{where}: expected pixels; found an array of {chosen[0].array.shape}")
+        raise UnsupportedError(f"{where}: expected pixels; the array is empty: its shape is {chosen[0].array.shape}")
     if levels[0].shape[1] > _MOST_CHANNELS:
         raise UnsupportedError(f"{where}: expected at most {_MOST_CHANNELS:,} channels; found {levels[0].shape[1]:,}")
     sizes = _sizes(view.axes, dimensions, chosen[0])
@@ -188,7 +188,7 @@ def take_image(
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
-    """Return the dimension of each of t, c, z, y, x: by name, else by type, the last spatial one being x."""
+    """Return the dimension of each of t, c, z, y, x: by name, else by type; the last space axis is x."""
     found: dict[str, int] = {}
     names = [(axis.name or "").lower() for axis in view.axes]
     free = ["x", "y", "z"]

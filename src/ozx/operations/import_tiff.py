@@ -283,9 +283,9 @@ def _parse(asked: dict[str, Any]) -> _Order:
     """Return the options of `import_tiff`, checked; `UsageError` where one means nothing."""
     on_error, ome_xml, axes, labels = (asked[name] for name in ("on_error", "ome_xml", "axes", "labels"))
     if on_error not in ("fail", "fill"):
-        raise UsageError(f"expected fail or fill for what is damaged; got {on_error!r}")
+        raise UsageError(f"expected fail or fill as on_error; got {on_error!r}")
     if ome_xml not in ("keep", "drop"):
-        raise UsageError(f"expected keep or drop for the original OME-XML; got {ome_xml!r}")
+        raise UsageError(f"expected keep or drop as ome_xml; got {ome_xml!r}")
     edits = {name: asked[name] for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
     layout = (asked[name] for name in ("shards", "chunks", "codec"))
     return _Order(

@@ -232,7 +232,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
 
 
 def _plain(value: Any) -> Any:
-    """Return a result as JSON has it: objects and arrays."""
+    """Convert a result to plain dicts and lists for JSON."""
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

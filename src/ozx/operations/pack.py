@@ -352,7 +352,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 
 
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Do what an interrupted run may have left undone: sync and verify the file there is, write its checksum."""
+    """Finish what an interrupted run may have left: sync and verify the existing file, write its checksum."""
     options, digest = run.options, None
     if options.sync:
         sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk

@@ -41,7 +41,7 @@ def with_handlers(group: zarr.Group) -> zarr.Group:
 
 
 class HandledGroup(zarr.Group):
-    """A zarr group whose arrays pass through the ``open`` of the handlers of their extensions."""
+    """A zarr group that passes each of its arrays to the ``open`` of its extension handlers."""
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""

@@ -174,7 +174,7 @@ def test_shards_go_around_what_is_cut():
         transcoded_document(document(), chunks=(10, 10), codec=CodecChoice("zstd"), shards=(50, 90)), ""
     )
     assert (layout.chunks, layout.shards) == ((10, 10), (50, 90))
-    with pytest.raises(UsageError, match="10×10 each"):
+    with pytest.raises(UsageError, match="multiple of the chunk 10×10"):
         transcoded_document(document(), chunks=(10, 10), shards=(32, 30))
 
 

@@ -55,7 +55,7 @@ class NameTable:
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 
     def iter_name_matrices(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """Yield the names that are not empty, of one length at a time: indices, and the names as rows of bytes."""
+        """Yield the non-empty names, grouped by length: their indices, and a matrix with one name per row."""
         for length in np.unique(self.name_lengths[self.name_lengths > 0]).tolist():
             rows = np.flatnonzero(self.name_lengths == length)
             everywhere: NDArray[np.uint8] = np.ndarray(

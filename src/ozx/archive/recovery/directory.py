@@ -97,7 +97,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match by place, value and name; return the pairs of directory rows and entries with the same place."""
+        """Join entries and rows that agree in place, value and name; return all pairs that agree in place."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []

@@ -109,7 +109,7 @@ class Record:
                 raise UnsupportedError(
                     f"expected a record of version {VERSION}; found version {version}, written by a later ozx",
                     path=path,
-                    hint="Run ozx associate --remove with that ozx, or install it here.",
+                    hint="Run ozx associate --remove with the newer ozx, or update this one.",
                 )
             return cls(
                 command=_strings(document["command"]),

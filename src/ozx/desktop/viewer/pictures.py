@@ -148,7 +148,7 @@ class Picture:
         """
         height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
         if not (0 <= row < height and 0 <= column < width):
-            raise UsageError(f"expected a pixel of {height} × {width}; got {row}, {column}")
+            raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
         place = range(row, row + 1), range(column, column + 1)
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 

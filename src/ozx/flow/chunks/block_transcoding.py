@@ -181,7 +181,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
 
 
 def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
-    """Return the new chunks of a block by their coordinates, but those that are all fill values.
+    """Return the new chunks of a block with their coordinates, except chunks that hold only fill values.
 
     Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
 

@@ -36,7 +36,7 @@ class StoredChunks(Protocol):
         """Return the key of a value, for messages."""
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the values with these numbers, all of which must exist."""
+        """Return the stored values, undecoded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ class ArrayPlans:
         self._is_upgrade = is_upgrade
 
     def iter_entries(self, keys: Iterable[str], workers: Workers) -> Iterator[Entry]:
-        """Yield the entries that `keys` of the source become."""
+        """Yield the new entries made from `keys` of the source."""
 
         def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
             return self._iter_array(self._arrays[path], group, workers)

@@ -74,7 +74,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield the plans that differ from that of `layout` only in chunk checksums."""
+    """Yield the possible plans that differ from that of `layout` only in their chunk checksums."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:

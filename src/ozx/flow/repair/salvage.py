@@ -305,7 +305,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Add the lost groups between others; reject a key that is the only sign of a group."""
+        """Recreate missing groups inside the hierarchy; reject a key if nothing else shows that its group existed."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()

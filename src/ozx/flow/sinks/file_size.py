@@ -1,4 +1,4 @@
-"""The size of an archive before it is written, and sizes as text."""
+"""Compute the size of an archive before it is written; parse size limits such as ``20MB``."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class _SourcePart(ArchivedPart):
 
 @dataclass(frozen=True, slots=True)
 class _ArchivedSpan:
-    """A span of an entry's value, which has been checked as a whole."""
+    """Part of an entry's value; the whole value is checked already."""
 
     source: ArchiveSource
     index: int

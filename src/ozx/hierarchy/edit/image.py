@@ -206,7 +206,7 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
             size *= Fraction(repr(step["scale"][index]))
     if size <= 0:
         raise UnsupportedError(
-            f"{node or 'the root'}: expected a present pixel size greater than 0 along {axis}; found {float(size)}",
+            f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
             hint="The other levels keep their ratio to it, which needs a size above 0: write the scales by hand.",
         )
     return size

@@ -43,7 +43,7 @@ def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> l
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Check that each axis of `lengths` is a dimension name in `arrays`; without arrays all axes pass.
+    """Check that each axis in `lengths` belongs to at least one array; without arrays every axis is accepted.
 
     Raises
     ------

@@ -34,7 +34,7 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """Groups and blocks of an array, as boxes of pixels.
+    """Division of an array for new chunks: blocks, processed one at a time, and groups of blocks, written together.
 
     Attributes
     ----------

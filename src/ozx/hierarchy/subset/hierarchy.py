@@ -184,7 +184,7 @@ class _SubsetPlanner:
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
         if any("coordinateSystems" in as_object(item) for item in self._items(path)):
             raise UnsupportedError(
-                f"{where}: expected OME-Zarr 0.5 to extract a region; found coordinate systems, as 0.6 has",
+                f"{where}: expected OME-Zarr 0.5 for a region; this image has coordinate systems (OME-Zarr 0.6)",
                 hint="Leave the region out; whole levels can be extracted.",
             )
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
@@ -343,7 +343,7 @@ class _SubsetPlanner:
         return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
-        """Refuse to change an image whose group, or one above, has metadata that ozx must understand and does not."""
+        """Raise if an image's group, or a group above it, has must-understand metadata that ozx does not know."""
         for above in _upwards(path):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)

@@ -220,7 +220,9 @@ def relayout_document(document: Document, shards: Lengths | None, checksums: Che
             whole > 0 and whole % part == 0 for whole, part in zip(shards, layout.chunks, strict=True)
         )
         if not shards or not fits:
-            raise UsageError(f"expected shards of whole chunks, {_by(layout.chunks)} each; got {_by(shards)}")
+            raise UsageError(
+                f"expected a shard that is a multiple of the chunk {_by(layout.chunks)}; got {_by(shards)}"
+            )
         inside = {
             "chunk_shape": list(layout.chunks),
             "codecs": codecs,

@@ -45,7 +45,7 @@ class ExportedHierarchy:
 
 
 def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
-    """Return the images of a group for OME-TIFF; no pixel is read.
+    """Return the images below a group in a form that OME-TIFF can store; no pixels are read.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
 
 
 def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
-    """Return the OME-XML image of each image; None if that is ambiguous."""
+    """Return the number in the OME-XML of each exported image; None if they cannot be matched."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
         root: zarr.Group | None = start

@@ -139,7 +139,7 @@ class KeptXml:
 
 
 def read_kept_xml(data: bytes) -> KeptXml:
-    """Parse an OME-XML document for updating.
+    """Parse an existing OME-XML document for an update; raise if it cannot be updated.
 
     Raises
     ------

@@ -235,13 +235,13 @@ def _check_files(folder: str, names: Sequence[str], path: str) -> None:
     """Raise `FormatError` if a file of an image is missing."""
     for name in names:
         if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
-            raise FormatError(f"expected names of files beside it or below; the OME-XML has {name!r}", path=path)
+            raise FormatError(f"the OME-XML names a file outside of its own folder: {name!r}", path=path)
     missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
     if missing:
         more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
         raise FormatError(
-            f"expected {', '.join(missing[:3])}{more} beside it, which the OME-XML names; "
-            f"{len(missing):,} of {len(names):,} files are missing",
+            f"{len(missing):,} of {len(names):,} files that the OME-XML names are missing in its folder: "
+            f"{', '.join(missing[:3])}{more}",
             path=path,
             hint="Copy all files of the image into one folder; do not rename them.",
         )

@@ -65,7 +65,7 @@ class FileSet:
         return iter(list(self._files))
 
     def count_bytes(self) -> int:
-        """Return the total length of the files."""
+        """Return the total size of the files in bytes."""
         return sum(source.size() for source in list(self._files.values()))
 
     def check_unchanged(self) -> None:

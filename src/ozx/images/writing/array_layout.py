@@ -144,8 +144,7 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     dtype = array.dtype
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise UnsupportedError(
-            f"expected pixels that are booleans, integers, or real or complex floating-point numbers of at most 64 "
-            f"bits; found {dtype}",
+            f"expected bool, integers, floats of at most 64 bits or complex numbers of at most 128; found {dtype}",
             hint="Convert them first.",
         )
     # Zarr core 3.1, "bytes codec": endian is for items of several bytes.

@@ -113,7 +113,7 @@ def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[sl
 
 
 def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
-    """Return the block with its last pixels repeated along odd axes, which changes neither mean nor mode."""
+    """Return the block with the last pixel repeated along axes of odd length, which changes neither mean nor mode."""
     for axis in axes:
         if block.shape[axis] % 2:
             block = np.concatenate((block, block[(slice(None),) * axis + (slice(-1, None),)]), axis)

@@ -141,9 +141,7 @@ def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
                 hint=f"There are {', '.join(map(str, there))}.",
             )
         if axes[there.index(name)].type == "channel":
-            raise UsageError(
-                f"expected axes along which pixels can be joined; {name!r} is one of channels", hint="Name y and x."
-            )
+            raise UsageError(f"axis {name!r} counts channels and cannot be downsampled", hint="Name y and x.")
     return tuple(sorted(there.index(name) for name in names))
 
 

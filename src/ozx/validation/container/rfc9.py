@@ -198,7 +198,7 @@ def check_file_name(path: str) -> Iterator[Finding]:
 
 
 def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield a finding when `path` lies inside a hierarchy in a directory; for a directory only a note."""
+    """Yield a finding if `path` lies inside an OME-Zarr directory; if `path` is a directory itself, only a note."""
     # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy (as a sub-hierarchy or
     # otherwise)."
     folder = os.path.dirname(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""The parsed metadata of one node, for checks of single nodes; not kept after them."""
+"""The parsed metadata of one node, dropped after the node's own checks."""
 
 from __future__ import annotations
 
