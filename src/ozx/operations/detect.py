@@ -41,9 +41,8 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
     Parameters
     ----------
     path_or_bytes
-        A file, of which its last and one other part are read; or its bytes: all of them or the first ones, where
-        the answer is about what can be seen: 64 bytes may show no more than that the first entry is ``zarr.json``,
-        as RFC-9 recommends.
+        A file, of which the end and one other part are read; or its bytes, all or the first ones: 64 bytes may only
+        show that the first entry is ``zarr.json``, as RFC-9 recommends.
 
     Raises
     ------

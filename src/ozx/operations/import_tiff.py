@@ -36,7 +36,7 @@ _MOST_DAMAGE = 20
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What became of one TIFF file.
+    """The result for one TIFF file.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportManyResult:
-    """What became of several TIFF files.
+    """The results for several TIFF files.
 
     Attributes
     ----------
@@ -310,7 +310,7 @@ def _parse(asked: dict[str, Any]) -> _Order:
 
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
-    """Give options with which several images share one pool of threads, unless somebody else does the work."""
+    """Yield options with one pool of threads for several images, unless there is an executor."""
     if options.executor is not None:
         yield options
         return

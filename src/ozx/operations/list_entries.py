@@ -77,7 +77,7 @@ class ListedEntry(NamedTuple):
 class EntryListing:
     """The entries of an archive in the order of its central directory, or the files of a directory.
 
-    Iterating reads them as they are asked for, so that a million cost no memory; it can be done again. `to_dict()`
+    Iterating reads them one by one, so that a million cost no memory; it can be done again. `to_dict()`
     is what ``ozx ls --json`` prints.
 
     Attributes

@@ -33,7 +33,7 @@ __all__ = ["PackManyResult", "PackResult", "pack", "pack_many"]
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """What became of one source.
+    """The result for one source.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class PackManyResult:
-    """What became of several sources.
+    """The results for several sources.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def pack(
 ) -> PackResult:
     """Make one .ozx file of the OME-Zarr hierarchy in a directory, values byte for byte.
 
-    OME-Zarr 0.4 becomes 0.5 on the way, which is noted: its chunks are moved as they are encoded where 0.5 can say how.
+    OME-Zarr 0.4 becomes 0.5 on the way, which is noted: its encoded chunks are moved where 0.5 has their codec.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def pack(
         Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. It is
         synced, and a checksum that is asked for and missing is written.
     shards, chunks, codec, chunk_checksums
-        Another layout, as for `ozx.repack`; chunks are moved as they are encoded unless `chunks` or `codec` are given.
-        Without any of these every value stays as it is.
+        Another layout, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are given.
+        Without any of these every value stays unchanged.
     thumbnail
         Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
         made, a note says why.

@@ -122,7 +122,7 @@ def recover(
     Parameters
     ----------
     path
-        What is left of an .ozx or ZIP file; it is not changed.
+        A damaged .ozx or ZIP file; it is not changed.
     out
         The file to make.
     force
@@ -143,8 +143,7 @@ def recover(
     Raises
     ------
     FormatError
-        There is nothing to recover: no entry of a ZIP file is left, or no metadata of the root, without which nobody
-        can read the rest.
+        There is nothing to recover: no entry of a ZIP file is left, or the root has no metadata.
     UnsupportedError
         Its entries are encrypted.
     UsageError

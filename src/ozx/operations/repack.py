@@ -73,7 +73,7 @@ class RepackResult:
     upgraded
         Whether Zarr v2 (OME-Zarr 0.4) became v3.
     treatments
-        How many arrays were treated in which way: as `ArrayReport` says, or ``copied`` as they are stored. Empty where
+        How many arrays were treated in which way: as `ArrayReport` says, or ``copied``. Empty where
         nothing was asked for that concerns arrays.
     arrays
         The first 100 of those that were not copied.
@@ -124,7 +124,7 @@ def repack(
 ) -> RepackResult:
     """Rewrite a hierarchy: repaired, 0.4 as OME-Zarr 0.5, in other shards if asked, chunks untouched.
 
-    Encoded chunks are moved as they are; they are decoded only for other `chunks` or another `codec`, or where Zarr v3
+    Encoded chunks are moved; they are decoded only for other `chunks` or another `codec`, or where Zarr v3
     has no codec of their kind.
 
     Parameters
@@ -141,7 +141,7 @@ def repack(
         Another compressor for every array: ``"zstd:3"``, ``"blosc-lz4:5"``, ``"gzip"``, ``"none"``, ….
     chunk_checksums
         ``"add"`` puts the codec ``crc32c`` last and four bytes behind each encoded chunk, ``"drop"`` compares these
-        bytes and takes them off, ``"keep"`` leaves chunks as they are. By default a checksum is added where chunks come
+        bytes and takes them off, ``"keep"`` leaves chunks unchanged. By default a checksum is added where chunks come
         into shards, in which no CRC-32 of the archive guards a chunk by itself.
     keep_numcodecs
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of transcoding them.

@@ -94,7 +94,7 @@ def write_image(
         Unit of the axes of space, or units by axis, as OME-Zarr spells them (``micrometer``, ``second``).
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
-        (start, end) and ``emission`` (nanometers). A contrast that is missing is told from the pixels.
+        (start, end) and ``emission`` (nanometers). A missing contrast is computed from the pixels.
     name
         The image's name; by default that of the file.
     labels
