@@ -225,7 +225,7 @@ def test_what_cannot_be_saved_is_said(viewer, tmp_path):
         viewer.layers.save(str(path), plugin=PLUGIN)
     assert not path.exists()
     source = str(tmp_path / "series.ozx")
-    with pytest.raises(ozx.UnsupportedError, match="expected another file than the layer"):
+    with pytest.raises(ozx.UnsupportedError, match="is read from this file"):
         viewer.layers[:1].save(source, plugin=PLUGIN)
     viewer.layers.clear()
     layer = viewer.add_image(np.ones((8, 8)))
