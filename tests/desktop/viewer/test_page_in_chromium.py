@@ -351,7 +351,7 @@ def test_a_browser_without_webgl_shows_a_still_picture(start, tmp_path):
     with page_serving(path) as (server, page):
         session.open(server.origin + page.gate.page_path)
         assert session.settle() == "failed"
-        assert "no WebGL 2" in session.run("return document.getElementById('message').textContent")
+        assert "WebGL 2 is missing" in session.run("return document.getElementById('message').textContent")
         assert session.run("return document.getElementById('still').naturalWidth") == 256
         session.open("about:blank")
 
@@ -376,7 +376,7 @@ def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start
 def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
     urls = queue.Queue()
-    options = {"browser": lambda url: urls.put(url) is None, "tell": urls.put}
+    options = {"browser": lambda url: urls.put(url) is None, "announce": urls.put}
     server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
     server.start()
     url = urls.get(timeout=30)
