@@ -14,7 +14,7 @@ import numcodecs
 import numpy as np
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from packed import pack_tree, zip_values
 from resharding import archive_source, directory_source, stored_chunks, write_array
@@ -196,7 +196,10 @@ def arrays_of_any_type(draw):
         tuple(2 * length for length in cut) if draw(st.booleans()) and may_shard else None
         for cut in (chunks, new_chunks)
     )
-    values = write_v3(data, chunks, shards=shards, **options)
+    try:
+        values = write_v3(data, chunks, shards=shards, **options)
+    except TypeError:  # zarr-python 3.4 does not write every array of bytes that are transposed
+        reject()
     may_scramble = dtype in ("string", "bytes") and any(order != sorted(order) for order in orders)
     return values, None if dtype in ("string", "bytes") else data, may_scramble, (new_chunks, new_shards)
 
