@@ -194,7 +194,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    asked = dict(locals())
+    asked = dict(locals())  # first of all: the arguments, by the names that `_DEFAULTS` takes from the signature
     target = None if out is None else given_output(out)
     order = _parse({name: asked[name] for name in _DEFAULTS})
     path = given_source(source)
