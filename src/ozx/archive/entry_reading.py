@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, read_exactly
-from ozx.archive.crc32 import crc32
+from ozx.archive.crc_check import iter_checked
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
-from ozx.archive.names.decoding import contradicting_path, decode_name
+from ozx.archive.names.decoding import contradicting_path, entry_name
 from ozx.archive.records import (
     EXTRA_UNICODE_PATH,
     FLAG_DATA_DESCRIPTOR,
@@ -32,12 +32,10 @@ from ozx.errors import FormatError, UnsupportedError
 
 __all__ = [
     "ReadAhead",
-    "check_crc32",
     "check_empty",
     "check_not_encrypted",
     "check_stored_size",
     "data_offset_behind",
-    "entry_name",
     "find_data",
     "header_contradiction",
     "iter_value",
@@ -97,11 +95,6 @@ class ReadAhead:
     def check_unchanged(self) -> None:
         """Raise `FormatError` if the source changed since the first use."""
         self._source.check_unchanged()
-
-
-def entry_name(header: CentralHeader) -> str:
-    """Return the entry's name as text."""
-    return decode_name(header.name, header.flags, header.extra)
 
 
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
@@ -202,24 +195,6 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
             f"{header.uncompressed_size:,} original",
             path=source.name,
             rule="zip/stored-size",
-        )
-
-
-def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
-    """Check the CRC-32 of an entry's bytes.
-
-    Raises
-    ------
-    FormatError
-        `checksum` is not the declared one (``zip/crc``).
-    """
-    if checksum != header.crc32:
-        raise FormatError(
-            f"entry {entry_name(header)!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; "
-            "its bytes are damaged",
-            path=source.name,
-            rule="zip/crc",
-            hint="Copy or download the file again.",
         )
 
 
@@ -334,7 +309,6 @@ def iter_value(
     UnsupportedError
         The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
     """
-    checksum = 0
     try:
         offset = find_data(source, header, limit) if data_offset is None else data_offset
         blocks = _iter_stored(source, header, offset)
@@ -342,14 +316,11 @@ def iter_value(
             from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
 
             blocks = iter_inflated(header.method, blocks, header.uncompressed_size)
-        for block in blocks:
-            checksum = crc32(block, checksum)
-            yield block
+        yield from iter_checked(source, header, blocks)
     except (FormatError, UnsupportedError) as error:
         if error.path is None:
             error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
-    check_crc32(source, header, checksum)
 
 
 def _iter_stored(source: ByteSource, header: CentralHeader, offset: int) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ozx.cli.output import one_line
-from ozx.hierarchy.keys import component_order
+from ozx.hierarchy.entry_order import component_order
 from ozx.operations.inspect import NodeSummary
 
 __all__ = ["draw_tree"]

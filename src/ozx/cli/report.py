@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from ozx.cli.output import one_line
 from ozx.errors import shortened
-from ozx.hierarchy.keys import breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.validation.report import SEVERITIES, Finding, Report, Severity
 
 __all__ = ["extent_of", "report_lines"]

@@ -1,7 +1,7 @@
 """Zarr and OME-Zarr documents: keys and metadata, without I/O and without ZIP.
 
 ``keys``, ``entry_order``
-    Store keys: metadata keys, nodes above each other, and the two orders of an archive, for one key and for a million.
+    Store keys, nodes above each other; the order of an archive's entries.
 ``comment``
     The archive comment of RFC-9.
 ``json/``

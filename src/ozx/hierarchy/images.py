@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ozx.hierarchy.keys import component_order
+from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome.metadata import Axis, Channel, Dataset, Multiscale
 from ozx.hierarchy.zarr.array import ArrayMetadata

@@ -1,28 +1,19 @@
-"""Store keys: metadata keys, their nodes, and the order of an archive's entries."""
+"""Store keys: metadata keys and their nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 __all__ = [
     "LEGACY_METADATA",
     "METADATA",
     "ROOT_METADATA",
-    "ArchiveRank",
-    "archive_rank",
-    "breadth_first",
-    "component_order",
-    "hierarchy_order",
     "is_legacy_metadata_key",
     "missing_groups",
     "node_of",
     "path_order",
     "top_nodes",
 ]
-
-#: A sort key of archive entries.
-ArchiveRank = tuple[Any, ...]
 
 #: The last component of the key of every Zarr v3 node's metadata.
 METADATA = "zarr.json"
@@ -65,56 +56,6 @@ def node_of(key: str) -> str:
     return key.rpartition("/")[0]
 
 
-def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
-    """Return the sort key of metadata entries: by depth, then component by component.
-
-    RFC-9 (R2): the other ``zarr.json`` follow the root's "in breadth-first order". As whole strings, ``a-b/x`` would
-    sort before ``a/x`` though ``a`` sorts before ``a-b``.
-
-    Examples
-    --------
-    >>> sorted(["a/x/zarr.json", "a-b/zarr.json", "zarr.json", "a/zarr.json"], key=breadth_first)
-    ['zarr.json', 'a/zarr.json', 'a-b/zarr.json', 'a/x/zarr.json']
-    """
-    parts = tuple(key.split("/"))
-    return len(parts), parts
-
-
-def component_order(component: str) -> tuple[int, str]:
-    """Return the sort key of one key component: numbers by value and before names, as chunk grids count.
-
-    Examples
-    --------
-    >>> sorted(["10", "c", "9", "0.1"], key=component_order)
-    ['9', '10', '0.1', 'c']
-    """
-    # Decimal digits of equal length compare like numbers; 0x10000 is longer than any key.
-    return (len(component) if component.isascii() and component.isdigit() else 0x10000), component
-
-
-def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the sort key of data entries: node by node, the values of a folder before its sub-folders.
-
-    Examples
-    --------
-    >>> sorted(["0/c/10", "1/c/0", "0/c/9", "OME/METADATA.ome.xml", "0/x"], key=hierarchy_order)
-    ['0/x', '0/c/9', '0/c/10', '1/c/0', 'OME/METADATA.ome.xml']
-    """
-    *folders, last = key.split("/")
-    return (*((1, *component_order(folder)) for folder in folders), (0, *component_order(last)))
-
-
-def archive_rank(name: str) -> ArchiveRank:
-    """Return the sort key of an entry in an archive: metadata breadth-first, then data in hierarchy order.
-
-    Examples
-    --------
-    >>> sorted(["0/c/10", "0/zarr.json", "0/c/9", "zarr.json"], key=archive_rank)
-    ['zarr.json', '0/zarr.json', '0/c/9', '0/c/10']
-    """
-    return (0, *breadth_first(name)) if is_metadata_key(name) else (1, hierarchy_order(name))
-
-
 def top_nodes(paths: Iterable[str]) -> list[str]:
     """Return the nodes that lie below no other node, breadth-first: the root, if there is one.
 
@@ -147,6 +88,6 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def path_order(path: str) -> tuple[int, tuple[str, ...]]:
+def path_order(path: str) -> tuple[int, list[str]]:
     """Return the sort key of node paths, breadth-first; the root comes first."""
-    return breadth_first(path) if path else (0, ())
+    return path.count("/"), path.split("/")

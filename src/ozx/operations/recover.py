@@ -24,7 +24,8 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.flow.workers import working
-from ozx.hierarchy.keys import ROOT_METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.rfc9 import check_surroundings
 

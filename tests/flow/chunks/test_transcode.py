@@ -28,7 +28,7 @@ from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.decoding import bounded_arrays
-from ozx.hierarchy.keys import hierarchy_order
+from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.transcoding import parse_codec_choice, transcoded_document
 from ozx.hierarchy.zarr_v2.arrays import upgrade_array

@@ -9,7 +9,8 @@ from zip_forge import Member
 from ozx.archive.columns import parse_columns
 from ozx.flow.sources import archive_keys
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
+from ozx.hierarchy.keys import is_metadata_key
 
 
 def keys_of(names):

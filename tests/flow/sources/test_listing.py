@@ -7,7 +7,8 @@ import pytest
 
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, list_directory
-from ozx.hierarchy.keys import breadth_first, hierarchy_order, is_metadata_key
+from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
+from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.validate import validate
 
 

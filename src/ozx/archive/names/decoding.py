@@ -6,10 +6,10 @@ import re
 import struct
 
 from ozx.archive.crc32 import crc32
-from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, iter_extra_fields
+from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, CentralHeader, iter_extra_fields
 from ozx.errors import FormatError
 
-__all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "name_fault"]
+__all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "entry_name", "name_fault"]
 
 # Backslash, colon (of a drive letter), an empty component, and the begin of '.' and '..'.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
@@ -19,6 +19,11 @@ _NO_UTF8 = "it is not valid UTF-8"
 _LONGEST_SHOWN = 100
 # 4.6.9: one byte for the version and four for the CRC-32 precede the path.
 _PATH_BEGINS = 5
+
+
+def entry_name(header: CentralHeader) -> str:
+    """Return the name of an entry as text."""
+    return decode_name(header.name, header.flags, header.extra)
 
 
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:

@@ -34,8 +34,8 @@ from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.entry import Entry, Part, read_part
+from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.keys import hierarchy_order
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout

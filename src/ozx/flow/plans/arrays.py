@@ -20,8 +20,9 @@ from ozx.flow.chunks.zlib_to_gzip import GzipChunks
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
 from ozx.flow.workers import Workers
+from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.keys import hierarchy_order, is_metadata_key
+from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 

@@ -13,8 +13,9 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
+from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document, dump_document, parse_document
-from ozx.hierarchy.keys import METADATA, breadth_first, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.relayout.extensions import check_group_extensions, relaid_document, understands_relayout
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice, axes_of_images

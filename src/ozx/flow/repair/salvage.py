@@ -19,15 +19,9 @@ from ozx.archive.recovery.evidence import Evidence, LostEntry, Witnesses, repeat
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.flow.repair.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
 from ozx.hierarchy.json.limits import LongDocuments
-from ozx.hierarchy.keys import (
-    METADATA,
-    ArchiveRank,
-    archive_rank,
-    is_legacy_metadata_key,
-    is_metadata_key,
-    node_of,
-)
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
 __all__ = ["salvage"]

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, Self
 
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
-from ozx.hierarchy.keys import breadth_first
+from ozx.hierarchy.entry_order import breadth_first
 
 __all__ = ["OWN_IDS", "Changes", "Closing", "Repair", "RepairedSource"]
 

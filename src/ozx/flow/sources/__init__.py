@@ -4,8 +4,8 @@
     The interface: keys in hierarchy order, sizes, entries.
 ``directory``, ``archive``
     Sources over a directory and over an archive.
-``listing``, ``archive_keys``
-    The keys of a directory and of an archive in the order ozx writes.
+``listing``, ``archive_keys``, ``key_sorting``
+    The keys of a directory and of an archive in the order ozx writes, and a fast sort of many keys.
 ``location``
     The file and node that a path, URL or node URI means.
 ``hierarchy_root``, ``hierarchy_version``

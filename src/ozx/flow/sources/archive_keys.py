@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ozx.archive.columns import Columns
 from ozx.archive.names.index import NameIndex
 from ozx.archive.names.table import NameTable
-from ozx.hierarchy.entry_order import are_in_hierarchy_order, sorted_by_hierarchy
-from ozx.hierarchy.keys import METADATA, breadth_first
+from ozx.flow.sources.key_sorting import are_in_hierarchy_order, sorted_by_hierarchy
+from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import METADATA
 
 __all__ = ["ArchiveKeys", "metadata_places"]
 

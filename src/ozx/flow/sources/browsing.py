@@ -15,19 +15,20 @@ from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
-from ozx.archive.entry_reading import ReadAhead, entry_name, find_data, iter_value
+from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
+from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.repeated import check_order
 from ozx.archive.records import CENTRAL_HEADER, CentralHeader
 from ozx.archive.remote.opening import open_remote
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.location import parse_location
 from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,
     ROOT_METADATA,
-    component_order,
     is_legacy_metadata_key,
     is_metadata_key,
     node_of,

@@ -15,7 +15,8 @@ from functools import cached_property
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import FormatError, UsageError, raise_error
-from ozx.hierarchy.keys import METADATA, breadth_first, component_order, is_legacy_metadata_key
+from ozx.hierarchy.entry_order import breadth_first, component_order
+from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key
 
 __all__ = [
     "DEEPEST",

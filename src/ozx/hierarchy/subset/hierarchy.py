@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object
-from ozx.hierarchy.keys import METADATA, breadth_first
+from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Dataset, Multiscale, OmeMetadata, parse_ome

@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from ozx.errors import FormatError
-from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, breadth_first, is_metadata_key, node_of
+from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
