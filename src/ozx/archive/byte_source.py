@@ -31,11 +31,6 @@ class ByteSource(Protocol):
 class FileSource:
     """A local file, opened at the first use; safe with threads, fork and pickle.
 
-    Parameters
-    ----------
-    path
-        The file; a file that gets its name after the first use is not read.
-
     Examples
     --------
     >>> import pickle
@@ -68,14 +63,9 @@ class FileSource:
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:
-        """Check that the file was neither changed nor replaced since its first use.
+        """Check that the file, now possibly renamed to `path`, was neither changed nor replaced since its first use.
 
         For an unpickled source, the first use may be that of the original in another process.
-
-        Parameters
-        ----------
-        path
-            The present path, if the file was renamed since.
 
         Raises
         ------
@@ -110,13 +100,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 class MemorySource:
-    """Bytes in memory.
-
-    Examples
-    --------
-    >>> MemorySource(b"PK..").read_at(2, 10)
-    b'..'
-    """
+    """Bytes in memory."""
 
     def __init__(self, data: bytes, name: str = "<memory>") -> None:
         self._data = data
@@ -135,9 +119,7 @@ class MemorySource:
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes; their presence is checked before memory is allocated.
-
-    Messages call them `what`.
+    """Return exactly `length` bytes, which messages call `what`; their presence is checked before memory is allocated.
 
     Raises
     ------

@@ -45,25 +45,14 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Columns(NameTable):
-    """The headers of a central directory, in its order; row i is entry i.
+    """The headers of a central directory, in its order, with ZIP64 values resolved; row i is entry i.
 
-    Attributes
-    ----------
-    buffer
-        The bytes of the central directory, which also hold the names.
-    starts
-        Position of each header in `buffer`.
-    name_lengths
-        Length of each name in bytes.
-    header_offsets
-        Offset of each local file header from the file's first byte.
-    compressed_sizes, uncompressed_sizes, crc32s, methods, flags
-        The fields of those names, ZIP64 values resolved.
+    `buffer` holds the bytes of the central directory, and `starts` the position of each header in it.
     """
 
     name_offset: ClassVar[int] = CENTRAL_HEADER.size
 
-    header_offsets: NDArray[np.uint64]
+    header_offsets: NDArray[np.uint64]  # of the local headers, from the file's first byte
     compressed_sizes: NDArray[np.uint64]
     uncompressed_sizes: NDArray[np.uint64]
     crc32s: NDArray[np.uint32]
@@ -103,12 +92,12 @@ class Columns(NameTable):
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
-    """Return the central directory of `source` as columns.
+    """Return the central directory of `source` as columns; errors name `source`.
 
     Raises
     ------
     FormatError
-        As for `parse_columns`, with the name of `source`; or the directory lies outside of it.
+        As for `parse_columns`; or the directory lies outside of `source`.
     """
     try:
         return parse_columns(read_directory(source, end), end.entries, end.prepended)
@@ -117,20 +106,11 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory.
+    """Parse a central directory of `entries` headers; their offsets are increased by `prepended`.
 
     Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
     chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that
     fails, because a name or an extra field contains a signature, the headers are followed one by one.
-
-    Parameters
-    ----------
-    buffer
-        The central directory.
-    entries
-        Number of headers by the end record.
-    prepended
-        Bytes before the archive, added to every header offset.
 
     Raises
     ------

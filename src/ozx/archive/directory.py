@@ -54,40 +54,18 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 @dataclass(frozen=True, slots=True)
 class EndOfDirectory:
-    """The end records, with ZIP64 values resolved and offsets counted from the file's first byte.
+    """The end records, with ZIP64 values resolved and offsets counted from the file's first byte."""
 
-    Attributes
-    ----------
-    entries
-        Number of entries in the central directory.
-    directory_offset, directory_size
-        Position and length of the central directory in bytes.
-    end_offset
-        Offset of the first end record, the ZIP64 one if there is one.
-    comment
-        The archive comment.
-    locator_offset
-        Offset of the ZIP64 end record by its locator; None without ZIP64.
-    prepended
-        Bytes before the archive proper, which its offsets leave out.
-    trailing
-        Bytes after the archive comment.
-    zip64_length
-        Length of the ZIP64 end record by its own field (4.3.14.1); None without ZIP64.
-    parts
-        Number of parts by the ZIP64 locator (4.4.21); None without ZIP64.
-    """
-
-    entries: int
+    entries: int  # number of entries in the central directory
     directory_offset: int
-    directory_size: int
-    end_offset: int
-    comment: bytes
-    locator_offset: int | None
-    prepended: int
-    trailing: int
-    zip64_length: int | None
-    parts: int | None
+    directory_size: int  # length of the central directory in bytes
+    end_offset: int  # offset of the first end record, the ZIP64 one if there is one
+    comment: bytes  # the archive comment
+    locator_offset: int | None  # offset of the ZIP64 end record by its locator; None without ZIP64
+    prepended: int  # bytes before the archive proper, which its offsets leave out
+    trailing: int  # bytes after the archive comment
+    zip64_length: int | None  # length of the ZIP64 end record by its own field (4.3.14.1); None without ZIP64
+    parts: int | None  # number of parts by the ZIP64 locator (4.4.21); None without ZIP64
 
     @property
     def has_zip64_end(self) -> bool:
@@ -98,12 +76,7 @@ class EndOfDirectory:
 def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndOfDirectory:
     """Return the end records of `source`, by one read, or two if the ZIP64 record lies far away.
 
-    Parameters
-    ----------
-    source
-        The file.
-    allow_leading_entries
-        Whether the archive may follow entries of another one, as in a damaged file.
+    With `allow_leading_entries` the archive may follow entries of another one, as in a damaged file.
 
     Raises
     ------
@@ -149,7 +122,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
     """Yield the headers of the central directory in order; the rest is read only when it is needed.
 
-    Header offsets count from the file's first byte, prepended bytes included.
+    Header offsets count from the file's first byte.
 
     Raises
     ------

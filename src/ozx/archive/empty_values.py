@@ -29,9 +29,7 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
-    r"""Tell whether no ZIP64 field of an empty entry's local header has a size (APPNOTE 4.5.3).
-
-    Such a field may keep sizes that are lost in the header itself.
+    r"""Tell whether no ZIP64 field of an empty entry's local header has a size that the header itself lost (4.5.3).
 
     Examples
     --------
@@ -42,22 +40,10 @@ def says_nothing_of_sizes(extra: bytes) -> bool:
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
-    r"""Tell whether the bytes behind the local header of an entry fit an empty value.
+    r"""Tell whether `behind`, up to `ROOM_OF_EMPTY` bytes after a local header, fits an empty value.
 
-    Parameters
-    ----------
-    header
-        The entry's header in the central directory.
-    behind
-        `ROOM_OF_EMPTY` bytes behind its local header, or fewer at the end of the room.
-    is_streamed
-        Whether the local header announces a data descriptor.
-
-    Returns
-    -------
-    bool
-        False for a value or the descriptor of one. The next record, the end of the room, or, without a descriptor,
-        unused space of zeros fits.
+    The next record, the end of the room, or, without a descriptor, unused space of zeros fits; a value does not, nor
+    the descriptor of one. `is_streamed` says whether the local header announces a data descriptor.
 
     Examples
     --------

@@ -1,8 +1,6 @@
-"""One entry's value, given its header in the central directory.
+"""One entry's value, given its header in the central directory, which the local header has to confirm.
 
-The central directory is authoritative, and the local header has to confirm it: otherwise the entry is not read.
-`ozx.archive.reader` builds on this with the whole directory as numpy arrays. A caller that needs a few entries can do
-without the arrays and without numpy, whose import takes longer than the reading.
+Works without numpy, whose import takes longer than the reading of a few entries.
 """
 
 from __future__ import annotations
@@ -50,16 +48,9 @@ _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 
 
 class ReadAhead:
-    """A source that reads forward in blocks, so that consecutive entries need few reads.
+    """A source that reads forward in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
-    Not for several threads: it keeps one block.
-
-    Parameters
-    ----------
-    source
-        The source to read from.
-    block
-        Bytes of one read, at least.
+    It keeps one block, so that it serves one thread only.
 
     Examples
     --------
@@ -201,14 +192,8 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     """Return the offset of an entry's bytes, behind its local header, which is checked first.
 
-    Parameters
-    ----------
-    source
-        The archive.
-    header
-        The entry's header in the central directory, with an offset that counts from the file's first byte.
-    limit
-        The offset of the next entry or of the central directory.
+    The offset in `header` counts from the file's first byte; `limit` is that of the next entry or of the central
+    directory.
 
     Raises
     ------
@@ -292,20 +277,14 @@ def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHe
 def iter_value(
     source: ByteSource, header: CentralHeader, limit: int, data_offset: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the value of an entry in blocks of about 1 MiB; its CRC-32 is checked at the end.
+    """Yield the value of an entry in blocks of about 1 MiB; its CRC-32 is checked after the last one.
 
-    Parameters
-    ----------
-    source, header, limit
-        As for `find_data`.
-    data_offset
-        The result of `find_data`, if known.
+    Source, header and limit are those of `find_data`, and `data_offset` is its result, if known.
 
     Raises
     ------
     FormatError
-        As for `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``), which is
-        known only after the last block.
+        As for `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``).
     UnsupportedError
         The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
     """

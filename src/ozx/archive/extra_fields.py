@@ -18,31 +18,18 @@ _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 @dataclass(slots=True)
 class ExtraCensus:
-    """The extra fields of all entries.
+    """The extra fields of all entries."""
 
-    Attributes
-    ----------
-    has_zip64
-        Whether entry i has a ZIP64 field.
-    contradicts
-        Whether entry i has a ZIP64 field that holds other sizes or another offset than those in force.
-    counts
-        Header id to the number of entries with such a field.
-    first
-        Header id to the index of one entry with such a field.
-    is_broken
-        Whether entry i has a field that is longer than its block or too short for its kind, or a block that is too
-        short for any field and not of zeros.
-    unicode_paths
-        The entries with a Unicode Path field, and its data.
-    """
-
-    has_zip64: NDArray[np.bool_]
+    has_zip64: NDArray[np.bool_]  # whether entry i has a ZIP64 field
+    # whether entry i has a ZIP64 field that holds other sizes or another offset than those in force
     contradicts: NDArray[np.bool_]
+    # whether entry i has a field that is longer than its block or too short for its kind, or a block that is too short
+    # for any field and not of zeros
     is_broken: NDArray[np.bool_]
+    # the entries with a Unicode Path field, and its data
     unicode_paths: list[tuple[int, bytes]] = field(default_factory=list)
-    counts: dict[int, int] = field(default_factory=dict)
-    first: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)  # header id to the number of entries with such a field
+    first: dict[int, int] = field(default_factory=dict)  # header id to the index of one entry with such a field
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
@@ -52,20 +39,11 @@ class ExtraCensus:
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """Header fields that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row.
+    """Header fields that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row."""
 
-    Attributes
-    ----------
-    is_wide
-        Whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field.
-    values
-        The values in force.
-    may_be_zero
-        Headers whose values may be zero in the ZIP64 field, since they follow in a data descriptor.
-    """
-
-    is_wide: NDArray[np.bool_]
-    values: NDArray[np.uint64]
+    is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
+    values: NDArray[np.uint64]  # the values in force
+    # headers whose values may be zero in the ZIP64 field, since they follow in a data descriptor
     may_be_zero: NDArray[np.bool_]
 
     def agree(
@@ -109,20 +87,10 @@ def count_extra_fields(
     widened: Widened,
     census: ExtraCensus,
 ) -> None:
-    """Add the extra fields between `starts` and `ends` in `data` to a census (APPNOTE 4.5).
+    """Add the extra fields (APPNOTE 4.5) of `entries` to `census`; their blocks lie from `starts` to `ends` in `data`.
 
-    Parameters
-    ----------
-    data
-        Bytes that hold the extra-field blocks.
-    starts, ends
-        Start and end of each block; a tail that is too short for a field is ignored.
-    entries
-        The entry of each block.
-    widened
-        The header fields that ZIP64 fields in these blocks have to fit.
-    census
-        The census to extend.
+    The end of a block that is too short for a field is ignored. `widened` has the header fields that ZIP64 fields have
+    to fit.
     """
     rows = np.arange(len(starts))
     # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.

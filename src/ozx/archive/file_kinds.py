@@ -18,25 +18,14 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileKinds:
-    """Entries that are no plain files, by their external attributes (APPNOTE 4.4.15) or their names.
+    """Entries that are no plain files, by their external attributes (APPNOTE 4.4.15) or their names."""
 
-    Attributes
-    ----------
-    symlinks, special
-        Indices of symbolic links, and of Unix devices, pipes and sockets.
-    directories
-        Indices of entries whose name ends in a slash.
-    folder_values
-        Indices of entries that are folders by their attributes, though their names do not end in a slash.
-    volume_labels
-        Indices of entries that are volume labels by their attributes.
-    """
-
-    symlinks: _Indices
-    special: _Indices
-    directories: _Indices
+    symlinks: _Indices  # indices of symbolic links
+    special: _Indices  # indices of Unix devices, pipes and sockets
+    directories: _Indices  # indices of entries whose name ends in a slash
+    # indices of entries that are folders by their attributes, though their names do not end in a slash
     folder_values: _Indices
-    volume_labels: _Indices
+    volume_labels: _Indices  # indices of entries that are volume labels by their attributes
 
 
 # 4.4.2.2: systems with the attributes of DOS: FAT, HPFS, NTFS in APPNOTE's numbering and in that of Info-ZIP, VFAT.

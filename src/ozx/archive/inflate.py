@@ -1,8 +1,7 @@
 """Deflate and Deflate64 (APPNOTE 4.4.5, methods 8 and 9), never more bytes than an entry declares.
 
-Deflate64 comes from inflate64, or from the extra ``zipfile-deflate64`` if it is installed. The latter patches the
-standard library's `zipfile` when it is imported; only its extension module is loaded here, at the first Deflate64
-entry, so that `zipfile` stays unchanged.
+The extra ``zipfile-deflate64`` patches the standard library's `zipfile` when it is imported: only its extension module
+is loaded here.
 """
 
 from __future__ import annotations
@@ -57,16 +56,9 @@ def deflate64_decoder() -> str:
 
 
 def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
-    """Yield the inflated bytes of one entry in blocks of bounded size, `uncompressed_size` in all.
+    """Yield the inflated bytes of one entry in blocks of bounded size, `uncompressed_size` in all and no more.
 
-    Parameters
-    ----------
-    method
-        8 (deflate) or 9 (Deflate64).
-    slices
-        The compressed bytes, in pieces of any length.
-    uncompressed_size
-        The size in the central directory; not a byte more is produced.
+    `slices` are the compressed bytes, in pieces of any length.
 
     Raises
     ------

@@ -12,7 +12,7 @@ _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:
-    r"""Refuse an archive that follows entries of another one.
+    """Refuse an archive that follows entries of another one.
 
     A self-extracting file begins with a program (APPNOTE 4.1.9). If the `prepended` bytes, which the directory's
     offsets leave out, begin with a local header or end in one, then the archive is the value of an entry whose own
@@ -22,11 +22,6 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     ------
     FormatError
         There are such entries (``zip/leading-entries``).
-
-    Examples
-    --------
-    >>> from ozx.archive.byte_source import MemorySource
-    >>> check_leading(MemorySource(b"#!/bin/sh\n" + bytes(100)), 10)
     """
     if not prepended:
         return

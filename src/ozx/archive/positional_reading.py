@@ -1,7 +1,6 @@
 """Reading at a position, without a shared file position: `os.pread` and `os.readv`, each with a portable fallback.
 
-On systems without these calls (Windows), every thread of every process has its own handle, so that no position is
-shared and no lock is needed.
+Without these calls (Windows), every thread of every process has its own handle.
 """
 
 from __future__ import annotations
@@ -53,10 +52,9 @@ def forget_cache(descriptor: int) -> None:
 
 
 def vector_reader() -> Callable[[int, list[memoryview]], int]:
-    """Return `os.readv`, which reads from a descriptor's own position into buffers, and returns the number of bytes.
+    """Return `os.readv`, or a stand-in that fills the first buffer only; it returns the number of bytes.
 
-    The portable stand-in fills the first buffer only. Callers ask once per run and not per read: one more call for each
-    of a million small files takes a second.
+    Look it up once per run and not per read: one more call for each of a million small files takes a second.
     """
     readv = getattr(os, "readv", None)
     return _read_into_first if readv is None else readv
@@ -69,13 +67,7 @@ def _read_into_first(descriptor: int, buffers: list[memoryview]) -> int:
 
 
 class PositionalFile:
-    """A file that any number of threads and forked processes read from at once.
-
-    Parameters
-    ----------
-    path
-        The file; it is opened at the first read, so that the object is cheap to create and pickle.
-    """
+    """A file that any number of threads and forked processes read from at once; it is opened at the first read."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -15,11 +15,7 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP,
 
 
 def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
-    """Write all of `data` at `offset`.
-
-    On systems without `os.pwrite` the descriptor's own position moves, so that only one thread may use it at a time:
-    callers that write from several threads hold a lock.
-    """
+    """Write all of `data` at `offset`. Threads need a lock: without `os.pwrite` the descriptor's position moves."""
     pwrite = getattr(os, "pwrite", None)
     view = memoryview(data).cast("B")
     if pwrite is None:

@@ -61,12 +61,7 @@ BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """A ZIP archive open for reading; nothing is read before it is needed.
-
-    Parameters
-    ----------
-    source
-        The archive's bytes, or the path of a local file.
+    """A ZIP archive, given as its bytes or the path of a local file; nothing is read before it is needed.
 
     Examples
     --------
@@ -132,10 +127,7 @@ class ArchiveReader:
         return found
 
     def data_offset(self, index: int) -> int:
-        """Return the offset of the bytes of entry `index`, behind its local header, which is checked first.
-
-        Raises the errors of `ozx.archive.entry_reading.find_data`.
-        """
+        """Return the offset of the bytes of entry `index`; check, and raise, as `entry_reading.find_data` does."""
         offset = int(self._data_offsets[index])
         if offset < 0:
             offset = find_data(self.source, self.columns.header(index), self._end_of_room(index))
@@ -215,10 +207,7 @@ class ArchiveReader:
         return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
-        """Yield the value of entry `index` in blocks of about 1 MiB; the CRC-32 is checked at the end.
-
-        Raises the errors of `read`; a wrong CRC-32 is known only after the last block.
-        """
+        """Yield the value of entry `index` in blocks of about 1 MiB; raise as `read` does, `zip/crc` at the end."""
         offset = self.data_offset(index)
         yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
 
@@ -229,13 +218,8 @@ class ArchiveReader:
     def check(self, *, allow_bombs: bool = False, allow_duplicates: bool = False) -> None:
         """Raise for the first fault that forbids reading this archive; looks at the directory only.
 
-        Parameters
-        ----------
-        allow_bombs
-            Whether entries may inflate to enormous sizes.
-        allow_duplicates
-            Whether several entries may have one name: `find` returns the last one in the directory, which has to be the
-            last one in the file, too.
+        `allow_bombs` permits entries that inflate to enormous sizes. `allow_duplicates` permits several entries of one
+        name: `find` returns the last one in the directory, which has to be the last one in the file, too.
 
         Raises
         ------
@@ -361,10 +345,7 @@ def _refused_name(name: str, fault: str, path: str) -> FormatError:
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
-    """Return pairs of entries of which the second begins before the first can end; at most 100.
-
-    A local header is at least as long as its fixed part and the name; its extra field is ignored.
-    """
+    """Return at most 100 pairs of entries of which the second begins before the first, without extra field, can end."""
     order = np.argsort(columns.header_offsets, kind="stable")
     starts = columns.header_offsets[order]
     ends = starts + columns.compressed_sizes[order] + columns.name_lengths[order] + np.uint64(LOCAL_HEADER.size)

@@ -1,8 +1,4 @@
-"""One layout per record of a ZIP file (APPNOTE 4.3 to 4.5), as pure conversions between bytes and fields.
-
-Nothing here reads a file or judges values; `from_bytes` and `resolve_zip64` raise `FormatError` only for bytes that
-cannot be parsed.
-"""
+"""One layout per record of a ZIP file (APPNOTE 4.3 to 4.5): conversions between bytes and fields."""
 
 from __future__ import annotations
 
@@ -112,13 +108,7 @@ EXTRA_PADDING = 0xD935
 
 
 def method_name(method: int) -> str:
-    """Return the usual name of a compression method, e.g. ``"deflated"``, or ``"method 42"``.
-
-    Examples
-    --------
-    >>> method_name(8), method_name(42)
-    ('deflated', 'method 42')
-    """
+    """Return the usual name of a compression method, e.g. ``"deflated"``, or ``"method 42"``."""
     return METHOD_NAMES.get(method, f"method {method}")
 
 
@@ -150,12 +140,7 @@ def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
 def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
     """Replace each 0xFFFFFFFF among `values` by its 64-bit value from the ZIP64 extra field (APPNOTE 4.5.3).
 
-    Parameters
-    ----------
-    values
-        The 32-bit fields in the order of the extra field: uncompressed size, compressed size, header offset.
-    extra
-        The extra-field block of the same header.
+    The values are in the order of that field: uncompressed size, compressed size, header offset.
 
     Raises
     ------

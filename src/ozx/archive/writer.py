@@ -74,16 +74,9 @@ def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
 
 
 def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding: int = 0) -> bytes:
-    """Return a local header, lengthened by `padding` bytes in a separate extra field.
+    """Return a local header, lengthened by `padding` bytes (0, or 6 to 65,515) in a separate extra field.
 
-    Parameters
-    ----------
-    raw_name, flags
-        From `ozx.archive.names.decoding.encode_name`.
-    checksum, size
-        CRC-32 and length of the value.
-    padding
-        0, or 6 to 65,515.
+    Name and flags are those of `encode_name`; `checksum` and `size` are the value's CRC-32 and its length in bytes.
     """
     header = _local_layout(len(raw_name)).pack(
         LOCAL_SIGNATURE,
@@ -196,17 +189,7 @@ class DirectoryBuilder:
 
 
 class ArchiveWriter:
-    """Writes one archive from its first byte on; takes values of any kind.
-
-    Parameters
-    ----------
-    descriptor
-        An empty file, open for writing; the caller owns it, and names and syncs it.
-
-    Attributes
-    ----------
-    directory
-        The central directory so far.
+    """Writes one archive from its first byte on into an empty open file, which the caller owns, names and syncs.
 
     Examples
     --------

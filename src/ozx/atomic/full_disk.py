@@ -17,16 +17,7 @@ NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 def full_disk_error(error: OSError, path: str, temporary: str, needed: int | None = None) -> ResourceError:
     """Return the error for a file or directory that does not fit on its disk.
 
-    Parameters
-    ----------
-    error
-        The system's error, one of `NO_ROOM`.
-    path
-        The final name.
-    temporary
-        The temporary name: its bytes count as free, as it will be removed.
-    needed
-        Approximate final size in bytes, or None.
+    `needed` is its approximate final size in bytes. The bytes of `temporary` count as free, as it will be removed.
     """
     written = _size(temporary)
     need = f"about {needed:,} bytes are needed" if needed is not None else f"more than {written:,} bytes are needed"

@@ -43,21 +43,9 @@ def replacing_directory(
 
     Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
     between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
-    since it was recorded; else it becomes ``path.old``. The new root gets the permissions of the old one; until then
-    only its owner has access.
-
-    Parameters
-    ----------
-    path
-        The final name.
-    force
-        Whether an existing directory may be replaced that is empty or has Zarr metadata at its root.
-    replace_folder
-        Whether any existing directory may be replaced.
-    sync
-        Whether to wait until all of it is on the disk.
-    recorded
-        The existing directory at the time when its contents were read; by default now.
+    since it was `recorded` (by default now); else it becomes ``path.old``. The new root gets the permissions of the old
+    one; until then only its owner has access. `force` permits to replace a directory that is empty or has Zarr metadata
+    at its root, `replace_folder` any. With `sync`, wait until all of it is on the disk.
 
     Raises
     ------

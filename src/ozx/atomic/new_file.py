@@ -20,23 +20,12 @@ __all__ = ["NewFile", "replacing_file"]
 
 @dataclass(slots=True)
 class NewFile:
-    """A file under construction.
+    """A file under construction."""
 
-    Attributes
-    ----------
-    descriptor
-        Open for reading and writing; closed by `replacing_file`.
-    path
-        Its temporary name.
-    swept
-        Leftovers of dead processes that were removed.
-    needed
-        Returns its approximate final size in bytes, for messages about a full disk; None if that is unknown.
-    """
-
-    descriptor: int
-    path: str
-    swept: list[str] = field(default_factory=list)
+    descriptor: int  # open for reading and writing; closed by `replacing_file`
+    path: str  # its temporary name
+    swept: list[str] = field(default_factory=list)  # leftovers of dead processes that were removed
+    # returns its approximate final size in bytes, for messages about a full disk; None if that is unknown
     needed: Callable[[], int] | None = None
 
 
@@ -51,20 +40,9 @@ def replacing_file(
 ) -> Iterator[NewFile]:
     """Create a file that takes the name `path` if the block succeeds, and is removed if it fails.
 
-    It gets the permissions of the file that it replaces; until then only its owner may read it.
-
-    Parameters
-    ----------
-    path
-        The final name.
-    force
-        Whether an existing file may be replaced.
-    sync
-        Whether to wait until file and folder are on the disk.
-    mode
-        The mode of the file; by default that of the file it replaces, or the system's default.
-    check_old
-        Called with the path of the old file just before it is replaced; raises if it may not be.
+    It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
+    permits to replace a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
+    path of the old file just before it is replaced, and raises if it may not be.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Copy the permissions of a file or folder to its replacement, before the replacement takes its name.
 
 The mode is always kept, owner and group if the system allows it, and on Linux the access control list. Other extended
-attributes (tags, checksums, labels of SELinux) describe the old content, or come from the folder: they are not copied.
+attributes describe the old content, or come from the folder: they are not copied.
 """
 
 from __future__ import annotations
@@ -75,10 +75,9 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
-    """Copy the access control lists, or remove lists that the new one inherited from its folder.
+    """Copy the access control lists, or remove those that the new file inherited; False if it cannot have the old list.
 
-    False if the old one has a list and the new one cannot have it: the group's bits of its mode are then the mask of
-    the list, and allow more than the group has.
+    The group's bits of its mode are then the mask of that list, and allow more than the group has.
     """
     if not hasattr(os, "getxattr"):  # only Linux has these calls
         return True

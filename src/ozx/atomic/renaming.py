@@ -1,7 +1,7 @@
 """The last step of writing: a finished file or directory gets its name, in one step if the system can.
 
-Without a system call that exchanges two directories, this takes two steps and a marker: after a kill in between,
-`finish_swap` repairs it at the next write to the same name.
+Without a system call that exchanges two directories, this takes two steps and a marker: after a kill in between, the
+next write to the same name repairs it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,9 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> None:
     """Give a finished file its name, in one step. A link is replaced, its target stays.
 
-    Parameters
-    ----------
-    temporary
-        The present name.
-    path
-        The final name.
-    force
-        Whether an existing file may be replaced.
-    check_old
-        Called with the present path of the replaced file; raises if it may not be replaced. Linux exchanges the names
-        first, so that no other change fits between check and replacement, and exchanges them back after an error.
+    `check_old` is called with the present path of the replaced file, and raises if it may not be replaced. Linux
+    exchanges the names first, so that no other change fits between check and replacement, and exchanges them back after
+    an error.
 
     Raises
     ------
@@ -72,10 +64,7 @@ def _accept(path: str) -> None:
 
 
 def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
-    """Replace a file in one step, without the flush that ext4 does for a rename over another file.
-
-    If the caller asked for a sync, the file is already on the disk; otherwise the flush would take most of the time.
-    """
+    """Replace a file in one step, without the flush that ext4 does for a rename over another file."""
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
@@ -154,10 +143,7 @@ def _swap(temporary: str, path: str) -> None:
 
 
 def finish_swap(path: str) -> list[str]:
-    """Finish an exchange: restore the old directory if there is no new one, else leave it under its present name.
-
-    Returns the intermediate name of the old directory, or nothing without an exchange.
-    """
+    """Finish an exchange: restore the old directory if there is no new one; return its intermediate name, if any."""
     marker, old = _marker(path), name_beside(path, ".old")
     if not os.path.lexists(marker):
         return []

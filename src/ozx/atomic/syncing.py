@@ -37,13 +37,7 @@ def close_written(descriptor: int) -> None:
 
 
 def sync_file(path: str) -> None:
-    """Wait until an existing file and its name are on the disk.
-
-    Raises
-    ------
-    OSError
-        It cannot be opened or written to the disk.
-    """
+    """Wait until an existing file and its name are on the disk."""
     # Windows syncs writable files only.
     descriptor = os.open(path, os.O_RDONLY if has_locks() else os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:

@@ -1,7 +1,6 @@
 """Checks of final names, and system errors with the final name.
 
-A new file replaces a regular file or nothing: never a device, a named pipe or a socket. A new folder replaces an empty
-one, a Zarr hierarchy, or nothing.
+A new file replaces a regular file or nothing; a new folder replaces an empty one, a Zarr hierarchy, or nothing.
 """
 
 from __future__ import annotations
@@ -32,14 +31,9 @@ _NAMED = 3
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
-    """Refuse a name at which no file may be written; `force` allows an existing regular file.
+    """Refuse a name at which no file may be written; return the status of the regular file to be replaced, if any.
 
     A link is judged by its target; `ozx.atomic.renaming.rename_file` replaces the link itself.
-
-    Returns
-    -------
-    os.stat_result or None
-        The status of the file to be replaced, if any.
 
     Raises
     ------
@@ -58,9 +52,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path`, through links; None if there is no file.
-
-    Errors use `name`.
+    """Return the status of the regular file at `path`, through links; None if there is no file. Errors use `name`.
 
     Raises
     ------
@@ -86,21 +78,9 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
 
 
 def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
-    """Refuse a name at which no folder may be written.
+    """Refuse a name at which no folder may be written; return the status of the folder to be replaced, if any.
 
-    Parameters
-    ----------
-    path
-        The final name.
-    force
-        Whether a folder may be replaced that is empty or has Zarr metadata at its root.
-    replace_folder
-        Whether any folder may be replaced.
-
-    Returns
-    -------
-    os.stat_result or None
-        The status of the folder to be replaced, if any.
+    `force` permits to replace a folder that is empty or has Zarr metadata at its root, `replace_folder` any.
 
     Raises
     ------
@@ -183,14 +163,7 @@ def already_there(path: str) -> UsageError:
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """Replace the temporary name in system errors by the final one, and explain a full disk.
-
-    Parameters
-    ----------
-    path, temporary
-        Both names.
-    needed
-        Returns the approximate final size in bytes, or None.
+    """Replace the temporary name in system errors by the final one; `needed` returns the approximate final size.
 
     Raises
     ------

@@ -32,25 +32,13 @@ _swept: set[str] = set()
 
 
 def hidden_name(path: str, ending: str) -> str:
-    """Return a name beside `path` that file managers hide.
-
-    Examples
-    --------
-    >>> hidden_name("/data/cells.ozx", "ozx-swap")
-    '/data/.cells.ozx.ozx-swap'
-    """
+    """Return a name beside `path` that file managers hide: ``.cells.ozx.ENDING``."""
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(folder, f".{_shortened(name, _LONGEST_STEM)}.{ending}")
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` with `ending`; a name that is too long for the file system is shortened.
-
-    Examples
-    --------
-    >>> name_beside("cells.ozx", ".partial")
-    'cells.ozx.partial'
-    """
+    """Return `path` with `ending`; a name that is too long for the file system is shortened."""
     folder, name = os.path.split(path)
     needed = len(ending) + _SPARE
     if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system
@@ -152,11 +140,9 @@ def _remove(path: str) -> None:
 
 
 def sweep(folder: str) -> list[str]:
-    """Remove the leftovers of dead processes in `folder`, once per process, as folders can be large.
+    """Remove the leftovers of dead processes in `folder`, once per process; return their paths.
 
-    A directory that was being replaced gets a visible name, since it may hold the latest changes.
-
-    Returns the removed paths, and those names.
+    A directory that was being replaced gets a visible name, also returned, since it may hold the latest changes.
     """
     if folder in _swept:
         return []
@@ -173,13 +159,7 @@ def sweep(folder: str) -> list[str]:
 
 
 def show_replaced(hidden: str, path: str) -> str:
-    """Give a directory that was replaced at `path` a visible name, and return it.
-
-    Raises
-    ------
-    OSError
-        It cannot be renamed.
-    """
+    """Give a directory that was replaced at `path` a visible name, and return it."""
     name = name_beside(path, ".old")
     names = chain((name,), (f"{name}-{number}" for number in count(2)))
     shown = next(name for name in names if not os.path.lexists(name))

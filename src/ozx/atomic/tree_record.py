@@ -36,17 +36,10 @@ class FolderRecord:
 
 @dataclass(slots=True)
 class TreeRecord:
-    """The files and folders of a tree, links not followed: some 50 bytes for a file.
+    """The files and folders of a tree, links not followed: some 50 bytes for a file."""
 
-    Attributes
-    ----------
-    root
-        The directory.
-    folders
-        Every folder by its prefix (``""``, ``"0/"``, ``"0/c/"``), parents before their children.
-    """
-
-    root: str
+    root: str  # the directory
+    # every folder by its prefix (``""``, ``"0/"``, ``"0/c/"``), parents before their children
     folders: dict[str, FolderRecord] = field(default_factory=dict)
 
     @classmethod
@@ -57,11 +50,6 @@ class TreeRecord:
         ------
         OSError
             A folder cannot be listed.
-
-        Examples
-        --------
-        >>> TreeRecord.of("cells.ome.zarr").folders["labels/"].names
-        ['zarr.json']
         """
         record = cls(root)
         waiting = [""]
@@ -84,10 +72,7 @@ class TreeRecord:
         return max(map(max, times), default=0)
 
     def settle(self) -> None:
-        """Wait until later changes get another time than those in the record.
-
-        A file system's clock ticks: of two changes within one tick, the second would go unnoticed.
-        """
+        """Wait until later changes get another time than the recorded ones, as the file system's clock ticks."""
         newest = self.newest
         tick = _TICK if newest % _SECOND else _COARSE_TICK
         if time.time() - newest / _SECOND < tick:
@@ -134,13 +119,7 @@ def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first names of many, and their number.
-
-    Examples
-    --------
-    >>> name_some(["a", "b"]), name_some(list("abcdefgh"))
-    ('2 things: a, b', '8 things: a, b, c, d, e, …')
-    """
+    """Return the first names of many, and their number: ``8 things: a, b, c, d, e, …``."""
     what = "1 thing" if len(names) == 1 else f"{len(names):,} things"
     return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
 

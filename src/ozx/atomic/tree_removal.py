@@ -1,8 +1,7 @@
 """Removal of a recorded tree, file by file: files that have changed since the record stay.
 
 Each file is checked, renamed aside within its folder, checked again and only then removed: so a file that another
-program puts under its name in between is not removed instead. A changed file gets its name back. Folders are removed by
-`rmdir`, once they are empty. The decision: docs/decisions/0018-removing-sources.md.
+program puts under its name in between is not removed instead. See docs/decisions/0018-removing-sources.md.
 """
 
 from __future__ import annotations
@@ -33,19 +32,11 @@ _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 @dataclass(frozen=True, slots=True)
 class RemovalMarker:
-    """A note that a run makes before it removes a tree.
+    """A note that a run makes before it removes a tree."""
 
-    Attributes
-    ----------
-    newest
-        The latest change time of a file that may be removed, in nanoseconds.
-    copy_size, copy_mtime_ns
-        Size and modification time of the file that holds the tree's contents.
-    """
-
-    newest: int
-    copy_size: int
-    copy_mtime_ns: int
+    newest: int  # the latest change time of a file that may be removed, in nanoseconds
+    copy_size: int  # size of the file that holds the tree's contents
+    copy_mtime_ns: int  # modification time of that file
 
     def is_of(self, copy: str) -> bool:
         """Tell whether `copy` is still the file that holds the tree's contents."""
@@ -57,13 +48,7 @@ class RemovalMarker:
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Note in `root` that it is being removed, since `copy` holds its contents.
-
-    Raises
-    ------
-    OSError
-        The folder cannot be written to.
-    """
+    """Note in `root` that it is being removed, since `copy` holds its contents."""
     status = os.stat(copy)
     marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
@@ -74,13 +59,7 @@ def write_marker(root: str, newest: int, copy: str) -> None:
 
 
 def read_marker(root: str) -> RemovalMarker | None:
-    """Return the note of a killed run in `root`; an incomplete one is removed, as the removal had not begun.
-
-    Raises
-    ------
-    OSError
-        It cannot be read or removed.
-    """
+    """Return the note of a killed run in `root`; an incomplete one is removed, as the removal had not begun."""
     path = os.path.join(root, MARKER)
     try:
         with open(path, encoding="utf-8") as file:
@@ -93,13 +72,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Remove the rest of a tree after a killed run; return the names of changed files, which stay.
-
-    Raises
-    ------
-    OSError
-        Something cannot be removed.
-    """
+    """Remove the rest of a tree after a killed run; return the names of changed files, which stay."""
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
     for prefix, folder in record.folders.items():
@@ -118,18 +91,8 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
     """Remove the unchanged files of a recorded tree, and folders that are empty then, the root included.
 
-    Parameters
-    ----------
-    record
-        The files and folders to remove.
-    first
-        Names of files to remove first, those of parents before those of children: without its metadata, a partly
-        removed hierarchy is not taken for a whole one.
-
-    Returns
-    -------
-    list of str
-        The remaining names, as from `TreeRecord.iter_names`: they were not recorded, or changed since.
+    Files named in `first` go first, from parents to children: without its metadata, a partly removed hierarchy is not
+    taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
     """
     linked: set[int] = set()
     for prefix, folder in record.folders.items():

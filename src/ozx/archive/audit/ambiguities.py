@@ -49,49 +49,23 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """Facts that readers interpret in different ways; indices are those of the central directory.
+    """Facts that readers interpret in different ways; indices are those of the central directory."""
 
-    Attributes
-    ----------
-    other_paths
-        Unicode Path fields that contradict the name.
-    broken_local_extras, broken_central_extras
-        Entries with an extra-field block that cannot be parsed.
-    differing_flags
-        Entries whose two headers have different flags, apart from those that other checks compare.
-    differing_descriptors
-        Entries with a data descriptor by the local header alone, or by the directory alone.
-    patched
-        Entries with the flag for patch data (4.4.4, bit 5).
-    unknown_flags
-        Entries with flags that APPNOTE does not define, or reserves.
-    versions
-        Version needed of each entry, without its upper byte.
-    needs_vms
-        Entries that need, by that upper byte, a version of VMS beyond that of unzip 6.00.
-    leading_entries
-        Bytes before the first entry of the directory if the file begins with a local header; else 0.
-    end_in_comment
-        Offset of the signature of an end record inside the archive comment, or None.
-    bytes_after_directory
-        Bytes between the central directory and the end records.
-    is_signed
-        Whether these bytes are a digital signature of the directory (4.3.13).
-    """
-
-    other_paths: list[OtherPath]
-    broken_local_extras: _Indices
-    broken_central_extras: _Indices
+    other_paths: list[OtherPath]  # unicode Path fields that contradict the name
+    broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
+    broken_central_extras: _Indices  # entries whose header in the directory has extra fields that cannot be parsed
+    # entries whose two headers have different flags, apart from those that other checks compare
     differing_flags: _Indices
+    # entries with a data descriptor by the local header alone, or by the directory alone
     differing_descriptors: _Indices
-    patched: _Indices
-    unknown_flags: _Indices
-    versions: NDArray[np.uint16]
-    needs_vms: _Indices
-    leading_entries: int
-    end_in_comment: int | None
-    bytes_after_directory: int
-    is_signed: bool
+    patched: _Indices  # entries with the flag for patch data (4.4.4, bit 5)
+    unknown_flags: _Indices  # entries with flags that APPNOTE does not define, or reserves
+    versions: NDArray[np.uint16]  # version needed of each entry, without its upper byte
+    needs_vms: _Indices  # entries that need, by that upper byte, a version of VMS beyond that of unzip 6.00
+    leading_entries: int  # bytes before the first entry of the directory if the file begins with a local header; else 0
+    end_in_comment: int | None  # offset of the signature of an end record inside the archive comment, or None
+    bytes_after_directory: int  # bytes between the central directory and the end records
+    is_signed: bool  # whether these bytes are a digital signature of the directory (4.3.13)
 
 
 def find_ambiguities(

@@ -22,18 +22,10 @@ _Numbers = NDArray[np.int64]
 
 
 class Descriptors(NamedTuple):
-    """The data descriptors of some entries.
+    """The data descriptors of some entries."""
 
-    Attributes
-    ----------
-    lengths
-        Bytes of each; 0 if there is no room for one.
-    agree
-        Whether each agrees with the central directory.
-    """
-
-    lengths: _Numbers
-    agree: NDArray[np.bool_]
+    lengths: _Numbers  # bytes of each; 0 if there is no room for one
+    agree: NDArray[np.bool_]  # whether each agrees with the central directory
 
 
 def read_descriptors(
@@ -42,16 +34,8 @@ def read_descriptors(
     """Return the data descriptors of `entries`.
 
     No field says which of its four forms a descriptor has. A form that fits the central directory is the right one;
-    otherwise room and signature decide.
-
-    Parameters
-    ----------
-    source, columns
-        The archive and its central directory.
-    entries
-        Indices of entries with data descriptors.
-    offsets, rooms
-        Offset of the end of each value, ascending, and the bytes from there to the next record.
+    otherwise room and signature decide. `offsets` are the ends of the values, ascending, and `rooms` the bytes from
+    there to the next record.
     """
     found = Descriptors(np.zeros(len(entries), np.int64), np.zeros(len(entries), bool))
     for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):

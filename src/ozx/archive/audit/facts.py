@@ -1,7 +1,6 @@
-"""Facts about an archive, without verdicts: its records, and their contradictions.
+"""Facts about an archive, without verdicts: its records, and their contradictions. `ozx.validation` judges them.
 
-The audit reads the central directory as columns, every local file header block-wise, and of the values only those that
-begin like an archive. `ozx.validation` judges the facts.
+The audit reads the central directory, all local headers, and of the values only those that begin like an archive.
 """
 
 from __future__ import annotations
@@ -37,19 +36,11 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Zip64Use:
-    """The ZIP64 structures that an archive uses.
+    """The ZIP64 structures that an archive uses."""
 
-    Attributes
-    ----------
-    end_record
-        Whether it has the ZIP64 end record and its locator.
-    local_extras, central_extras
-        Number of local headers, and of headers of the central directory, with a ZIP64 field.
-    """
-
-    end_record: bool
-    local_extras: int
-    central_extras: int
+    end_record: bool  # whether it has the ZIP64 end record and its locator
+    local_extras: int  # number of local headers with a ZIP64 field
+    central_extras: int  # number of central directory headers with a ZIP64 field
 
     def __bool__(self) -> bool:
         return self.end_record or self.local_extras > 0 or self.central_extras > 0
@@ -57,61 +48,28 @@ class Zip64Use:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """The result of `audit`; indices are those of the central directory.
+    """The result of `audit`; indices are those of the central directory."""
 
-    Attributes
-    ----------
-    file_size
-        Length of the file in bytes.
-    end
-        The end records.
-    columns
-        The central directory.
-    local
-        The local file headers, their faults and extra fields.
-    central_extras
-        The extra fields of the central directory.
-    zip64
-        The ZIP64 structures in use.
-    names
-        Noteworthy names.
-    kinds
-        Entries that are no plain files.
-    layout
-        Order, gaps and overlaps.
-    out_of_bounds
-        Entries that would lie outside the file; their local headers were not read.
-    encrypted, unreadable_methods, compressed, uneven, bombs, on_other_disk, commented
-        Entries that are encrypted; use a method other than stored, deflate and Deflate64; are not stored; are stored
-        with two different sizes; would inflate like a bomb; are in another part; have a comment.
-    inflated_total
-        Sum of the sizes that all compressed entries declare, in bytes.
-    embedded
-        Stored entries that are archives by their content.
-    ambiguities
-        Facts that readers interpret in different ways.
-    """
-
-    file_size: int
-    end: EndOfDirectory
-    columns: Columns
-    local: LocalHeaders
-    central_extras: ExtraCensus
-    zip64: Zip64Use
-    names: NameFacts
-    kinds: FileKinds
-    layout: Layout
-    out_of_bounds: _Indices
+    file_size: int  # length of the file in bytes
+    end: EndOfDirectory  # the end records
+    columns: Columns  # the central directory
+    local: LocalHeaders  # the local file headers, their faults and extra fields
+    central_extras: ExtraCensus  # the extra fields of the central directory
+    zip64: Zip64Use  # the ZIP64 structures in use
+    names: NameFacts  # noteworthy names
+    kinds: FileKinds  # entries that are no plain files
+    layout: Layout  # order, gaps and overlaps
+    out_of_bounds: _Indices  # entries that would lie outside the file; their local headers were not read
     encrypted: _Indices
-    unreadable_methods: _Indices
-    compressed: _Indices
-    uneven: _Indices
-    bombs: _Indices
-    inflated_total: int
-    on_other_disk: _Indices
-    commented: _Indices
-    embedded: _Indices
-    ambiguities: Ambiguities
+    unreadable_methods: _Indices  # entries that are neither stored nor compressed by deflate or Deflate64
+    compressed: _Indices  # entries that are not stored
+    uneven: _Indices  # stored entries with two different sizes
+    bombs: _Indices  # entries that would inflate like a decompression bomb
+    inflated_total: int  # sum of the sizes that all compressed entries declare, in bytes
+    on_other_disk: _Indices  # entries in another part of a split archive
+    commented: _Indices  # entries with a comment
+    embedded: _Indices  # stored entries that are archives by their content
+    ambiguities: Ambiguities  # facts that readers interpret in different ways
 
     @property
     def is_bomb(self) -> bool:
@@ -120,12 +78,7 @@ class ArchiveFacts:
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive.
-
-    Parameters
-    ----------
-    reader
-        The archive; its directory is read again, as the reader refuses one that exceeds the file.
+    """Return the facts about an archive; its directory is read again, as the reader refuses one that exceeds the file.
 
     Raises
     ------

@@ -25,37 +25,19 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of an archive.
+    """The layout of an archive."""
 
-    Attributes
-    ----------
-    order
-        The entries in the order of their local headers.
-    leading
-        Bytes before the first local header.
-    begins_as_entry
-        Whether the file begins with a local header, listed in the central directory or not.
-    gap_offsets, gap_lengths
-        Unused bytes between local headers, values and directory.
-    overlaps
-        Pairs of entries of which the second begins before the first has ended; at most 100.
-    into_directory
-        Indices of entries that end after the central directory has begun.
-    bad_descriptors
-        Indices of entries whose data descriptor is missing, or contradicts the central directory.
-    hidden_values
-        Indices of other entries that are empty by their headers, though a value seems to follow.
-    """
-
-    order: _Indices
-    leading: int
-    begins_as_entry: bool
-    gap_offsets: _Indices
+    order: _Indices  # the entries in the order of their local headers
+    leading: int  # bytes before the first local header
+    begins_as_entry: bool  # whether the file begins with a local header, listed in the central directory or not
+    gap_offsets: _Indices  # places of unused bytes between local headers, values and directory
     gap_lengths: _Indices
+    # pairs of entries of which the second begins before the first has ended; at most 100
     overlaps: tuple[tuple[int, int], ...]
-    into_directory: _Indices
+    into_directory: _Indices  # indices of entries that end after the central directory has begun
+    # indices of entries whose data descriptor is missing, or contradicts the central directory
     bad_descriptors: _Indices
-    hidden_values: _Indices
+    hidden_values: _Indices  # indices of other entries that are empty by their headers, though a value seems to follow
 
 
 def find_layout(

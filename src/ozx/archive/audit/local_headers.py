@@ -1,8 +1,4 @@
-"""All local file headers of an archive, read once and block-wise, as columns.
-
-A million small entries take a few thousand reads and numpy operations. Only headers that seem to differ from the
-central directory are parsed one by one.
-"""
+"""All local file headers of an archive, read in blocks, as columns; only suspicious headers are parsed one by one."""
 
 from __future__ import annotations
 
@@ -65,42 +61,20 @@ class HeaderFault(NamedTuple):
 
 @dataclass(slots=True)
 class LocalHeaders:
-    """The local file headers; row i belongs to entry i of the central directory.
+    """The local file headers; row i belongs to entry i of the central directory."""
 
-    Attributes
-    ----------
-    lengths
-        Bytes of each header, name and extra field included; -1 for an unreadable one.
-    begins_as_archive
-        Whether the bytes of the entry begin with the signature of a local file header.
-    flags
-        The flags of each header; 0 for an unreadable one.
-    has_descriptor
-        Whether the header announces a data descriptor.
-    extras
-        The extra fields of the local headers.
-    faults
-        Headers that are missing, truncated, or contradict the central directory.
-    """
-
-    lengths: NDArray[np.int32]
+    lengths: NDArray[np.int32]  # bytes of each header, name and extra field included; -1 for an unreadable one
+    # whether the bytes of the entry begin with the signature of a local file header
     begins_as_archive: NDArray[np.bool_]
-    flags: NDArray[np.uint16]
-    has_descriptor: NDArray[np.bool_]
-    extras: ExtraCensus
+    flags: NDArray[np.uint16]  # the flags of each header; 0 for an unreadable one
+    has_descriptor: NDArray[np.bool_]  # whether the header announces a data descriptor
+    extras: ExtraCensus  # the extra fields of the local headers
+    # headers that are missing, truncated, or contradict the central directory
     faults: list[HeaderFault] = field(default_factory=list)
 
 
 def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
-    """Return the local headers of `entries`.
-
-    Parameters
-    ----------
-    source, columns
-        The archive and its central directory.
-    entries
-        Indices of entries inside the file, sorted by header offset.
-    """
+    """Return the local headers of `entries`, which lie inside the file and are sorted by header offset."""
     count = len(columns)
     headers = LocalHeaders(
         lengths=np.full(count, -1, np.int32),

@@ -25,29 +25,15 @@ _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """Indices of entries whose names are noteworthy.
+    """Indices of entries whose names are noteworthy."""
 
-    Attributes
-    ----------
-    faulty
-        Names that no store key may have, by `ozx.archive.names.decoding.name_fault`.
-    unmarked
-        Names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them.
-    directories
-        Names that end in a slash.
-    archives
-        Names that end in ``.ozx`` or ``.zip``.
-    duplicates
-        The entries of each repeated name; by text, as different bytes may stand for the same.
-    also_folders
-        Pairs of an entry whose name is also a folder of other entries, and one of these.
-    """
-
-    faulty: NDArray[np.int64]
+    faulty: NDArray[np.int64]  # names that no store key may have, by `ozx.archive.names.decoding.name_fault`
+    # names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them
     unmarked: NDArray[np.int64]
-    directories: NDArray[np.int64]
-    archives: NDArray[np.int64]
-    duplicates: list[list[int]]
+    directories: NDArray[np.int64]  # names that end in a slash
+    archives: NDArray[np.int64]  # names that end in ``.ozx`` or ``.zip``
+    duplicates: list[list[int]]  # the entries of each repeated name; by text, as different bytes may stand for the same
+    # pairs of an entry whose name is also a folder of other entries, and one of these
     also_folders: list[tuple[int, int]]
 
 

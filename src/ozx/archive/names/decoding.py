@@ -57,14 +57,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
     r"""Return the path that a Unicode Path field gives to a name which needs none, or None if they agree.
 
     A name in ASCII or declared to be UTF-8 needs no such field. unzip, 7-Zip and bsdtar prefer the field's path;
-    zipfile and Java prefer the name.
-
-    Parameters
-    ----------
-    raw, flags
-        Name and flags in the header.
-    data
-        The field's data (APPNOTE 4.6.9): version, CRC-32 of its name, path.
+    zipfile and Java prefer the name. `data` is that of the field (4.6.9): version, CRC-32 of its name, path.
 
     Examples
     --------
@@ -80,10 +73,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Tell whether a Unicode path may belong to a name that is not ASCII: a path in ASCII may not, nor a folder's.
-
-    Entries with ASCII names are found by their bytes, and folders by the last byte.
-    """
+    """Tell whether a Unicode path may belong to a name that is not ASCII: a path in ASCII may not, nor a folder's."""
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 
@@ -110,16 +100,9 @@ def encode_name(name: str) -> tuple[bytes, int]:
 
 
 def are_plain_names(framed: bytes, count: int) -> bool:
-    r"""Tell whether names are ASCII and certainly without fault; fast, and true for nearly all archives.
+    r"""Tell whether `count` names are ASCII and certainly without fault; if not, `name_fault` has to check each.
 
-    If not, `name_fault` has to check each.
-
-    Parameters
-    ----------
-    framed
-        The names, none of them empty, a NUL before each.
-    count
-        Their number.
+    `framed` has a NUL before each of the names, none of which is empty.
 
     Examples
     --------
@@ -134,8 +117,7 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 def name_fault(name: str) -> str | None:
     """Return a phrase that says why `name` is refused as a store key, or None.
 
-    Names that point out of the folder they are unpacked into, or that readers take for different files, are refused,
-    both from archives and from directories.
+    Refused are names that point out of the folder they are unpacked into, or that readers take for different files.
 
     Examples
     --------

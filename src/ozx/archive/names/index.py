@@ -21,13 +21,7 @@ _INVERSE = pow(_BASE, -1, _MODULUS)
 
 
 class NameIndex:
-    """Entries by raw name.
-
-    Parameters
-    ----------
-    names
-        The names, such as those of a central directory; they are not copied.
-    """
+    """Entries by raw name."""
 
     def __init__(self, names: NameTable) -> None:
         self._names = names

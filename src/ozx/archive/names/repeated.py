@@ -10,8 +10,8 @@ __all__ = ["check_order"]
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """Refuse entries of one name whose last one in the directory is not the last one in the file.
 
-    Writers append both the entry and its header in the directory, so that one of the two orders is damaged: which
-    value replaced the other one is then unknown. `header_offsets` are in the order of the directory.
+    Writers append both the entry and its header in the directory: if the orders differ, one of them is damaged.
+    `header_offsets` are in the order of the directory.
 
     Raises
     ------

@@ -17,23 +17,14 @@ _MATRIX = 1 << 19  # bytes of names at a time
 
 @dataclass(frozen=True, slots=True)
 class NameTable:
-    """Names in order; row i is name i.
-
-    Attributes
-    ----------
-    buffer
-        Bytes that hold the names, and may hold others.
-    starts
-        Start of each name's record in `buffer`; the name itself begins `name_offset` bytes later.
-    name_lengths
-        Length of each name in bytes.
-    """
+    """Names in order; row i is name i."""
 
     name_offset: ClassVar[int] = 0
 
-    buffer: bytes
+    buffer: bytes  # bytes that hold the names, and may hold others
+    # start of each name's record in `buffer`; the name itself begins `name_offset` bytes later
     starts: NDArray[np.int64]
-    name_lengths: NDArray[np.uint16]
+    name_lengths: NDArray[np.uint16]  # length of each name in bytes
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -72,14 +63,7 @@ class NameTable:
             yield from raw_names
 
     def take(self, rows: NDArray[np.int64], renamed: Mapping[int, bytes] | None = None) -> NameTable:
-        """Return the names with the indices `rows`, some of them replaced.
-
-        Parameters
-        ----------
-        rows
-            Indices, ascending.
-        renamed
-            New names of at most 65,535 bytes, by index among `rows`.
+        """Return the names with the indices `rows` (ascending), replaced by those that `renamed` holds by index.
 
         Examples
         --------

@@ -1,8 +1,7 @@
 """Cross-check scanned entries with the surviving central directory.
 
 No checksum covers a name, but it is written twice: behind the local header and in the directory. If both agree it is
-right; if they differ, the hierarchy has to decide. A value is proven by its CRC-32 and its length, which are also
-written in both headers; either header may be damaged.
+right; if they differ, the hierarchy has to decide. CRC-32 and length, which prove a value, are also in both headers.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _NO_HEADER = "its local header is damaged or missing"
 def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
     """Return the entries of `scan`, checked against the surviving directory.
 
-    A value that the directory describes, and whose local header is damaged or describes another one, is searched for
-    at the place that the directory gives.
+    A value whose local header is damaged, or another entry's, is searched for at the place that the directory gives.
     """
     return _DirectoryMerge(source, scan).merge()
 
@@ -216,10 +214,7 @@ class _DirectoryMerge:
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Keep an entry that is empty by the directory if it has no room for a value; tell whether it is empty.
-
-        If unexplained bytes follow, this is not proven, even if both headers agree.
-        """
+        """Keep an entry that is empty by the directory if no unexplained bytes follow it; tell whether it is empty."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
@@ -239,7 +234,7 @@ class _DirectoryMerge:
     def _believe_local(self, row: int, index: int | None) -> bool:
         """Keep a value that the local header's numbers prove against the directory; tell whether they do.
 
-        The result of a search may be the length of a part of the value, unless another entry begins there.
+        A searched length may be that of a part of the value, unless another entry begins at its end.
         """
         if index is None or self._row_of[index] >= 0 or index in self._dropped:
             return False
@@ -333,10 +328,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Tell whether each byte before the directory belongs to an entry that it lists.
-
-        Entries whose headers in the directory are damaged count as listed if the end record counts them, too.
-        """
+        """Tell whether each byte before the directory belongs to an entry that it lists or the end record counts."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False

@@ -39,15 +39,7 @@ class FoundEntry(NamedTuple):
 
 
 class EntryTable:
-    """Entries in columns: about a hundred bytes each, the name included.
-
-    Examples
-    --------
-    >>> table = EntryTable()
-    >>> table.append(FoundEntry("0/c/0", 0, 55, 0, 4, 4, 0xED82CD11))
-    >>> len(table), table[0].end
-    (1, 59)
-    """
+    """Entries in columns: about a hundred bytes each, the name included."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -116,46 +108,24 @@ class BrokenEntry(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """The result of a scan.
+    """The result of a scan."""
 
-    Attributes
-    ----------
-    found
-        Entries with right values, in the file's order.
-    broken
-        Headers without such a value.
-    listed
-        The central directory that the end records lead to; if they lead to no whole one, all surviving headers, in
-        the file's order. Offsets are unchanged.
-    others
-        Headers of other directories, if the end records lead to a whole one.
-    is_listed_whole
-        Whether the end records lead to a directory with the headers and bytes that they declare.
-    inside_broken
-        Indices in `found` that lie inside the evident range of a broken entry: probably parts of its value.
-    end
-        The end records; None if they are damaged or missing.
-    unexplained
-        Number of bytes before the directory that belong to no entry.
-    has_holes
-        Whether such bytes follow a right value, and not a broken one.
-    directory_follows
-        Whether a header of the directory, or an end record, follows the last entry.
-    directory_start
-        Start of that directory, or None.
-    """
-
-    found: EntryTable = field(default_factory=EntryTable)
-    broken: list[BrokenEntry] = field(default_factory=list)
+    found: EntryTable = field(default_factory=EntryTable)  # entries with right values, in the file's order
+    broken: list[BrokenEntry] = field(default_factory=list)  # headers without such a value
+    # the central directory that the end records lead to; if they lead to no whole one, all surviving headers, in the
+    # file's order. Offsets are unchanged
     listed: EntryTable = field(default_factory=EntryTable)
+    # headers of other directories, if the end records lead to a whole one
     others: EntryTable = field(default_factory=EntryTable)
+    # whether the end records lead to a directory with the headers and bytes that they declare
     is_listed_whole: bool = False
+    # indices in `found` that lie inside the evident range of a broken entry: probably parts of its value
     inside_broken: set[int] = field(default_factory=set)
-    end: EndOfDirectory | None = None
-    unexplained: int = 0
-    has_holes: bool = False
-    directory_follows: bool = False
-    directory_start: int | None = None
+    end: EndOfDirectory | None = None  # the end records; None if they are damaged or missing
+    unexplained: int = 0  # number of bytes before the directory that belong to no entry
+    has_holes: bool = False  # whether such bytes follow a right value, and not a broken one
+    directory_follows: bool = False  # whether a header of the directory, or an end record, follows the last entry
+    directory_start: int | None = None  # start of that directory, or None
 
     def differing_others(self) -> set[str]:
         """Return the names that other directories in the file, as of a second archive, list with other values."""
@@ -164,17 +134,10 @@ class Scan:
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield the claims about a value by the directory, alone and combined with a local header.
+    """Yield the claims of the directory's header `entry` about a value that may start at `data_offset`.
 
-    Parameters
-    ----------
-    entry
-        The directory's header.
-    data_offset
-        Possible start of the value.
-    local
-        The local header, if it has the same name: its CRC-32, or that of the data descriptor, may be right if the
-        directory's is not.
+    A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
+    directory's is not.
     """
     claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
     yield claim

@@ -70,54 +70,30 @@ class LostEntry:
 
 @dataclass(slots=True)
 class Evidence:
-    """The entries of a damaged archive.
+    """The entries of a damaged archive."""
 
-    Attributes
-    ----------
-    entries
-        All entries with right values.
-    order
-        Indices of those that count, in the file's order.
-    names_by
-        For each entry the certainty of its name, as `Witnesses`.
-    disputed
-        The directory's name for an entry with another name in its local header.
-    lost
-        Damaged or missing entries.
-    cut_off
-        Names of values that the end of the file truncates; an earlier value of that name replaces them.
-    listed
-        All names in the surviving directory.
-    replaced
-        Names that are listed several times with different values, of which the last one counts.
-    left_out
-        Number of right values that are no entries: deleted ones, and parts of other values.
-    has_holes
-        Whether there is free space between entries.
-    is_whole
-        Whether the directory is complete: then unlisted entries never existed.
-    is_accounted
-        Whether nothing is missing: the directory is whole, or each byte before it belongs to an entry that it lists.
-    """
-
-    entries: EntryTable
+    entries: EntryTable  # all entries with right values
+    # indices of those that count, in the file's order
     order: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    names_by: bytearray = field(default_factory=bytearray)
+    names_by: bytearray = field(default_factory=bytearray)  # for each entry the certainty of its name, as `Witnesses`
+    # the directory's name for an entry with another name in its local header
     disputed: dict[int, str] = field(default_factory=dict)
-    lost: list[LostEntry] = field(default_factory=list)
+    lost: list[LostEntry] = field(default_factory=list)  # damaged or missing entries
+    # names of values that the end of the file truncates; an earlier value of that name replaces them
     cut_off: set[str] = field(default_factory=set)
-    listed: Sequence[str] = ()
+    listed: Sequence[str] = ()  # all names in the surviving directory
+    # names that are listed several times with different values, of which the last one counts
     replaced: set[str] = field(default_factory=set)
-    left_out: int = 0
-    has_holes: bool = False
-    is_whole: bool = False
+    left_out: int = 0  # number of right values that are no entries: deleted ones, and parts of other values
+    has_holes: bool = False  # whether there is free space between entries
+    is_whole: bool = False  # whether the directory is complete: then unlisted entries never existed
+    # whether nothing is missing: the directory is whole, or each byte before it belongs to an entry that it lists
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
         """Return which of several entries of one name counts: the last one that both headers name, or the last of all.
 
-        A later one that the directory does not list may be part of a lost value, or a replacement: then the name of
-        the chosen one becomes doubtful.
+        A later one that is not listed may be part of a lost value, or a replacement: the chosen one's name is doubtful.
         """
         listed = [index for index in indices if self.names_by[index] == Witnesses.TWO]
         chosen = (listed or indices)[-1]
@@ -129,13 +105,7 @@ class Evidence:
 
 
 def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the repeated names, with their positions.
-
-    Examples
-    --------
-    >>> repeated_names(["a", "b", "a"])
-    {'a': [0, 2]}
-    """
+    """Return the repeated names, with their positions."""
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]

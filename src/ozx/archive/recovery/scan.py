@@ -1,7 +1,6 @@
 """Entries of a damaged archive, found by their local file headers without trust in any directory.
 
-One pass reads from the first byte to the last. It skips a right value as a whole; inside a wrong one it also searches
-for the next header.
+One pass reads the file. It skips a right value as a whole; inside a wrong one it searches for the next header.
 """
 
 from __future__ import annotations
@@ -149,10 +148,7 @@ class _Scanner:
         return place + 4
 
     def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
-        """Tell whether the header and the bytes that follow it prove an empty value.
-
-        The CRC-32 of nothing is 0, so that a header with lost numbers proves nothing.
-        """
+        """Tell whether a value is empty by its header and the bytes behind; a CRC-32 of 0 alone proves nothing."""
         if claim.size or claim.stored_size not in (None, value.stored_size):
             return False
         # A deflated value without bytes still has a stream with an end.

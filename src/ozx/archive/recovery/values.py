@@ -1,8 +1,4 @@
-"""Values without a directory: their ends, and the check of their CRC-32.
-
-Any field of a local file header may be wrong. A value counts as found if its bytes have the CRC-32 that a header or a
-data descriptor declares; nothing else is proof.
-"""
+"""Values without a directory: a value is found if a header or a data descriptor declares the CRC-32 of its bytes."""
 
 from __future__ import annotations
 
@@ -64,10 +60,9 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes have the declared CRC-32.
+    """A value whose bytes have the declared CRC-32; `end` is behind its data descriptor, if any.
 
-    `end` is behind its data descriptor, if any. `is_searched` means that the length comes from a search for that
-    descriptor: a stored value may contain a false one.
+    `is_searched` means that its length comes from a search for that descriptor: a stored value may contain a false one.
     """
 
     data_offset: int
@@ -127,19 +122,7 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
 
 
 class ValueFinder:
-    """Verifies claims about values.
-
-    Parameters
-    ----------
-    source
-        The archive; mostly read forwards.
-
-    Attributes
-    ----------
-    patience
-        Bytes that may still be read for wrong claims. It bounds the time for a malicious archive whose thousand
-        headers all claim the rest of the file.
-    """
+    """Verifies claims about values in a source, which is mostly read forwards."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -236,10 +219,7 @@ class ValueFinder:
         return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
 
     def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
-        """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32.
-
-        A descriptor without signature is right before the next header.
-        """
+        """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32."""
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
         while self.patience >= 0:
             found = find_signature(self.source, position, stop, _SIGNATURE_OR_DESCRIPTOR)
@@ -289,9 +269,9 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value that begins at `start`, by descriptors near the signature `found`.
+    """Yield the possible lengths of a stored value from `start` on, by descriptors near a signature.
 
-    `position` is the position of that signature in `data`.
+    The signature is at `found` in the file and at `position` in `data`.
     """
     places = (
         [position]

@@ -1,7 +1,7 @@
 """Errors between here and a server, explained without secrets.
 
-obstore's messages quote the URL with its query, which may hold a signature, and the server's answer, which may hold an
-access key. So only parts that are known to be harmless are passed on.
+obstore's messages quote the URL with its query, and the server's answer: both may hold keys. Only harmless parts are
+passed on.
 """
 
 from __future__ import annotations

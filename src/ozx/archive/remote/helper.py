@@ -1,8 +1,7 @@
 """Requests of a forked process, made by a separate process.
 
-obstore runs on threads, and a fork copies a process without its threads: if a program has used obstore and forks, as
-PyTorch's data loaders do, the first request of the child would wait forever. The child starts a fresh Python
-instead, which makes its requests, many at a time, and ends when the child does.
+obstore runs on threads, and a fork copies a process without its threads: the first request of the child would wait
+forever. The child starts a fresh Python instead, which makes its requests, and ends when the child does.
 """
 
 from __future__ import annotations
@@ -32,11 +31,6 @@ _SECONDS_TO_END = 5
 
 class HelperTransport:
     """A `Transport` whose requests are made by another process.
-
-    Parameters
-    ----------
-    url, options
-        As for `ozx.archive.remote.source.RemoteSource`.
 
     Raises
     ------

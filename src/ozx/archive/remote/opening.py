@@ -12,18 +12,7 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the `RemoteSource` of a URL; makes no request yet.
-
-    Raises
-    ------
-    UsageError
-        The kind of URL is not supported.
-
-    Examples
-    --------
-    >>> open_remote("https://example.org/cells.ozx").name
-    'https://example.org/cells.ozx'
-    """
+    """Return the `RemoteSource` of a URL, with its errors; makes no request yet."""
     from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (loads asyncio, which most runs do not need)
 
     return RemoteSource(url, options)

@@ -1,7 +1,7 @@
 """One entry's value from a source that answers slowly: the bytes to request, and the value from them.
 
-The requests are steps of a generator: it yields spans and receives their bytes, so that one description serves the
-blocking and the asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
+The requests are steps of a generator, which yields spans and receives their bytes: it serves the blocking and the
+asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
 """
 
 from __future__ import annotations
@@ -66,18 +66,10 @@ class SlowSource(ByteSource, Protocol):
 
 
 class Part(NamedTuple):
-    """A part of a value.
+    """A part of a value."""
 
-    Attributes
-    ----------
-    data
-        Its bytes.
-    data_offset
-        Offset of the value's bytes in the archive if the local header was read; else -1.
-    """
-
-    data: bytes
-    data_offset: int
+    data: bytes  # its bytes
+    data_offset: int  # offset of the value's bytes in the archive if the local header was read; else -1
 
 
 Steps = Generator[tuple[int, int], bytes, Part]
@@ -132,26 +124,8 @@ def iter_steps(
 
     Whole values, and compressed ones of which a part is requested, come with their local header and are checked against
     it and their CRC-32. A part of a stored value is one span if the local header is known, predicted or near.
-
-    Parameters
-    ----------
-    source
-        The archive.
-    header
-        The entry's header in the central directory.
-    limit
-        The offset of the next entry, or of the central directory.
-    start, stop
-        The requested part; `stop` lies inside the value, and the part is empty if `start` does not.
-    data_offset
-        Offset of the value's bytes if its local header was read before; else -1.
-    predicted
-        The result of `predicted_data_offset`.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        As for `ozx.archive.entry_reading.iter_value`.
+    `header` and `limit` are those of `find_data`, and the errors those of `iter_value`; `data_offset` is known from an
+    earlier read of the local header, `predicted` from `predicted_data_offset`, or they are -1.
     """
     check_not_encrypted(source, header)
     check_stored_size(source, header)

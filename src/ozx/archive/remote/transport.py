@@ -26,18 +26,10 @@ _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 
 
 class Mark(NamedTuple):
-    """Identifies the file that an answer comes from.
+    """Identifies the file that an answer comes from."""
 
-    Attributes
-    ----------
-    size
-        Length of the whole file.
-    identity
-        Its ETag, else the time of its last modification, else nothing.
-    """
-
-    size: int
-    identity: str
+    size: int  # length of the whole file
+    identity: str  # its ETag, else the time of its last modification, else nothing
 
 
 class Answer(NamedTuple):
