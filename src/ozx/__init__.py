@@ -79,37 +79,15 @@ __all__ = [
     "write_image",
 ]
 
-# Where each public name lives, and what it is called there.
+# The modules of the public names that are neither errors nor operations in a module of their own name.
 _HOMES = {
-    "FormatError": "ozx.errors:FormatError",
-    "NotOmeZarrWarning": "ozx.errors:NotOmeZarrWarning",
-    "OzxError": "ozx.errors:OzxError",
-    "OzxStore": "ozx.store.ozx_store:OzxStore",
-    "OzxWarning": "ozx.errors:OzxWarning",
-    "PartialFileWarning": "ozx.errors:PartialFileWarning",
-    "Progress": "ozx.progress:Progress",
-    "ResourceError": "ozx.errors:ResourceError",
-    "RewrittenWarning": "ozx.errors:RewrittenWarning",
-    "UnsupportedError": "ozx.errors:UnsupportedError",
-    "UsageError": "ozx.errors:UsageError",
-    "edit": "ozx.operations.edit:edit",
-    "export": "ozx.operations.export:export",
-    "extract": "ozx.operations.extract:extract",
-    "import_tiff": "ozx.operations.import_tiff:import_tiff",
-    "import_tiffs": "ozx.operations.import_tiff:import_tiffs",
-    "inspect": "ozx.operations.inspect:inspect",
-    "is_ozx": "ozx.operations.detect:is_ozx",
-    "list_entries": "ozx.operations.list_entries:list_entries",
-    "open": "ozx.store.opening:open_group",
-    "pack": "ozx.operations.pack:pack",
-    "pack_many": "ozx.operations.pack:pack_many",
-    "read_value": "ozx.operations.read_value:read_value",
-    "repack": "ozx.operations.repack:repack",
-    "recover": "ozx.operations.recover:recover",
-    "thumbnail": "ozx.operations.thumbnail:thumbnail",
-    "unpack": "ozx.operations.unpack:unpack",
-    "validate": "ozx.validation.validate:validate",
-    "write_image": "ozx.operations.write_image:write_image",
+    "OzxStore": "ozx.store.ozx_store",
+    "Progress": "ozx.progress",
+    "import_tiffs": "ozx.operations.import_tiff",
+    "is_ozx": "ozx.operations.detect",
+    "open": "ozx.store.opening",
+    "pack_many": "ozx.operations.pack",
+    "validate": "ozx.validation.validate",
 }
 
 
@@ -117,11 +95,11 @@ _HOMES = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
+        if name not in __all__:
             raise AttributeError(f"module 'ozx' has no attribute {name!r}")
-        module, _, attribute = home.partition(":")
-        value = getattr(importlib.import_module(module), attribute)
+        default = "ozx.errors" if name[0].isupper() else f"ozx.operations.{name}"
+        module = importlib.import_module(_HOMES.get(name, default))
+        value = getattr(module, "open_group" if name == "open" else name)
         globals()[name] = value
         return value
 

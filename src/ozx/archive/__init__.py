@@ -20,10 +20,8 @@
     Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
 ``reader``, ``writer``
     Read entries of an archive, and write a new archive.
-``audit/``
-    Facts about all headers, names and gaps of an archive, without verdicts.
-``recovery/``
-    Entries of a damaged archive, found by their local headers and proven by CRC-32.
+``audit/``, ``recovery/``
+    Facts about all records of an archive, without verdicts; entries of a damaged archive, proven by CRC-32.
 
-APPNOTE is PKWARE's APPNOTE.TXT 6.3.10; section numbers in comments refer to it.
+Section numbers in comments are those of PKWARE's APPNOTE.TXT 6.3.10.
 """

@@ -17,28 +17,13 @@ from ozx.errors import FormatError
 
 __all__ = ["Columns", "parse_columns", "read_columns"]
 
-# APPNOTE 4.3.12, field by field as in `records.CENTRAL_HEADER`.
-_HEADER = np.dtype(
-    [
-        ("signature", "<u4"),
-        ("version_made_by", "<u2"),
-        ("version_needed", "<u2"),
-        ("flags", "<u2"),
-        ("method", "<u2"),
-        ("time", "<u2"),
-        ("date", "<u2"),
-        ("crc32", "<u4"),
-        ("compressed_size", "<u4"),
-        ("uncompressed_size", "<u4"),
-        ("name_length", "<u2"),
-        ("extra_length", "<u2"),
-        ("comment_length", "<u2"),
-        ("disk", "<u2"),
-        ("internal_attributes", "<u2"),
-        ("external_attributes", "<u4"),
-        ("header_offset", "<u4"),
-    ]
+# APPNOTE 4.3.12, as in `records.CENTRAL_HEADER`.
+_FIELDS = (
+    "signature version_made_by version_needed flags method time date crc32 compressed_size uncompressed_size "
+    "name_length extra_length comment_length disk internal_attributes external_attributes header_offset"
 )
+_TYPES = "u4" + 6 * " u2" + 3 * " u4" + 5 * " u2" + 2 * " u4"
+_HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
 _BLOCK = 1 << 20
 

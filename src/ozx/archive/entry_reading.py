@@ -50,7 +50,7 @@ _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 class ReadAhead:
     """A source that reads forward in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
-    It keeps one block, so that it serves one thread only.
+    It keeps one block: use it from one thread only.
 
     Examples
     --------

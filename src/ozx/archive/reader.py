@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,20 @@ from ozx.archive.remote.reading import (
 from ozx.archive.unicode_paths import find_unicode_paths, iter_other_paths
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
-__all__ = ["BOMB_RATIO", "BOMB_SIZE", "BOMB_TOTAL", "READABLE_METHODS", "ArchiveReader", "overlapping_pairs"]
+__all__ = [
+    "BOMB_RATIO",
+    "BOMB_SIZE",
+    "BOMB_TOTAL",
+    "READABLE_METHODS",
+    "ArchiveReader",
+    "find_bombs",
+    "find_out_of_bounds",
+    "iter_overlaps",
+    "overlapping_pairs",
+]
 
 _LAST_OF_ASCII = 0x7F
+_MOST_OVERLAPS = 100
 
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
@@ -207,7 +219,10 @@ class ArchiveReader:
         return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
-        """Yield the value of entry `index` in blocks of about 1 MiB; raise as `read` does, `zip/crc` at the end."""
+        """Yield the value of entry `index` in blocks of about 1 MiB; raise what `read` raises.
+
+        A wrong CRC-32 is known only after the last block.
+        """
         offset = self.data_offset(index)
         yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
 
@@ -325,9 +340,7 @@ class ArchiveReader:
             )
         if allow_bombs:
             return
-        sizes = columns.uncompressed_sizes
-        # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
-        bombs = np.flatnonzero(~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes))
+        sizes, bombs = columns.uncompressed_sizes, find_bombs(columns)
         total = sum(sizes[~stored].tolist())
         if len(bombs) or total > BOMB_TOTAL:
             what = f"entry {columns.name(int(bombs[0]))!r} would inflate" if len(bombs) else "its entries would inflate"
@@ -345,30 +358,39 @@ def _refused_name(name: str, fault: str, path: str) -> FormatError:
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
-    """Return at most 100 pairs of entries of which the second begins before the first, without extra field, can end."""
+    """Return at most 100 pairs of entries of which the second begins before the first ends; extra fields ignored."""
     order = np.argsort(columns.header_offsets, kind="stable")
     starts = columns.header_offsets[order]
     ends = starts + columns.compressed_sizes[order] + columns.name_lengths[order] + np.uint64(LOCAL_HEADER.size)
+    return list(iter_overlaps(order, starts, ends))
+
+
+def iter_overlaps(entries: NDArray[np.int64], starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Yield at most 100 pairs of `entries`, sorted by `starts`, of which the second begins before the first ends."""
     furthest = np.maximum.accumulate(ends)
-    late = np.flatnonzero(starts[1:] < furthest[:-1])
-    pairs = []
-    for position in late.tolist():
-        culprit = int(np.argmax(ends[: position + 1]))
-        pairs.append((int(order[culprit]), int(order[position + 1])))
-        if len(pairs) == 100:
-            break
-    return pairs
+    for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
+        yield int(entries[np.argmax(ends[: position + 1])]), int(entries[position + 1])
+
+
+def find_bombs(columns: Columns) -> NDArray[np.int64]:
+    """Return the entries that would inflate like a decompression bomb."""
+    sizes = columns.uncompressed_sizes
+    # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
+    is_bomb = (columns.methods != STORED) & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
+    return np.flatnonzero(is_bomb)
+
+
+def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int64]:
+    """Return the entries that would not lie before the directory."""
+    limit = np.uint64(end.directory_offset)
+    # Not the sum alone, which could wrap around.
+    beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
+    return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
 
 
 def _check_bounds(source: ByteSource, columns: Columns, end: EndOfDirectory) -> None:
     """Check that entries lie before the directory, before anything is read or allocated."""
-    limit = np.uint64(end.directory_offset)
-    # Not `offset + size > limit`, which could wrap around.
-    beyond = np.flatnonzero((columns.header_offsets > limit) | (columns.compressed_sizes > limit))
-    if len(beyond) == 0:
-        beyond = np.flatnonzero(columns.header_offsets + columns.compressed_sizes > limit)
-    if len(beyond):
-        index = int(beyond[0])
+    for index in find_out_of_bounds(columns, end)[:1].tolist():
         raise FormatError(
             f"entry {columns.name(index)!r} declares {int(columns.compressed_sizes[index]):,} bytes at "
             f"{int(columns.header_offsets[index]):,}, but the central directory begins at {end.directory_offset:,}",

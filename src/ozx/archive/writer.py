@@ -167,18 +167,9 @@ class DirectoryBuilder:
             raise UsageError(f"an archive comment has at most {MASK_16:,} bytes; got {len(comment):,}")
         result, size, entries = self._headers, len(self._headers), self.entries
         self._headers = bytearray()
-        result += ZIP64_END_RECORD.pack(
-            ZIP64_END_SIGNATURE,
-            ZIP64_END_RECORD.size - 12,  # 4.3.14.1: without the signature and this field
-            _MADE_BY,
-            _VERSION,
-            0,
-            0,
-            entries,
-            entries,
-            size,
-            offset,
-        )
+        rest = ZIP64_END_RECORD.size - 12  # 4.3.14.1: without the signature and this field
+        wide = ZIP64_END_SIGNATURE, rest, _MADE_BY, _VERSION, 0, 0, entries, entries, size, offset
+        result += ZIP64_END_RECORD.pack(*wide)
         result += ZIP64_LOCATOR.pack(ZIP64_LOCATOR_SIGNATURE, 0, offset + size, 1)
         short = min(entries, MASK_16)
         result += END_RECORD.pack(
@@ -189,7 +180,7 @@ class DirectoryBuilder:
 
 
 class ArchiveWriter:
-    """Writes one archive from its first byte on into an empty open file, which the caller owns, names and syncs.
+    """Writer of one archive into an empty open file, which the caller owns, names and syncs.
 
     Examples
     --------

@@ -44,8 +44,8 @@ def replacing_directory(
     Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
     between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
     since it was `recorded` (by default now); else it becomes ``path.old``. The new root gets the permissions of the old
-    one; until then only its owner has access. `force` permits to replace a directory that is empty or has Zarr metadata
-    at its root, `replace_folder` any. With `sync`, wait until all of it is on the disk.
+    one; until then only its owner has access. `force` allows replacing a directory that is empty or has Zarr metadata
+    at its root, `replace_folder` any directory. With `sync`, wait until all of it is on the disk.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def replacing_file(
     """Create a file that takes the name `path` if the block succeeds, and is removed if it fails.
 
     It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
-    permits to replace a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
+    allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
     path of the old file just before it is replaced, and raises if it may not be.
 
     Raises

@@ -80,7 +80,7 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
 def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
     """Refuse a name at which no folder may be written; return the status of the folder to be replaced, if any.
 
-    `force` permits to replace a folder that is empty or has Zarr metadata at its root, `replace_folder` any.
+    `force` allows replacing a folder that is empty or has Zarr metadata at its root, `replace_folder` any folder.
 
     Raises
     ------

@@ -32,13 +32,25 @@ _swept: set[str] = set()
 
 
 def hidden_name(path: str, ending: str) -> str:
-    """Return a name beside `path` that file managers hide: ``.cells.ozx.ENDING``."""
+    """Return a name beside `path` that file managers hide.
+
+    Examples
+    --------
+    >>> hidden_name("/data/cells.ozx", "ozx-swap")
+    '/data/.cells.ozx.ozx-swap'
+    """
     folder, name = os.path.split(os.path.abspath(path))
     return os.path.join(folder, f".{_shortened(name, _LONGEST_STEM)}.{ending}")
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` with `ending`; a name that is too long for the file system is shortened."""
+    """Return `path` with `ending`; a name that is too long for the file system is shortened.
+
+    Examples
+    --------
+    >>> name_beside("cells.ozx", ".partial")
+    'cells.ozx.partial'
+    """
     folder, name = os.path.split(path)
     needed = len(ending) + _SPARE
     if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system

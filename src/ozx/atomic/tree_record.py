@@ -72,7 +72,7 @@ class TreeRecord:
         return max(map(max, times), default=0)
 
     def settle(self) -> None:
-        """Wait until later changes get another time than the recorded ones, as the file system's clock ticks."""
+        """Wait for a tick of the file system's clock, so that later changes get another time than recorded ones."""
         newest = self.newest
         tick = _TICK if newest % _SECOND else _COARSE_TICK
         if time.time() - newest / _SECOND < tick:
@@ -119,7 +119,13 @@ def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first names of many, and their number: ``8 things: a, b, c, d, e, …``."""
+    """Return the first names of many, and their number.
+
+    Examples
+    --------
+    >>> name_some(["a", "b"]), name_some(list("abcdefgh"))
+    ('2 things: a, b', '8 things: a, b, c, d, e, …')
+    """
     what = "1 thing" if len(names) == 1 else f"{len(names):,} things"
     return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
 

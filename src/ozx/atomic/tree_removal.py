@@ -91,8 +91,8 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
     """Remove the unchanged files of a recorded tree, and folders that are empty then, the root included.
 
-    Files named in `first` go first, from parents to children: without its metadata, a partly removed hierarchy is not
-    taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
+    Files named in `first` are removed first, from parents to children: without its metadata, a partly removed hierarchy
+    is not taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
     """
     linked: set[int] = set()
     for prefix, folder in record.folders.items():

@@ -1,7 +1,7 @@
 """Finish a new archive: write metadata to its head and the directory to its end, and rename it.
 
 If the metadata fits into the room kept for it and free bytes are few, written values stay in place: padding in the next
-local header (an extra field, APPNOTE 4.5) fills each gap. Otherwise the file is written a second time, without gaps.
+local header (APPNOTE 4.5) fills each gap. Otherwise the file is written a second time, without gaps.
 """
 
 from __future__ import annotations
@@ -34,38 +34,17 @@ _SILENTLY_REWRITTEN = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The parts of an archive that is being written.
+    """The parts of an archive that is being written."""
 
-    Attributes
-    ----------
-    growing
-        The file with the values written so far.
-    documents, slots
-        Metadata in memory, and the places of values in the file, by key.
-    base, base_indices
-        The archive that is added to, and the entries kept from it.
-    """
-
-    growing: GrowingFile
-    documents: dict[str, bytes]
-    slots: dict[str, Slot]
-    base: ArchiveReader | None
-    base_indices: list[int]
+    growing: GrowingFile  # the file with the values written so far
+    documents: dict[str, bytes]  # metadata in memory, by key
+    slots: dict[str, Slot]  # the places of values in the file, by key
+    base: ArchiveReader | None  # the archive that is added to
+    base_indices: list[int]  # the entries kept from it
 
 
 def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -> None:
-    """Complete the file and rename it.
-
-    Parameters
-    ----------
-    archive
-        The parts.
-    require_ome
-        Whether a hierarchy without OME-Zarr metadata is an error, not a warning.
-    force
-        Whether an existing file may be replaced.
-    sync
-        Whether to wait until the file is on the disk.
+    """Complete the file and rename it; the options are those of `OzxStore`, and `force` allows replacing a file.
 
     Raises
     ------

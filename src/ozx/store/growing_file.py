@@ -4,8 +4,7 @@
 
     [ room for metadata ][ value ][ value ][ free ][ value ] …
 
-Every value follows a local header with its size and CRC-32, written once, in its final place. Metadata is drafted into
-the room at the head, so that ``ozx recover`` can rebuild the archive if the writer is killed.
+Metadata is drafted into the room at the head, so that ``ozx recover`` can rebuild the archive if the writer is killed.
 """
 
 from __future__ import annotations
@@ -72,22 +71,13 @@ class Slot(NamedTuple):
 class GrowingFile:
     """``NAME.partial``, created and locked; any number of threads may use it.
 
-    Parameters
-    ----------
-    target
-        The final name.
+    `lock` is held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one
+    step.
 
     Raises
     ------
     ResourceError
         Another writer has it.
-
-    Attributes
-    ----------
-    partial
-        The file itself.
-    lock
-        Held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one step.
     """
 
     def __init__(self, target: str) -> None:
@@ -234,11 +224,6 @@ def metadata_reserve(documents: Mapping[str, bytes]) -> int:
     """Return the bytes to keep free at the head of the file before the first data is written.
 
     Twice the known metadata, plus what the root announces: the wells of a plate, the levels of an image.
-
-    Examples
-    --------
-    >>> metadata_reserve({}), metadata_reserve({"zarr.json": b" " * 100_000}) > 200_000
-    (49152, True)
     """
     known = sum(document_room(key, document) for key, document in documents.items())
     announced = _announced_documents(documents.get(ROOT_METADATA, b"")) - len(documents)

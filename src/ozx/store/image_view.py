@@ -1,7 +1,6 @@
 """An image in a zarr group for viewers and analysis: levels as arrays, axes, scales, channels, labels.
 
-The integrations with napari and xarray use it. Metadata is read node by node on request, so that a plate with thousands
-of fields opens as fast as its first field; no pixels are read.
+Metadata is read node by node on request, so that a plate opens as fast as its first field; no pixels are read.
 """
 
 from __future__ import annotations
@@ -66,42 +65,19 @@ class ImageLevel:
 
 @dataclass(frozen=True, slots=True)
 class ImageView:
-    """One image or label image.
+    """One image or label image."""
 
-    Attributes
-    ----------
-    path
-        From the opened group to the image's group; empty for the opened group itself.
-    name
-        From the metadata.
-    axes
-        One per dimension of the arrays.
-    levels
-        At least one, full resolution first; all have one dimension per axis.
-    channels
-        From ``omero``, empty where it is missing; their number may differ from that of the array's channels.
-    labels
-        Paths of the label images that belong to this image.
-    is_label
-        Whether it is a label image.
-    display
-        Colours and properties of a label image, empty for others.
-    notes
-        Missing parts, one sentence each.
-    plane
-        The plane to show first, from ``omero``.
-    """
-
-    path: str
-    name: str | None
-    axes: tuple[Axis, ...]
-    levels: tuple[ImageLevel, ...]
+    path: str  # from the opened group to the image's group; empty for the opened group itself
+    name: str | None  # from the metadata
+    axes: tuple[Axis, ...]  # one per dimension of the arrays
+    levels: tuple[ImageLevel, ...]  # at least one, full resolution first; all have one dimension per axis
+    # from ``omero``, empty where it is missing; their number may differ from that of the array's channels
     channels: tuple[ShownChannel, ...]
-    labels: tuple[str, ...]
-    is_label: bool
-    display: LabelDisplay
-    notes: tuple[str, ...] = ()
-    plane: ShownPlane = field(default_factory=ShownPlane)
+    labels: tuple[str, ...]  # paths of the label images that belong to this image
+    is_label: bool  # whether it is a label image
+    display: LabelDisplay  # colours and properties of a label image, empty for others
+    notes: tuple[str, ...] = ()  # missing parts, one sentence each
+    plane: ShownPlane = field(default_factory=ShownPlane)  # the plane to show first, from ``omero``
 
     @property
     def channel_axis(self) -> int | None:
@@ -112,9 +88,7 @@ class ImageView:
 
 
 class GroupNodes(Mapping[str, Node]):
-    """The nodes below a zarr group by path, each read at its first use.
-
-    Iterating reads all of them; only hierarchies that do not list their images need that.
+    """The nodes below a zarr group by path, each read at its first use; iterating reads all of them.
 
     Examples
     --------
@@ -218,27 +192,12 @@ def list_images(group: zarr.Group) -> list[str]:
     """Return the paths of the images that a group lists, whether they exist or not.
 
     An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> plate = {"version": "0.5", "plate": {"wells": [{"path": "A/1"}]}}
-    >>> root = zarr.create_group({}, attributes={"ome": plate})
-    >>> well = root.create_group("A/1", attributes={"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
-    >>> list_images(root)
-    ['A/1/0']
     """
     return list(image_paths(GroupNodes(group)))
 
 
 def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images that a group lists, each read on request.
-
-    Raises
-    ------
-    FormatError
-        As `view_image`.
-    """
+    """Yield the images that a group lists, each read on request; raise as `view_image` does."""
     nodes = GroupNodes(group)
     for path in image_paths(nodes):
         yield from _views(nodes, path)
@@ -327,13 +286,6 @@ def lacks_node(store: Store, path: str, zarr_format: Literal[2, 3]) -> bool:
     """Tell whether a store surely has no node at a path, without zarr's event loop; False if only zarr can tell.
 
     A plate may list thousands of missing wells.
-
-    Examples
-    --------
-    >>> from ozx import OzxStore
-    >>> store = OzxStore("cells.ozx")
-    >>> lacks_node(store, "0", 3), lacks_node(store, "7", 3)
-    (False, True)
     """
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)

@@ -1,7 +1,6 @@
 """Arrays that are read when they are sliced: one channel of a level, and a plate as one picture.
 
 Both have what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be pickled.
-Callers wrap them in a library that schedules reads, such as dask.
 """
 
 from __future__ import annotations

@@ -21,24 +21,12 @@ class DirectoryStore(LocalStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return a value or the requested bytes of it; None if there is no such key.
-
-        Raises
-        ------
-        FormatError
-            A metadata document is too long (``zarr/json``).
-        """
+        """Return a value or the requested bytes of it, or None; raise `FormatError` for metadata that is too long."""
         self._check_length(key)
         return await super().get(key, prototype, byte_range)
 
     def get_sync(self, key: str, **options: Any) -> Buffer | None:
-        """Return what `get` returns, without an event loop.
-
-        Raises
-        ------
-        FormatError
-            As `get`.
-        """
+        """Return what `get` returns, without an event loop."""
         self._check_length(key)
         found: Buffer | None = super().get_sync(key, **options)
         return found

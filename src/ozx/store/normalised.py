@@ -168,40 +168,14 @@ class NormalisedStore(WrapperStore[Store]):
             hint='Write with ozx.OzxStore(path, mode="a").',
         )
 
-    async def set(self, key: str, value: Buffer) -> None:
-        """Raise `UsageError`."""
-        del key, value
-        self._check_writable()
-
-    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Raise `UsageError`."""
-        del key, value
-        self._check_writable()
-
-    async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
-        del values
-        self._check_writable()
-
-    async def delete(self, key: str) -> None:
-        """Raise `UsageError`."""
-        del key
-        self._check_writable()
-
-    async def delete_dir(self, prefix: str) -> None:
-        """Raise `UsageError`."""
-        del prefix
-        self._check_writable()
-
-    async def clear(self) -> None:
+    async def _refuse(self, *_: Any, **__: Any) -> None:
         """Raise `UsageError`."""
         self._check_writable()
 
-    def set_sync(self, key: str, value: Buffer) -> None:
+    set = set_if_not_exists = _set_many = delete = delete_dir = clear = _refuse
+
+    def set_sync(self, *_: Any, **__: Any) -> None:
         """Raise `UsageError`."""
-        del key, value
         self._check_writable()
 
-    def delete_sync(self, key: str) -> None:
-        """Raise `UsageError`."""
-        del key
-        self._check_writable()
+    delete_sync = set_sync

@@ -26,18 +26,7 @@ __all__ = ["open_group", "open_store", "opened_hierarchy"]
 def open_store(
     path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None
 ) -> tuple[NormalisedStore, str]:
-    """Return the store that `open_group` reads from, and the path of the node in it.
-
-    Raises
-    ------
-    UsageError
-        `path` is not a path, URL or node URI.
-
-    Examples
-    --------
-    >>> open_store("cells.ozx|zip:labels/cells/")[1]
-    'labels/cells'
-    """
+    """Return the store that `open_group` reads from, and the path of the node in it."""
     # Imported here: they load zarr, which takes half a second.
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
@@ -103,9 +92,7 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
 
 @contextmanager
 def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
-    """Yield the group of `open_group`, or a directory's root group; close its files at the end.
-
-    A directory may also hold Zarr v2 (OME-Zarr 0.4).
+    """Yield the group of `open_group`, or a directory's root group, also of Zarr v2; close its files at the end.
 
     Raises
     ------
@@ -113,12 +100,6 @@ def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
         As in `open_group`; or the root of the directory is not a group.
     OSError
         The file or directory is missing or cannot be read.
-
-    Examples
-    --------
-    >>> with opened_hierarchy("cells.ome.zarr") as group:
-    ...     group["0"].shape
-    (2, 256, 256)
     """
     location = parse_location(path)
     if os.path.isdir(location.path):

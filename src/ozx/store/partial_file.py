@@ -1,7 +1,6 @@
 """``NAME.partial``: the file that an `OzxStore` writes until it is complete.
 
-Unlike the temporary files of `ozx.atomic` it survives its writer: a killed acquisition leaves the values it wrote, each
-behind a local header with size and CRC-32, for ``ozx recover``.
+Unlike the temporary files of `ozx.atomic` it survives its writer: ``ozx recover`` finds the values of a killed one.
 """
 
 from __future__ import annotations
@@ -29,13 +28,8 @@ _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 class PartialFile:
     """The file ``PATH.partial``, locked, empty and open for reading and writing.
 
-    An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …). If a file is to be replaced, only the
-    owner can read the new one until it has the permissions of the old one.
-
-    Parameters
-    ----------
-    target
-        The final name.
+    An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …), which is then `left_behind`. Only the
+    owner can read the new file until it has the permissions of the old one, if there is one.
 
     Raises
     ------
@@ -43,15 +37,6 @@ class PartialFile:
         `target` is not a regular file, or the partial name belongs to something else, such as a link.
     ResourceError
         Another writer has it.
-
-    Attributes
-    ----------
-    path
-        The partial name.
-    descriptor
-        Open for reading and writing.
-    left_behind
-        The new name of an abandoned file, or None.
     """
 
     def __init__(self, target: str) -> None:

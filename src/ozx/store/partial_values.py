@@ -12,11 +12,7 @@ __all__ = ["grouped_writes", "overwritten"]
 
 
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
-    """Group writes by key, sorted by offset.
-
-    Zarr core 3.1, "Abstract store interface", ``set_partial_values``: "a key may occur multiple times with different
-    range_starts, range_starts (considering the length of the respective values) must not specify overlapping ranges for
-    the same key".
+    """Group writes by key, sorted by offset; those to one key must not overlap (Zarr core 3.1, ``set_partial_values``).
 
     Raises
     ------

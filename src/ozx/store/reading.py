@@ -33,14 +33,7 @@ _READ_BY_THREAD = 1 << 20
 
 
 class ArchiveSession:
-    """An archive that is read by key; opened at the first use, safe with threads, fork and pickle.
-
-    Examples
-    --------
-    >>> session = ArchiveSession(FileSource("cells.ozx"))
-    >>> session.read("zarr.json", SuffixByteRequest(1)), session.size("no/such/key")
-    (b'}', None)
-    """
+    """An archive that is read by key; opened at the first use, safe with threads, fork and pickle."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -69,13 +62,7 @@ class ArchiveSession:
 
     @property
     def reader(self) -> ArchiveReader:
-        """The archive, checked as a whole.
-
-        Raises
-        ------
-        FormatError, UnsupportedError
-            As `ArchiveReader.check`; only repeated names are accepted, and the last one counts.
-        """
+        """The archive, checked as by `ArchiveReader.check`; repeated names are accepted, and the last one counts."""
         if self._reader is None:
             with self._lock:
                 if self._reader is None:
@@ -142,10 +129,7 @@ class ArchiveSession:
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
         """Return the requested bytes of a value; None if there is no such key.
 
-        Raises
-        ------
-        FormatError
-            The entry is damaged, or the file is no longer the one that was opened (``zip/changed``).
+        Raises as `ArchiveReader.read` does, and if the file is no longer the one that was opened (``zip/changed``).
         """
         index = self.find(key)
         if index is None:
@@ -163,9 +147,9 @@ class ArchiveSession:
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return what `read` returns; long reads and requests run in a thread.
+        """Return what `read` returns; requests and long reads run in a thread.
 
-        Short local reads do not: the hand-over takes longer than the read.
+        For short local reads, the hand-over to a thread takes longer than the read.
         """
         if not self.is_remote:
             if byte_range is None and (self.size(key) or 0) >= _READ_BY_THREAD:

@@ -17,13 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A number of chunks to decode, their bytes together, and the bytes of one (`chunk`).
-
-    Examples
-    --------
-    >>> str(Price(2, 2 << 20, 1 << 20))
-    '2 chunks, which decode to 2.1 MB'
-    """
+    """A number of chunks to decode, their bytes together, and the bytes of one (`chunk`)."""
 
     chunks: int
     decoded: int
@@ -40,12 +34,6 @@ def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
     """Return the cost of reading a part of an array; of a sharded one in inner chunks.
 
     `index` has one slice or number per dimension, steps positive.
-
-    Examples
-    --------
-    >>> array = zarr.create_array({}, shape=(100, 100), chunks=(10, 10), dtype="uint16")
-    >>> price_of(array, (slice(5, 25), slice(0, 100, 50)))
-    Price(chunks=6, decoded=1200, chunk=200)
     """
     met = 1
     for part, length, chunk in zip(index, array.shape, array.chunks, strict=True):

@@ -24,19 +24,10 @@ _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDict
 
 
 class SessionStore(Store):
-    """A store whose values are those of one session.
+    """A store whose values are those of one session, for reading (`mode` ``r``) or for writing.
 
     Equal stores do the same with the same file. A pickled store reads anywhere, but writes only in the process that
-    created its session.
-
-    Parameters
-    ----------
-    path, mode
-        The archive, and how it was opened; ``r`` is for reading.
-    read_only
-        Whether changes are refused, whatever the session allows.
-    session
-        The source of values.
+    created its session. With `read_only`, changes are refused, whatever the session allows.
     """
 
     def __init__(self, path: str, mode: str, *, read_only: bool, session: ArchiveSession | WriteSession) -> None:

@@ -22,20 +22,7 @@ __all__ = ["SourceStore", "open_source_group"]
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
-    """Return the root group of a source, read-only; copies of metadata are ignored.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        zarr-python cannot read the root.
-
-    Examples
-    --------
-    >>> from ozx.flow.repair.hierarchy import open_repaired
-    >>> with open_repaired("cells.ome.zarr") as source:
-    ...     open_source_group(source, source.zarr_format)["0"].shape
-    (2, 256, 256)
-    """
+    """Return the root group of a source, read-only; copies of metadata are ignored."""
     store: Store = SourceStore(source)
     if zarr_format == 3:
         store = NormalisedStore(store)
@@ -44,15 +31,7 @@ def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
 
 
 class SourceStore(Store):
-    """The values of a source by key, read-only; the caller closes the source.
-
-    Raises
-    ------
-    UsageError
-        Writing.
-    FormatError
-        Reading a damaged or changed value.
-    """
+    """The values of a source by key, read-only; the caller closes the source."""
 
     supports_writes = False
     supports_deletes = False

@@ -12,8 +12,8 @@ __all__ = ["Space"]
 class Space:
     """The bytes of a file from `start` on (up to `limit`, if given): taken in pieces, freed in any order.
 
-    Freed bytes are used again for pieces that fit, so that rewriting one chunk a thousand times does not make the file
-    a thousand chunks longer. A piece shorter than its hole leaves enough of it for padding.
+    Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk. A piece
+    shorter than its hole leaves enough of it for padding.
 
     Examples
     --------

@@ -48,11 +48,7 @@ class WriteSession:
     """The values of an archive that is being written; nothing is opened or locked before the first use.
 
     Any number of threads of one process may use it. Metadata stays in memory until the end, values are written at once.
-
-    Attributes
-    ----------
-    token
-        Identifies this session, so that pickled stores find it again.
+    `token` identifies this session, so that pickled stores find it again.
     """
 
     def __init__(self, path: str, options: WriteOptions) -> None:
@@ -101,13 +97,7 @@ class WriteSession:
             return self._base.size(key) if self._base is not None and key in self._base_indices else None
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value; None if there is no such key.
-
-        Raises
-        ------
-        ResourceError
-            This is a forked child, and the writer has since replaced the value or closed the file.
-        """
+        """Return the requested bytes of a value, or None; raise `ResourceError` if a forked child cannot read it."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -220,16 +210,7 @@ class WriteSession:
                 self._keys.remove(key)
 
     def close(self) -> None:
-        """Finish the archive and rename it; a second call does nothing.
-
-        Raises
-        ------
-        FormatError
-            The hierarchy is not an OME-Zarr and `require_ome` was given, or the archive that is added to has changed;
-            the written data stays in ``NAME.partial``.
-        ResourceError
-            The file cannot be written (for a full disk: with the needed and the free space).
-        """
+        """Finish the archive and rename it, with the errors of `OzxStore.close`; a second call does nothing."""
         with self._writing_errors(), self._lock:
             growing, base = self._end()
             if growing is None:
@@ -279,10 +260,7 @@ class WriteSession:
             yield
 
     def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
-        """Close the session; return the file to finish or leave, and the old one, which others may still read.
-
-        Return None for both in any process but the writer.
-        """
+        """Close the session; return the file to finish or leave, and the old one; None for both in another process."""
         if self._is_closed or self._process != os.getpid():
             return None, None
         self._is_closed = True

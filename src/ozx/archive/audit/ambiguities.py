@@ -51,7 +51,7 @@ _Indices = NDArray[np.int64]
 class Ambiguities:
     """Facts that readers interpret in different ways; indices are those of the central directory."""
 
-    other_paths: list[OtherPath]  # unicode Path fields that contradict the name
+    other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
     broken_central_extras: _Indices  # entries whose header in the directory has extra fields that cannot be parsed
     # entries whose two headers have different flags, apart from those that other checks compare

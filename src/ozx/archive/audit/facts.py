@@ -19,7 +19,7 @@ from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
 from ozx.archive.extra_fields import ExtraCensus
 from ozx.archive.file_kinds import FileKinds, central_field, find_kinds
-from ozx.archive.reader import BOMB_RATIO, BOMB_SIZE, BOMB_TOTAL, READABLE_METHODS, ArchiveReader
+from ozx.archive.reader import BOMB_TOTAL, READABLE_METHODS, ArchiveReader, find_bombs, find_out_of_bounds
 from ozx.archive.records import (
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
@@ -93,7 +93,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     """
     source, end = reader.source, reader.end
     columns = read_columns(source, end)
-    out_of_bounds = _out_of_bounds(columns, end)
+    out_of_bounds = find_out_of_bounds(columns, end)
     order = np.argsort(columns.header_offsets, kind="stable")
     inside = order[~np.isin(order, out_of_bounds)] if len(out_of_bounds) else order
     local = read_local_headers(source, columns, inside)
@@ -101,8 +101,6 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
     names = audit_names(columns)
     stored = columns.methods == STORED
     sizes = columns.uncompressed_sizes
-    # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
-    is_bomb = ~stored & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
     is_encrypted = (columns.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) != 0
     disks = central_field(columns, "<u2", 34)
     layout = find_layout(source, end, columns, local, inside, order)
@@ -122,7 +120,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         compressed=np.flatnonzero(~stored),
         # Encryption adds bytes before a stored value.
         uneven=np.flatnonzero(stored & ~is_encrypted & (columns.compressed_sizes != sizes)),
-        bombs=np.flatnonzero(is_bomb),
+        bombs=find_bombs(columns),
         inflated_total=sum(sizes[~stored].tolist()),
         # 4.5.3: the number behind the placeholder is in a ZIP64 field.
         on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
@@ -130,13 +128,6 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         embedded=_embedded(source, columns, local),
         ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),
     )
-
-
-def _out_of_bounds(columns: Columns, end: EndOfDirectory) -> _Indices:
-    limit = np.uint64(end.directory_offset)
-    # Not the sum alone, which could wrap around.
-    beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
-    return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
 
 
 def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +13,10 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns
 from ozx.archive.directory import EndOfDirectory
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
+from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
 __all__ = ["Layout", "find_layout"]
-
-_MOST_OVERLAPS = 100
 
 _Indices = NDArray[np.int64]
 
@@ -66,7 +64,7 @@ def find_layout(
         begins_as_entry=source.read_at(0, len(LOCAL_SIGNATURE)) == LOCAL_SIGNATURE,
         gap_offsets=begins[gaps],
         gap_lengths=rooms[gaps],
-        overlaps=tuple(_iter_overlaps(inside, starts, ends, furthest)),
+        overlaps=tuple(iter_overlaps(inside, starts, ends)),
         into_directory=inside[ends > end.directory_offset],
         bad_descriptors=bad,
         hidden_values=np.setdiff1d(hidden, bad),
@@ -112,9 +110,3 @@ def _find_hidden(
         if not follows_empty(columns.header(entry), behind, is_streamed=bool(local.has_descriptor[entry])):
             found.append(entry)
     return np.array(found, np.int64)
-
-
-def _iter_overlaps(inside: _Indices, starts: _Indices, ends: _Indices, furthest: _Indices) -> Iterator[tuple[int, int]]:
-    for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
-        culprit = int(np.argmax(ends[: position + 1]))
-        yield int(inside[culprit]), int(inside[position + 1])

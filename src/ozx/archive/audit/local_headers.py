@@ -28,22 +28,12 @@ from ozx.errors import FormatError
 
 __all__ = ["HeaderFault", "LocalHeaders", "read_local_headers"]
 
-# APPNOTE 4.3.7, field by field as in `records.LOCAL_HEADER`.
-_HEADER = np.dtype(
-    [
-        ("signature", "<u4"),
-        ("version_needed", "<u2"),
-        ("flags", "<u2"),
-        ("method", "<u2"),
-        ("time", "<u2"),
-        ("date", "<u2"),
-        ("crc32", "<u4"),
-        ("compressed_size", "<u4"),
-        ("uncompressed_size", "<u4"),
-        ("name_length", "<u2"),
-        ("extra_length", "<u2"),
-    ]
+# APPNOTE 4.3.7, as in `records.LOCAL_HEADER`.
+_FIELDS = (
+    "signature version_needed flags method time date crc32 compressed_size uncompressed_size name_length extra_length"
 )
+_TYPES = "u4" + 5 * " u2" + 3 * " u4" + 2 * " u2"
+_HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(LOCAL_SIGNATURE, "little")
 
 # The usual room for an extra field; the four bytes after a header tell whether its value begins like an archive.

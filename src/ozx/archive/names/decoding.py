@@ -117,7 +117,7 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 def name_fault(name: str) -> str | None:
     """Return a phrase that says why `name` is refused as a store key, or None.
 
-    Refused are names that point out of the folder they are unpacked into, or that readers take for different files.
+    Names that point out of the folder they are unpacked into, or that readers take for different files, are refused.
 
     Examples
     --------

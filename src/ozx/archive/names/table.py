@@ -21,7 +21,7 @@ class NameTable:
 
     name_offset: ClassVar[int] = 0
 
-    buffer: bytes  # bytes that hold the names, and may hold others
+    buffer: bytes  # holds the names, and may hold other bytes
     # start of each name's record in `buffer`; the name itself begins `name_offset` bytes later
     starts: NDArray[np.int64]
     name_lengths: NDArray[np.uint16]  # length of each name in bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ozx.archive.directory import EndOfDirectory
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
@@ -39,34 +39,34 @@ class FoundEntry(NamedTuple):
 
 
 class EntryTable:
-    """Entries in columns: about a hundred bytes each, the name included."""
+    """Entries in columns: about a hundred bytes each, the name included.
+
+    Examples
+    --------
+    >>> table = EntryTable()
+    >>> table.append(FoundEntry("0/c/0", 0, 55, 0, 4, 4, 0xED82CD11))
+    >>> len(table), table[0].end
+    (1, 59)
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.starts = array("Q")
-        self._data_offsets = array("Q")
-        self._methods = array("H")
         self.stored_sizes = array("Q")
         self.sizes = array("Q")
         self.checksums = array("L" if array("L").itemsize == 4 else "I")
         self.stops = array("Q")
+        # In the order of an entry's fields.
+        data_offsets, methods = array("Q"), array("H")
+        place = self.names, self.starts, data_offsets, methods
+        self._columns: tuple[Any, ...] = (*place, self.stored_sizes, self.sizes, self.checksums, self.stops)
         self.searched: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __getitem__(self, index: int) -> FoundEntry:
-        return FoundEntry(
-            self.names[index],
-            self.starts[index],
-            self._data_offsets[index],
-            self._methods[index],
-            self.stored_sizes[index],
-            self.sizes[index],
-            self.checksums[index],
-            self.stops[index],
-            index in self.searched,
-        )
+        return FoundEntry._make([*(column[index] for column in self._columns), index in self.searched])
 
     def values_by_name(self) -> dict[str, set[tuple[int, int]]]:
         """Return size and CRC-32 of each value by name."""
@@ -79,14 +79,8 @@ class EntryTable:
         """Add an entry."""
         if entry.is_searched:
             self.searched.add(len(self.names))
-        self.names.append(entry.name)
-        self.starts.append(entry.start)
-        self._data_offsets.append(entry.data_offset)
-        self._methods.append(entry.method)
-        self.stored_sizes.append(entry.stored_size)
-        self.sizes.append(entry.size)
-        self.checksums.append(entry.crc32)
-        self.stops.append(entry.stop)
+        for column, value in zip(self._columns, entry, strict=False):
+            column.append(value)
 
 
 class BrokenEntry(NamedTuple):

@@ -122,7 +122,7 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
 
 
 class ValueFinder:
-    """Verifies claims about values in a source, which is mostly read forwards."""
+    """Search for the values of headers in a source, which is mostly read forwards."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -213,8 +213,7 @@ class ValueFinder:
             if not length:
                 return None
             end += length
-            return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
-        if checksum != claim.crc32:
+        elif checksum != claim.crc32:
             return None
         return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
 

@@ -12,7 +12,13 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the `RemoteSource` of a URL, with its errors; makes no request yet."""
+    """Return the `RemoteSource` of a URL, with its errors; makes no request yet.
+
+    Examples
+    --------
+    >>> open_remote("https://example.org/cells.ozx").name
+    'https://example.org/cells.ozx'
+    """
     from ozx.archive.remote.source import RemoteSource  # noqa: PLC0415 (loads asyncio, which most runs do not need)
 
     return RemoteSource(url, options)

@@ -26,7 +26,7 @@ _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 
 
 class Mark(NamedTuple):
-    """Identifies the file that an answer comes from."""
+    """Identity of the file that an answer comes from."""
 
     size: int  # length of the whole file
     identity: str  # its ETag, else the time of its last modification, else nothing
