@@ -27,7 +27,7 @@ def as_headers(columns):
     return [
         (
             columns.raw_name(index),
-            columns.extra(index),
+            columns.header(index).extra,
             int(columns.header_offsets[index]),
             int(columns.compressed_sizes[index]),
             int(columns.uncompressed_sizes[index]),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Protocol
 
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "read_exactly"]
+__all__ = ["ByteSource", "FileSource", "MemorySource", "iter_exactly", "read_exactly"]
+
+
+_BLOCK = 1 << 20
 
 
 class ByteSource(Protocol):
@@ -142,3 +146,9 @@ def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> byt
             rule="zip/changed",
         )
     return data
+
+
+def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Iterator[bytes]:
+    """Yield exactly `length` bytes in blocks of 1 MiB, with the errors of `read_exactly`."""
+    for start in range(offset, offset + length, _BLOCK):
+        yield read_exactly(source, start, min(_BLOCK, offset + length - start), what)

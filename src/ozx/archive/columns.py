@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
-from ozx.archive.names.decoding import decode_name
+from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
 from ozx.errors import FormatError
@@ -47,7 +47,7 @@ class Columns(NameTable):
     def name(self, index: int) -> str:
         """Return the name of entry `index` as text."""
         raw = self.raw_name(index)
-        return raw.decode("ascii") if raw.isascii() else decode_name(raw, int(self.flags[index]), self.extra(index))
+        return raw.decode("ascii") if raw.isascii() else entry_name(self.header(index))
 
     def names(self) -> list[str]:
         """Return all names, in the directory's order."""
@@ -65,10 +65,6 @@ class Columns(NameTable):
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders
-
-    def extra(self, index: int) -> bytes:
-        """Return the extra-field block of entry `index`."""
-        return self.header(index).extra
 
     def header(self, index: int) -> CentralHeader:
         """Return the header of entry `index`; its offset counts from the file's first byte."""

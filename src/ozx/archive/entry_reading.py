@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource, iter_exactly, read_exactly
 from ozx.archive.crc_check import iter_checked
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
 from ozx.archive.names.decoding import contradicting_path, entry_name
@@ -40,7 +40,6 @@ __all__ = [
     "read_local_header",
 ]
 
-_BLOCK = 1 << 20
 # A local file header nearly always fits, so that one read suffices.
 _HEADER_GUESS = 512
 
@@ -290,7 +289,7 @@ def iter_value(
     """
     try:
         offset = find_data(source, header, limit) if data_offset is None else data_offset
-        blocks = _iter_stored(source, header, offset)
+        blocks = iter_exactly(source, offset, header.compressed_size, f"entry {entry_name(header)!r}")
         if header.method != STORED:
             from ozx.archive.inflate import iter_inflated  # noqa: PLC0415 (few archives need it)
 
@@ -300,11 +299,3 @@ def iter_value(
         if error.path is None:
             error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
-
-
-def _iter_stored(source: ByteSource, header: CentralHeader, offset: int) -> Iterator[bytes]:
-    missing = header.compressed_size
-    while missing:
-        length = min(_BLOCK, missing)
-        yield read_exactly(source, offset, length, f"entry {entry_name(header)!r}")
-        offset, missing = offset + length, missing - length

@@ -11,7 +11,6 @@ import importlib.machinery
 import importlib.util
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
 
 from ozx.archive.records import DEFLATE64, DEFLATED, method_name
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
@@ -23,13 +22,6 @@ _GOES_ON = "there are bytes behind the end of the stream"
 # No Deflate64 decoder limits its output, so the input is sliced: 18 bits can stand for 65,538 bytes, so that a slice
 # of 1 KiB gives 29 MiB at most.
 _DEFLATE64_SLICE = 1 << 10
-
-
-class _Decoder(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    def decode(self, data: bytes) -> bytes: ...
 
 
 class _Deflate64Decoder:
@@ -130,7 +122,7 @@ def _iter_deflated64(slices: Iterable[bytes]) -> Iterator[bytes]:
         raise ValueError("the end of the stream is missing")
 
 
-def _new_deflate64_decoder() -> _Decoder:
+def _new_deflate64_decoder() -> _Deflate64Decoder:
     extension = _zipfile_deflate64()
     if extension is not None:
         return _Deflate64Decoder(extension(), "decompress")

@@ -16,7 +16,7 @@ from ozx.atomic.locks import has_locks, lock_file, lock_leftover, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
-__all__ = ["create_directory", "create_file", "free_name", "hidden_name", "name_beside", "show_replaced", "sweep"]
+__all__ = ["create_directory", "create_file", "hidden_name", "name_beside", "show_replaced", "sweep"]
 
 _LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp", re.DOTALL)
 # Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
@@ -84,11 +84,6 @@ def _names(path: str) -> Iterator[str]:
     yield hidden_name(path, f"{os.getpid()}.ozx-tmp")
     for number in range(1, 10_000):  # several threads of one process may write to one name
         yield hidden_name(path, f"{os.getpid()}-{number}.ozx-tmp")
-
-
-def free_name(path: str) -> str:
-    """Return an unused temporary name for `path`."""
-    return next(name for name in _names(path) if not os.path.lexists(name))
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:

@@ -237,13 +237,11 @@ def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
         what = "no ome metadata" if ome is None else f"a group of kind {ome.kind}, without multiscales"
         raise FormatError(f"{where}: expected an image, found {what}", hint="ozx info lists the images.")
     for multiscale in ome.multiscales:
-        yield _view(nodes, path, multiscale, ome)
+        yield _view(nodes, group, path, multiscale, ome)
 
 
-def _view(nodes: GroupNodes, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
-    group = nodes.find(path)
-    zarr_format = 3 if group is None else group.metadata.zarr_format
-    attributes = as_object({} if group is None else dict(group.attrs))
+def _view(nodes: GroupNodes, group: zarr.Group, path: str, multiscale: Multiscale, ome: OmeMetadata) -> ImageView:
+    zarr_format, attributes = group.metadata.zarr_format, as_object(dict(group.attrs))
     levels, notes = _levels(nodes, path, multiscale)
     return ImageView(
         path=path,

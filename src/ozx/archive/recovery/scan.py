@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource, iter_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.empty_values import says_nothing_of_sizes
@@ -39,7 +39,6 @@ from ozx.progress import NO_PROGRESS, Progress
 __all__ = ["iter_found_value", "scan_archive"]
 
 _BLOCK = 4 << 20
-_PIECE = 1 << 20
 # Broken entries are kept one by one; a file full of them is no archive.
 _MOST_BROKEN = 1 << 20
 
@@ -239,7 +238,7 @@ def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
         It changed since the scan (``zip/changed``), which is known only after the last block.
     """
     checksum = 0
-    blocks = _iter_stored(source, entry)
+    blocks = iter_exactly(source, entry.data_offset, entry.stored_size, f"the value of {entry.name!r}")
     for block in blocks if entry.method == STORED else iter_inflated(entry.method, blocks, entry.size):
         checksum = crc32(block, checksum)
         yield block
@@ -249,11 +248,6 @@ def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
             path=source.name,
             rule="zip/changed",
         )
-
-
-def _iter_stored(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
-    for offset in range(entry.data_offset, entry.end, _PIECE):
-        yield read_exactly(source, offset, min(_PIECE, entry.end - offset), f"the value of {entry.name!r}")
 
 
 def _read_end(source: ByteSource) -> EndOfDirectory | None:

@@ -198,8 +198,8 @@ async def follow_async(source: SlowSource, steps: Steps) -> Part:
         return part
 
 
-def leading_span(columns: Columns, directory_offset: int, last_component: bytes = b"zarr.json") -> tuple[int, int]:
-    """Return offset and length of the leading entries whose names end in `last_component`, in the file's order.
+def leading_span(columns: Columns, directory_offset: int) -> tuple[int, int]:
+    """Return offset and length of the leading ``zarr.json`` entries, in the file's order.
 
     RFC-9 (R2, 2026-04-20) puts all ``zarr.json`` before anything else.
     """
@@ -208,7 +208,7 @@ def leading_span(columns: Columns, directory_offset: int, last_component: bytes 
         return 0, 0
     begin, end = int(columns.header_offsets[order[0]]), directory_offset
     for index in order.tolist():
-        if columns.raw_name(index).rpartition(b"/")[2] != last_component:
+        if columns.raw_name(index).rpartition(b"/")[2] != b"zarr.json":
             end = int(columns.header_offsets[index])
             break
     return begin, end - begin
