@@ -26,16 +26,9 @@ def can_set_permissions() -> bool:
 
 
 def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
-    """Give an open file or folder the permissions of the one at `path` that it replaces.
+    """Give an open file or folder the permissions of the one at `path`, of status `old`, that it replaces.
 
-    Parameters
-    ----------
-    descriptor
-        The new file or folder.
-    path
-        The old one; if it no longer exists, its access control list is lost.
-    old
-        Status of the old one when the work began.
+    If `path` no longer exists, its access control list is lost.
 
     Raises
     ------

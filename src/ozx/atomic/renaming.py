@@ -65,6 +65,7 @@ def _accept(path: str) -> None:
 
 def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
     """Replace a file in one step, without the flush that ext4 does for a rename over another file."""
+    # After a sync the flush is superfluous; without one it would take most of the time.
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
         if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):

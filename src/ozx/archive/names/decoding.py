@@ -74,6 +74,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
     """Tell whether a Unicode path may belong to a name that is not ASCII: a path in ASCII may not, nor a folder's."""
+    # Entries with ASCII names are found by their bytes, and folders by the last byte.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 

@@ -122,10 +122,12 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
 
 
 class ValueFinder:
-    """Search for the values of headers in a source, which is mostly read forwards."""
+    """Finder of the values that headers describe, in a source that is mostly read forwards."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
+        # Bytes that may still be read for wrong claims: it bounds the time for a malicious archive whose thousand
+        # headers all claim the rest of the file.
         self.patience = 8 * source.size() + (256 << 20)
 
     def verify(self, claim: Claim) -> VerifiedValue | None:
@@ -219,6 +221,7 @@ class ValueFinder:
 
     def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
         """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32."""
+        # A descriptor without signature is right before the next header.
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
         while self.patience >= 0:
             found = find_signature(self.source, position, stop, _SIGNATURE_OR_DESCRIPTOR)

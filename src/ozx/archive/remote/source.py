@@ -1,7 +1,6 @@
 """An archive behind a URL, read by range requests.
 
-obstore is imported, and the server asked, at the first use of a `RemoteSource`. That first request is for the last
-MiB; its answer also has the length, and the mark by which a change of the file is noticed.
+The first request, for the last MiB, also brings the length and the mark by which a change of the file is noticed.
 docs/decisions/0009-remote-by-obstore.md says why obstore is used, and which requests are made.
 """
 
@@ -49,7 +48,8 @@ class _Known(NamedTuple):
 class RemoteSource:
     """An object behind a URL as a source of bytes; safe with threads, event loops, fork and pickle.
 
-    Every answer is compared with the first one, so that a changed file is an error and never wrong bytes.
+    Every answer is compared with the first one, so that a changed file is an error and never wrong bytes. `name` is the
+    URL without its query, which may hold a signature; `requests` counts requests, but not repetitions after a failure.
 
     Parameters
     ----------
@@ -59,13 +59,6 @@ class RemoteSource:
     options
         Keyword arguments for obstore: `client_options` and `retry_config` for every scheme; for object stores also
         their configuration, such as ``{"region": "eu-central-1", "skip_signature": True}``.
-
-    Attributes
-    ----------
-    name
-        The URL without its query, which may hold a signature.
-    requests
-        Number of requests; repetitions after a failure are not counted.
 
     Examples
     --------
