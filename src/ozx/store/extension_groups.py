@@ -21,7 +21,7 @@ __all__ = ["HandledGroup", "understands_opening", "with_handlers"]
 
 
 def understands_opening(point: str, value: Any) -> bool:
-    """Tell whether a node with this extension may be opened: zarr-python knows it, or a handler opens it.
+    """Tell whether a node with this extension may be opened: zarr-python supports it, or a handler opens it.
 
     Examples
     --------

@@ -21,7 +21,7 @@ _INVERSE = pow(_BASE, -1, _MODULUS)
 
 
 class NameIndex:
-    """Entries by raw name."""
+    """Index of entries by raw name."""
 
     def __init__(self, names: NameTable) -> None:
         self._names = names

@@ -1,4 +1,4 @@
-"""Errors between here and a server, explained without secrets.
+"""Errors of requests to a server, explained without secrets.
 
 obstore's messages quote the URL with its query, and the server's answer: both may hold keys. Only harmless parts are
 passed on.

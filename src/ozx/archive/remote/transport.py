@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 class Transport(Protocol):
-    """Carries requests to the server; belongs to one process."""
+    """Transport of requests to the server; belongs to one process."""
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
         """Return up to `length` bytes from `offset`, or the last `length` if `offset` is None.
@@ -121,7 +121,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return the last bytes if the server knows no suffix ranges (as Azure), or the file is empty."""
+        """Return the last bytes if the server has no suffix ranges (as Azure), or the file is empty."""
         try:
             mark = self._compare(self._module.head(self._store, ""), expected)
         except self._failures as error:
