@@ -85,18 +85,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
     r"""Return `text` without `item` in any list of `key`, and without `sections` that this empties.
 
-    For files that others have changed since and may have copied the item into other sections.
-
-    Parameters
-    ----------
-    text
-        The file now.
-    sections
-        Those that got `item`; they stay if `before` has them.
-    key, item
-        The entry.
-    before
-        The file before the change.
+    Other programs may have copied the item into other sections. Sections that the earlier text `before` has stay.
 
     Examples
     --------

@@ -108,17 +108,7 @@ def record_path(places: Places) -> str:
 
 
 def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` with the file, and `ozx` draw the thumbnails.
-
-    Parameters
-    ----------
-    places
-        The folders of the desktop.
-    viewer, ozx
-        Programs with their arguments; the file is appended.
-    name
-        The viewer's name in menus.
-    """
+    """Return the steps that make a double-click run `viewer` (`name` in menus), and `ozx` draw the thumbnails."""
     mime = posixpath.join(places.data_home, "mime")
     theme = posixpath.join(places.data_home, "icons/hicolor")
     touch = ("touch", "-c", theme)

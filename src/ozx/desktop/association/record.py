@@ -58,23 +58,13 @@ class ChangedValue:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All changes of an association.
+    """All changes of an association."""
 
-    Attributes
-    ----------
-    command
-        The command of a double-click.
-    files, programs, values
-        The changes, in order.
-    folders, keys
-        New folders and registry keys.
-    """
-
-    command: tuple[str, ...] = ()
-    files: tuple[ChangedFile, ...] = ()
+    command: tuple[str, ...] = ()  # the command of a double-click
+    files: tuple[ChangedFile, ...] = ()  # the changes of files, programs and values, each in order
     programs: tuple[MadeFiles, ...] = ()
     values: tuple[ChangedValue, ...] = ()
-    folders: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()  # new folders, and below new registry keys
     keys: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
@@ -88,13 +78,6 @@ class Record:
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> Record:
         """Parse the bytes of `to_bytes`; unknown members are ignored.
-
-        Raises
-        ------
-        FormatError
-            It is not a record.
-        UnsupportedError
-            A later ozx wrote it, in an unknown version.
 
         Examples
         --------

@@ -56,27 +56,14 @@ class MergePlist:
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
-    """A program to run after the steps before it.
+    """A program to run after the steps before it."""
 
-    Attributes
-    ----------
-    arguments
-        The program and its arguments.
-    hint
-        How to install the program.
-    folder
-        Where it makes files. `revert` removes those that were new.
-    keep
-        If other files match this pattern (below `folder`), `revert` keeps the folder and runs `arguments` to update it.
-    undo
-        Arguments for `revert`, instead of `arguments`.
-    """
-
-    arguments: tuple[str, ...]
-    hint: str
-    folder: str | None = None
+    arguments: tuple[str, ...]  # the program and its arguments
+    hint: str  # how to install the program
+    folder: str | None = None  # where it makes files. `revert` removes those that were new
+    # if other files match this pattern (below `folder`), `revert` keeps the folder and runs `arguments` to update it
     keep: str | None = None
-    undo: tuple[str, ...] | None = None
+    undo: tuple[str, ...] | None = None  # arguments for `revert`, instead of `arguments`
 
 
 @dataclass(frozen=True, slots=True)

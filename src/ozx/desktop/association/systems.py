@@ -19,30 +19,15 @@ __all__ = ["Desktop", "this_desktop"]
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """The parts that differ between systems.
+    """The parts that differ between systems."""
 
-    Attributes
-    ----------
-    system
-        ``linux``, ``macos`` or ``windows``.
-    record
-        Path of the record.
-    default_viewer
-        Returns the command that runs ``ozx view``.
-    plan
-        Returns the steps for a viewer's command, the command of ozx, and the viewer's name.
-    notes
-        Returns remarks about these two commands.
-    status
-        Returns the program that opens ``.ozx`` files now.
-    """
-
-    system: str
-    record: str
-    default_viewer: Callable[[], tuple[str, ...]]
+    system: str  # ``linux``, ``macos`` or ``windows``
+    record: str  # path of the record
+    default_viewer: Callable[[], tuple[str, ...]]  # returns the command that runs ``ozx view``
+    # returns the steps for a viewer's command, the command of ozx, and the viewer's name
     plan: Callable[[tuple[str, ...], tuple[str, ...], str], tuple[Step, ...]]
-    notes: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]
-    status: Callable[[], Status]
+    notes: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]  # returns remarks about these two commands
+    status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
 
 
 def this_desktop() -> Desktop:

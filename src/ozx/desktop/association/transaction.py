@@ -24,42 +24,23 @@ What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "un
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One change.
+    """One change."""
 
-    Attributes
-    ----------
-    what
-        ``write``, ``change``, ``restore``, ``delete`` or ``keep`` a file or folder, ``run`` a program, ``set`` or
-        ``unset`` a value of the registry.
-    target
-        The file, the folder, the program with its arguments, or the value's key and name.
-    detail
-        Added (``+ ``) and removed (``- ``) lines; for ``keep``, the reason.
-    """
-
+    # ``write``, ``change``, ``restore``, ``delete`` or ``keep`` a file or folder, ``run`` a program, ``set`` or
+    # ``unset`` a value of the registry
     what: What
-    target: str
-    detail: tuple[str, ...] = ()
+    target: str  # the file, the folder, the program with its arguments, or the value's key and name
+    detail: tuple[str, ...] = ()  # added (``+ ``) and removed (``- ``) lines; for ``keep``, the reason
 
 
 @dataclass(slots=True)
 class Transaction:
-    """Makes changes and lists them; rolls them back if an error ends the ``with`` block.
-
-    Attributes
-    ----------
-    is_dry
-        Whether changes are only listed.
-    actions
-        The changes, made or planned.
-    folders, keys
-        Folders and registry keys created for them.
-    """
+    """Makes changes and lists them; rolls them back if an error ends the ``with`` block."""
 
     registry: Registry | None
-    is_dry: bool = False
-    actions: list[Action] = field(default_factory=list)
-    folders: list[str] = field(default_factory=list)
+    is_dry: bool = False  # whether changes are only listed
+    actions: list[Action] = field(default_factory=list)  # the changes, made or planned
+    folders: list[str] = field(default_factory=list)  # folders, and below registry keys, created for the changes
     keys: list[str] = field(default_factory=list)
     _undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _after: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -102,15 +83,7 @@ class Transaction:
         self.add_action("keep", path, why)
 
     def make_folder(self, path: str) -> None:
-        """Create a folder and its parents, and remember the new ones.
-
-        Raises
-        ------
-        NotADirectoryError
-            The path is something other than a folder.
-        OSError
-            It cannot be created.
-        """
+        """Create a folder and its parents, and remember the new ones."""
         if os.path.isdir(path):
             return
         if os.path.lexists(path):
@@ -132,13 +105,7 @@ class Transaction:
             self.add_action("delete", path)
 
     def run(self, arguments: tuple[str, ...], hint: str) -> None:
-        """Run a program.
-
-        Raises
-        ------
-        ResourceError
-            It is missing or fails.
-        """
+        """Run a program; ResourceError if it is missing or fails."""
         self.add_action("run", " ".join(arguments))
         if self.is_dry:
             return
@@ -211,13 +178,7 @@ def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
 
 
 def read_or_none(path: str) -> bytes | None:
-    """Return the bytes of a file, or None if it does not exist.
-
-    Raises
-    ------
-    UsageError
-        It is a directory, a device, or a named pipe, which would block.
-    """
+    """Return the bytes of a file, or None without one; UsageError for a directory, a device or a named pipe."""
     check_regular(path)
     try:
         with open(path, "rb") as file:

@@ -21,12 +21,7 @@ _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
-    """The chunks that were decoded last.
-
-    Parameters
-    ----------
-    capacity
-        Bytes of chunks to keep; the last chunk is kept whatever its size.
+    """Keeps the chunks that were decoded last: `capacity` bytes, or the last chunk whatever its size.
 
     Examples
     --------
@@ -47,15 +42,7 @@ class ChunkCache:
         self.decoded = 0
 
     def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
-        """Return the part of `source` at `index`, one ascending range per dimension.
-
-        Raises
-        ------
-        FormatError
-            A chunk cannot be decoded.
-        UnsupportedError
-            It takes too long or too much memory.
-        """
+        """Return the part of `source` at `index`, one ascending range per dimension."""
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
         check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if there is one.")

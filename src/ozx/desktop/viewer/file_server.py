@@ -75,19 +75,8 @@ class _Shelf:
 class FileServer:
     """Serves several files: ``/cells.ozx`` is the file, ``/cells.ozx/zarr.json`` a value in it.
 
-    Parameters
-    ----------
-    paths
-        Files, or node URIs.
-    cors
-        The origin whose pages may read them, such as ``https://example.org``, or ``*``; None for no other page.
-
-    Raises
-    ------
-    UsageError
-        There is no such node, or it is a directory or a URL.
-    FormatError, UnsupportedError
-        It is not a readable archive.
+    Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
+    A directory, a URL or a missing node is a UsageError.
 
     Examples
     --------

@@ -35,26 +35,13 @@ _LONGEST_BODY = 1 << 16
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request.
+    """An HTTP request."""
 
-    Attributes
-    ----------
-    method
-        ``GET``, ``HEAD`` or ``OPTIONS``.
-    path
-        Percent-encoding decoded, no query.
-    query
-        Names and values; of several values the last.
-    headers
-        By their names in lower case.
-    is_gone
-        Waits up to this many seconds; tells whether the client has gone away.
-    """
-
-    method: str
-    path: str
-    query: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
+    method: str  # ``GET``, ``HEAD`` or ``OPTIONS``
+    path: str  # percent-encoding decoded, no query
+    query: dict[str, str] = field(default_factory=dict)  # names and values; of several values the last
+    headers: dict[str, str] = field(default_factory=dict)  # by their names in lower case
+    # waits up to this many seconds; tells whether the client has gone away
     is_gone: Callable[[float], bool] = lambda _: False
 
 
@@ -87,23 +74,11 @@ def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Serves requests to 127.0.0.1 with `respond`, each connection in its own thread.
+    """Serves requests to 127.0.0.1 with `respond`, each connection in its own thread; port 0 takes a free one.
 
     Refused are other hosts in the ``Host`` header (403), as from a foreign site whose name points here, and methods
-    that change something (405).
-
-    Parameters
-    ----------
-    respond
-        Turns a request into a response. Its errors become responses that name them; unexpected ones also go to
-        stderr and end the connection.
-    port
-        0 takes a free one.
-
-    Raises
-    ------
-    ResourceError
-        Another program has the port.
+    that change something (405). Errors of `respond` become responses that name them; unexpected ones also go to stderr
+    and end the connection.
     """
 
     daemon_threads = True

@@ -11,14 +11,10 @@ __all__ = ["show_in_napari"]
 
 
 def show_in_napari(path: str | os.PathLike[str]) -> None:
-    """Show `path` in napari, and return when its window is closed.
+    """Show `path`, a local .ozx file, in napari, and return when its window is closed.
 
-    Raises
-    ------
-    ResourceError
-        napari, or a Qt binding for it, is not installed.
-    UsageError
-        `path` is a URL or a node, which napari's viewer does not take, or a directory, which our plugin does not read.
+    ResourceError means that napari or a Qt binding for it is not installed. napari's viewer takes no URL and no node,
+    and our plugin reads no directory: these are a UsageError.
     """
     location = parse_location(path)
     if location.is_remote or location.node:

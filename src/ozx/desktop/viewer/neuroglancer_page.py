@@ -45,13 +45,7 @@ _START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
 
 
 def find_client() -> str:
-    """Return the folder of neuroglancer's page.
-
-    Raises
-    ------
-    ResourceError
-        neuroglancer is not installed.
-    """
+    """Return the folder of neuroglancer's page; ResourceError if it is not installed."""
     # Loading it would start its own server.
     spec = importlib.util.find_spec("neuroglancer")
     folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
@@ -65,17 +59,7 @@ def find_client() -> str:
 
 
 class NeuroglancerServer:
-    """Serves neuroglancer's page and data below a secret path.
-
-    Parameters
-    ----------
-    group
-        The hierarchy to show.
-    client
-        The folder of the page.
-    identity
-        A text that changes with the file.
-    """
+    """Serves neuroglancer's page (folder `client`) and data below a secret path; `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
         self._pictures = Pictures(group)

@@ -49,14 +49,7 @@ Offset = tuple[int, int]
 
 
 def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
-    """Return the state in which neuroglancer shows a file.
-
-    `base` is the URL of the hierarchy's root, without a slash at its end.
-
-    Raises
-    ------
-    FormatError
-        The file has no image.
+    """Return the state in which neuroglancer shows a file; `base` is the URL of its root without a slash at the end.
 
     Examples
     --------

@@ -46,16 +46,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """Serves the page and its requests below a secret path.
-
-    Parameters
-    ----------
-    group
-        The hierarchy to show.
-    name
-        The name of the file.
-    identity
-        A text that changes with the file; it tells answers apart.
+    """Serves the page and its requests below a secret path; the text `identity` changes with the file.
 
     Examples
     --------

@@ -50,27 +50,13 @@ class PictureLevel:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image, a label image, or a plate's images side by side.
+    """An image, a label image, or a plate's images side by side."""
 
-    Attributes
-    ----------
-    path
-        Of an image its path; of a plate the part below each field: empty, or the path of a label image.
-    view
-        The image; of a plate, its first one.
-    axes
-        One per dimension, a plate's ``field`` first.
-    sources
-        The levels, each sliced like an array.
-    notes
-        Missing parts, one sentence each.
-    """
-
-    path: str
-    view: ImageView
-    axes: tuple[Axis, ...]
-    sources: tuple[LevelSlice | PlatePicture, ...]
-    notes: tuple[str, ...]
+    path: str  # of an image its path; of a plate the part below each field: empty, or the path of a label image
+    view: ImageView  # the image; of a plate, its first one
+    axes: tuple[Axis, ...]  # one per dimension, a plate's ``field`` first
+    sources: tuple[LevelSlice | PlatePicture, ...]  # the levels, each sliced like an array
+    notes: tuple[str, ...]  # missing parts, one sentence each
     cache: ChunkCache
 
     @cached_property
@@ -113,23 +99,8 @@ class Picture:
     def tile(self, level: int, row: int, column: int, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         """Return the samples of one tile, rows from the top; tiles at the right and lower edges may be smaller.
 
-        Parameters
-        ----------
-        level
-            Index into `levels`.
-        row, column
-            The tile's place in that level.
-        channel
-            Number of the channel; 0 without a channel dimension.
-        planes
-            Index in each of `slider_dimensions`, in planes of the full resolution.
-
-        Raises
-        ------
-        UsageError
-            There is no such tile.
-        FormatError, UnsupportedError
-            A chunk cannot be decoded, or its values are not numbers.
+        `channel` is 0 without a channel dimension; `planes` has an index for each of `slider_dimensions`, in planes of
+        the full resolution. A tile that does not exist is a UsageError.
         """
         if not 0 <= level < len(self.levels):
             raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
@@ -139,13 +110,7 @@ class Picture:
         return label_samples(pixels) if self.view.is_label else image_samples(pixels)
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
-        """Return one full-resolution pixel in each of `channels`, as Python numbers.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            As `tile`.
-        """
+        """Return one full-resolution pixel in each of `channels`, as Python numbers."""
         height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
         if not (0 <= row < height and 0 <= column < width):
             raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
@@ -153,13 +118,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            As `tile`.
-        """
+        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part."""
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):

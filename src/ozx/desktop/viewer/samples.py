@@ -20,12 +20,9 @@ _LAST = (1 << 32) - 1
 
 
 def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
-    """Return the type in which pixels of type `dtype` are sent.
+    """Return the type in which pixels of type `dtype` are sent; UnsupportedError if they are not numbers.
 
-    Raises
-    ------
-    UnsupportedError
-        They are not numbers, or label values that are not integers (OME-Zarr 0.5, "labels": they MUST be).
+    Label values have to be integers (OME-Zarr 0.5, "labels": they MUST be).
 
     Examples
     --------

@@ -45,23 +45,9 @@ class ServedPage(Protocol):
 def page_serving(
     path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
-    """Serve a page that shows `path` until the end of the ``with`` block.
+    """Serve a page that shows `path` (a file, a directory, a URL or a node URI) until the end of the ``with`` block.
 
-    Parameters
-    ----------
-    path
-        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
-    viewer
-        The page, one of `VIEWERS`.
-    port
-        0 takes a free one.
-
-    Raises
-    ------
-    FormatError, UnsupportedError, UsageError, OSError
-        As `ozx.store.opening.opened_hierarchy`.
-    ResourceError
-        neuroglancer is not installed, or another program has the port.
+    Port 0 takes a free one. Without neuroglancer, or when another program has the port, it raises ResourceError.
 
     Examples
     --------
@@ -94,22 +80,10 @@ def show_page(
     browser: Callable[[str], bool] | None = open_window,
     announce: Callable[[str], None],
 ) -> None:
-    """Show `path` in a window, and return when it is closed.
+    """Show `path` in a window, and return when it is closed; arguments as in `page_serving`.
 
-    Parameters
-    ----------
-    path, viewer, port
-        As in `page_serving`.
-    browser
-        Opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served until an
-        interrupt.
-    announce
-        Gets the page's URL if the user has to open it.
-
-    Raises
-    ------
-    ResourceError
-        No window appeared.
+    `browser` opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served
+    until an interrupt, and `announce` gets its URL. ResourceError means that no window appeared.
     """
     with page_serving(path, viewer=viewer, port=port) as (server, page):
         if browser is None or not browser(server.origin + page.gate.start_path):

@@ -37,13 +37,8 @@ _URI = "ozx://"
 def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
     """Return the function that reads `path`, or None for other files.
 
-    A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip is if its contents look
-    like an OME-Zarr.
-
-    Parameters
-    ----------
-    path
-        A file or a URI, or several of them.
+    A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip file is ours if its
+    contents look like an OME-Zarr.
 
     Examples
     --------
