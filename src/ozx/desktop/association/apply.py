@@ -79,7 +79,13 @@ def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, 
 
 
 def merged(now: bytes | None, step: MergePlist) -> bytes:
-    """Return a property list with the entries of `step`; FormatError if `now` is not one."""
+    """Return a property list with the entries of `step`.
+
+    Raises
+    ------
+    FormatError
+        `now` is not a property list.
+    """
     try:
         entries = {} if now is None else plistlib.loads(now)
     except (plistlib.InvalidFileException, ExpatError, ValueError) as error:

@@ -46,6 +46,11 @@ def find_program(name: str) -> tuple[str, ...] | None:
 def parse_viewer(command: str) -> tuple[str, ...]:
     """Return the words of a command line, the program by its absolute path.
 
+    Raises
+    ------
+    UsageError
+        It is empty, has an open quote, or names a missing program.
+
     Examples
     --------
     >>> parse_viewer("no-such-viewer --fast")

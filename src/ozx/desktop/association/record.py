@@ -79,6 +79,13 @@ class Record:
     def from_bytes(cls, data: bytes, path: str) -> Record:
         """Parse the bytes of `to_bytes`; unknown members are ignored.
 
+        Raises
+        ------
+        FormatError
+            It is not a record.
+        UnsupportedError
+            A later ozx wrote it, in an unknown version.
+
         Examples
         --------
         >>> record = Record(("napari",), (ChangedFile("/home/me/a", digest(b"new"), b"old"),))

@@ -24,13 +24,22 @@ What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "un
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One change."""
+    """One change.
 
-    # ``write``, ``change``, ``restore``, ``delete`` or ``keep`` a file or folder, ``run`` a program, ``set`` or
-    # ``unset`` a value of the registry
+    Attributes
+    ----------
+    what
+        ``write``, ``change``, ``restore``, ``delete`` or ``keep`` a file or folder, ``run`` a program, ``set`` or
+        ``unset`` a value of the registry.
+    target
+        The file, the folder, the program with its arguments, or the value's key and name.
+    detail
+        Added (``+ ``) and removed (``- ``) lines; for ``keep``, the reason.
+    """
+
     what: What
-    target: str  # the file, the folder, the program with its arguments, or the value's key and name
-    detail: tuple[str, ...] = ()  # added (``+ ``) and removed (``- ``) lines; for ``keep``, the reason
+    target: str
+    detail: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -83,7 +92,15 @@ class Transaction:
         self.add_action("keep", path, why)
 
     def make_folder(self, path: str) -> None:
-        """Create a folder and its parents, and remember the new ones."""
+        """Create a folder and its parents, and remember the new ones.
+
+        Raises
+        ------
+        NotADirectoryError
+            The path is something other than a folder.
+        OSError
+            It cannot be created.
+        """
         if os.path.isdir(path):
             return
         if os.path.lexists(path):
@@ -105,7 +122,13 @@ class Transaction:
             self.add_action("delete", path)
 
     def run(self, arguments: tuple[str, ...], hint: str) -> None:
-        """Run a program; ResourceError if it is missing or fails."""
+        """Run a program.
+
+        Raises
+        ------
+        ResourceError
+            It is missing or fails.
+        """
         self.add_action("run", " ".join(arguments))
         if self.is_dry:
             return

@@ -26,7 +26,13 @@ _MOST_COLORS = 100_000
 
 
 def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
-    """Return the contents of the file: its images, or the wells of its plate with their fields."""
+    """Return the contents of the file: its images, or the wells of its plate with their fields.
+
+    Raises
+    ------
+    FormatError
+        It has no image.
+    """
     nodes = GroupNodes(pictures.group)
     ome = nodes[""].ome
     fields = pictures.fields

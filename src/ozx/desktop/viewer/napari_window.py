@@ -13,8 +13,12 @@ __all__ = ["show_in_napari"]
 def show_in_napari(path: str | os.PathLike[str]) -> None:
     """Show `path`, a local .ozx file, in napari, and return when its window is closed.
 
-    ResourceError means that napari or a Qt binding for it is not installed. napari's viewer takes no URL and no node,
-    and our plugin reads no directory: these are a UsageError.
+    Raises
+    ------
+    ResourceError
+        napari, or a Qt binding for it, is not installed.
+    UsageError
+        `path` is a URL or a node, which napari's viewer does not take, or a directory, which our plugin does not read.
     """
     location = parse_location(path)
     if location.is_remote or location.node:

@@ -45,7 +45,13 @@ _START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
 
 
 def find_client() -> str:
-    """Return the folder of neuroglancer's page; ResourceError if it is not installed."""
+    """Return the folder of neuroglancer's page.
+
+    Raises
+    ------
+    ResourceError
+        neuroglancer is not installed.
+    """
     # Loading it would start its own server.
     spec = importlib.util.find_spec("neuroglancer")
     folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations

@@ -51,6 +51,11 @@ Offset = tuple[int, int]
 def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     """Return the state in which neuroglancer shows a file; `base` is the URL of its root without a slash at the end.
 
+    Raises
+    ------
+    FormatError
+        The file has no image.
+
     Examples
     --------
     >>> import ozx

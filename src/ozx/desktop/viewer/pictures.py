@@ -100,7 +100,14 @@ class Picture:
         """Return the samples of one tile, rows from the top; tiles at the right and lower edges may be smaller.
 
         `channel` is 0 without a channel dimension; `planes` has an index for each of `slider_dimensions`, in planes of
-        the full resolution. A tile that does not exist is a UsageError.
+        the full resolution.
+
+        Raises
+        ------
+        UsageError
+            There is no such tile.
+        FormatError, UnsupportedError
+            A chunk cannot be decoded, or its values are not numbers.
         """
         if not 0 <= level < len(self.levels):
             raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
@@ -110,7 +117,13 @@ class Picture:
         return label_samples(pixels) if self.view.is_label else image_samples(pixels)
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
-        """Return one full-resolution pixel in each of `channels`, as Python numbers."""
+        """Return one full-resolution pixel in each of `channels`, as Python numbers.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
         height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
         if not (0 <= row < height and 0 <= column < width):
             raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
@@ -118,7 +131,13 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part."""
+        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):

@@ -20,9 +20,12 @@ _LAST = (1 << 32) - 1
 
 
 def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
-    """Return the type in which pixels of type `dtype` are sent; UnsupportedError if they are not numbers.
+    """Return the type in which pixels of type `dtype` are sent.
 
-    Label values have to be integers (OME-Zarr 0.5, "labels": they MUST be).
+    Raises
+    ------
+    UnsupportedError
+        They are not numbers, or label values that are not integers (OME-Zarr 0.5, "labels": they MUST be).
 
     Examples
     --------

@@ -47,7 +47,14 @@ def page_serving(
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
     """Serve a page that shows `path` (a file, a directory, a URL or a node URI) until the end of the ``with`` block.
 
-    Port 0 takes a free one. Without neuroglancer, or when another program has the port, it raises ResourceError.
+    Port 0 takes a free one.
+
+    Raises
+    ------
+    FormatError, UnsupportedError, UsageError, OSError
+        As `ozx.store.opening.opened_hierarchy`.
+    ResourceError
+        neuroglancer is not installed, or another program has the port.
 
     Examples
     --------
@@ -83,7 +90,12 @@ def show_page(
     """Show `path` in a window, and return when it is closed; arguments as in `page_serving`.
 
     `browser` opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served
-    until an interrupt, and `announce` gets its URL. ResourceError means that no window appeared.
+    until an interrupt, and `announce` gets its URL.
+
+    Raises
+    ------
+    ResourceError
+        No window appeared.
     """
     with page_serving(path, viewer=viewer, port=port) as (server, page):
         if browser is None or not browser(server.origin + page.gate.start_path):

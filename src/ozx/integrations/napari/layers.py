@@ -80,7 +80,15 @@ class _Integers:
 
 
 def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
-    """Parse layer data; UsageError or UnsupportedError says what OME-Zarr 0.5 or zarr cannot express."""
+    """Parse layer data.
+
+    Raises
+    ------
+    UsageError
+        It is empty, or zarr lacks its pixel type.
+    UnsupportedError
+        OME-Zarr 0.5 cannot express it: rotation, shear, too many dimensions, or another order of them.
+    """
     name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
     levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
     dtype = np.dtype(levels[0].dtype)

@@ -40,6 +40,11 @@ def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], lis
     A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip file is ours if its
     contents look like an OME-Zarr.
 
+    Parameters
+    ----------
+    path
+        A file or a URI, or several of them.
+
     Examples
     --------
     >>> get_reader("cells.tif") is None, get_reader("cells.ozx") is read_layers
