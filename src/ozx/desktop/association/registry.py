@@ -32,21 +32,18 @@ class Registry(Protocol):
         """Ask the shell to read its associations again."""
 
 
-def user_registry() -> Registry | None:
-    """Return the registry; None on systems without one."""
-    return _user_registry()
-
-
 if sys.platform != "win32":
 
-    def _user_registry() -> Registry | None:
+    def user_registry() -> Registry | None:
+        """Return the registry; None on systems without one."""
         return None
 
 else:
     import ctypes
     import winreg
 
-    def _user_registry() -> Registry | None:
+    def user_registry() -> Registry | None:
+        """Return the registry; None on systems without one."""
         return _UserRegistry()
 
     class _UserRegistry:

@@ -143,15 +143,6 @@ class _Handler(BaseHTTPRequestHandler):
     # Idle connections are closed after this time.
     timeout = 300
 
-    def do_GET(self) -> None:
-        self._respond()
-
-    def do_HEAD(self) -> None:
-        self._respond()
-
-    def do_OPTIONS(self) -> None:
-        self._respond()
-
     def __getattr__(self, name: str) -> Callable[[], None]:
         # The standard library looks for a method of this name, and else sends its own answer.
         if not name.startswith("do_"):
@@ -192,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 _report(told)
         self._send(answer)
+
+    do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)
 
     def _skip_body(self) -> bool:
         """Read the body of a request, so that it is not taken for the next request; False if it is too long."""

@@ -143,10 +143,7 @@ class Picture:
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
             raise UsageError(f"expected a part of {full.height} × {full.width} pixels; got {part}")
         shares = [
-            (
-                _share(top, bottom, level.factor[0], level.height),
-                _share(left, right, level.factor[1], level.width),
-            )
+            (_share(top, bottom, level.factor[0], level.height), _share(left, right, level.factor[1], level.width))
             for level in self.levels
         ]
         number = choose_level([(len(rows), len(columns)) for rows, columns in shares], (0, 1), _TELLING)

@@ -271,8 +271,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
     """Repeat labels along the dimensions that they lack and their image has.
 
-    napari pairs dimensions from the last one backwards: labels t, y, x would follow the z planes of an image t, z, y,
-    x.
+    napari pairs dimensions from the last one backwards: labels tyx would follow the z planes of an image tzyx.
     """
     axis = image.view.channel_axis
     like = _place(image, axis)
