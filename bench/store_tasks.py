@@ -1,4 +1,4 @@
-"""Tasks on stores: the same arrays by OzxStore, ZipStore, LocalStore and tensorstore, every block compared."""
+"""Tasks on stores: the same arrays by ozx, zarr-python's stores and tensorstore, every block compared."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ def _zarr_group(way: str, path: str) -> Any:
 
     import ozx
 
+    if way == "ozx":
+        return ozx.open(path)
     opened: dict[str, Callable[[], Any]] = {
-        "ozx": lambda: ozx.OzxStore(path),
+        "store": lambda: ozx.OzxStore(path),
         "instant": lambda: _instant_store(path),
         "zip": lambda: ZipStore(path, mode="r"),
         "local": lambda: LocalStore(path, read_only=True),

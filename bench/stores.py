@@ -11,7 +11,8 @@ from figures import Row, Table
 from measuring import Group, in_worker, remove, take_turns
 
 WAYS = {
-    "OzxStore": "ozx",
+    "ozx.open": "ozx",
+    "OzxStore, zarr's own pipeline": "store",
     "zarr ZipStore": "zip",
     "zarr LocalStore": "local",
     "tensorstore, zip": "tensorstore zip",  # 0.1.86 never answers for a shard in a ZIP file, whoever wrote it
@@ -65,7 +66,7 @@ def bench_store_open(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     path, small = (str(datasets.make_many_entries(folder, number)) for number in (entries, 1_000))
     measures = {
         name: in_worker("store_tasks.open_group", way, path, small)
-        for name, way in (("OzxStore", "ozx"), ("zarr ZipStore", "zip"))
+        for name, way in (("ozx.open", "ozx"), ("zarr ZipStore", "zip"))
     }
     rows = take_turns(measures, None, rounds)
     title, options = f"open a group and an array among {entries:,} entries", {"zarr ZipStore": 10}

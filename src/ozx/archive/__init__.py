@@ -14,8 +14,8 @@
     The end records and the central directory: found, checked, and held as arrays.
 ``crc32``, ``crc_check``, ``inflate``
     Checksums and their combination; the check of an entry's value; deflate and Deflate64.
-``entry_reading``, ``coalesced_reads``
-    One entry's value, and many short spans of a file in few reads.
+``entry_reading``, ``entry_blocks``, ``coalesced_reads``
+    One entry's value, the values of neighbours by one read, and many short spans of a file in few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
     Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
 ``reader``, ``writer``

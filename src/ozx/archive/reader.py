@@ -113,7 +113,8 @@ class ArchiveReader:
         return np.full(len(self.columns), -1, np.int64)
 
     @cached_property
-    def _sorted_offsets(self) -> NDArray[np.uint64]:
+    def sorted_offsets(self) -> NDArray[np.uint64]:
+        """The offsets of the local headers, ascending."""
         return np.sort(self.columns.header_offsets)
 
     def find(self, name: str) -> int | None:
@@ -324,7 +325,7 @@ class ArchiveReader:
 
     def _end_of_room(self, index: int) -> int:
         """Return the offset of the next local header, or of the central directory."""
-        starts = self._sorted_offsets
+        starts = self.sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))
         return int(starts[following]) if following < len(starts) else self.end.directory_offset
 

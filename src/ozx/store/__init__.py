@@ -12,6 +12,8 @@
     Other stores: metadata in the form that zarr-python reads, a source as a store, directories.
 ``opening``, ``extension_groups``
     Groups out of files; their arrays opened by the handlers of extensions.
+``pixels/``
+    The codec pipeline that reads the chunks of a request together.
 ``image_view``, ``lazy_views``, ``reading_price``
     Images for viewers and analysis; arrays that are read when sliced; the cost of reading a part.
 """

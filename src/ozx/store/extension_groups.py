@@ -1,4 +1,4 @@
-"""Groups whose arrays pass through the handlers of their extensions (`ozx.extensions`)."""
+"""Groups whose arrays read through ozx's pipeline, and pass through the handlers of their extensions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import zarr
 
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
-from ozx.flow.decoding.bounded_arrays import bound_array
 from ozx.flow.decoding.codec_support import zarr_understands
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA
@@ -16,8 +15,9 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
+from ozx.store.pixels.pipeline import with_archive_pipeline
 
-__all__ = ["HandledGroup", "understands_opening", "with_handlers"]
+__all__ = ["OpenedGroup", "opened_group", "understands_opening"]
 
 
 def understands_opening(point: str, value: Any) -> bool:
@@ -35,37 +35,39 @@ def understands_opening(point: str, value: Any) -> bool:
     return point not in DECODING_POINTS and named is not None and has_method(point, named.name, "open")
 
 
-def with_handlers(group: zarr.Group) -> zarr.Group:
-    """Return a group that calls handlers; the same group if none is registered."""
-    return group if next(iter_registered(), None) is None else HandledGroup(group._async_group)  # noqa: SLF001 (the only way)
+def opened_group(group: zarr.Group) -> OpenedGroup:
+    """Return the same group as an `OpenedGroup`."""
+    return OpenedGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
-class HandledGroup(zarr.Group):
-    """A zarr group that passes each of its arrays to the ``open`` of its extension handlers."""
+class OpenedGroup(zarr.Group):
+    """A zarr group whose arrays have ozx's codec pipeline, and pass through the ``open`` of extension handlers."""
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
-        return _handled(super().__getitem__(path))
+        return _opened(super().__getitem__(path))
 
     def members(self, *args: Any, **options: Any) -> Any:
         """Return names and nodes, as `zarr.Group.members` does."""
-        return tuple((name, _handled(node)) for name, node in super().members(*args, **options))
+        return tuple((name, _opened(node)) for name, node in super().members(*args, **options))
 
     def arrays(self) -> Generator[tuple[str, Any], None]:
         """Yield names and arrays."""
         for name, array in super().arrays():
-            yield name, _handled(array)
+            yield name, _opened(array)
 
     def groups(self) -> Generator[tuple[str, zarr.Group], None]:
         """Yield names and groups."""
         for name, group in super().groups():
-            yield name, with_handlers(group)
+            yield name, opened_group(group)
 
 
-def _handled(node: Any) -> Any:
+def _opened(node: Any) -> Any:
     if isinstance(node, zarr.Group):
-        return with_handlers(node)
-    node = bound_array(node)
+        return opened_group(node)
+    node = with_archive_pipeline(node)
+    if next(iter_registered(), None) is None:
+        return node
     # The document that zarr sees has no extensions any more.
     store = getattr(node.store, "_store", node.store)
     key = join_path(node.path, METADATA)

@@ -17,7 +17,6 @@ from zarr.errors import ZarrUserWarning
 from zarr.storage import WrapperStore
 
 from ozx.errors import FormatError, OzxError
-from ozx.flow.decoding.bounded_arrays import bound_array
 from ozx.flow.decoding.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.values import as_object
@@ -32,6 +31,7 @@ from ozx.hierarchy.ome.rendering import (
     parse_shown_channels,
     parse_shown_plane,
 )
+from ozx.store.pixels.pipeline import with_archive_pipeline
 
 __all__ = [
     "GroupNodes",
@@ -144,7 +144,7 @@ class GroupNodes(Mapping[str, Node]):
             return None
         with refused_by_zarr(path):
             try:
-                found: zarr.Group | zarr.Array[Any] = bound_array(group[path])
+                found: zarr.Group | zarr.Array[Any] = with_archive_pipeline(group[path])
             except KeyError:
                 return None
         return found

@@ -83,11 +83,11 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
             if node
             else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
         )
-    from ozx.store.extension_groups import with_handlers  # noqa: PLC0415 (see open_store)
+    from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
-        return with_handlers(zarr.open_group(store, mode="r", path=node, zarr_format=3))
+        return opened_group(zarr.open_group(store, mode="r", path=node, zarr_format=3))
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
     from zarr.abc.store import Store  # noqa: PLC0415
 
-    from ozx.store.extension_groups import with_handlers  # noqa: PLC0415
+    from ozx.store.extension_groups import opened_group  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
     from ozx.store.local_store import DirectoryStore  # noqa: PLC0415
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
@@ -143,7 +143,7 @@ def _open_directory(path: str) -> zarr.Group:
     with refused_by_zarr("the root"):
         # Copies of metadata may be out of date or broken; the originals are there.
         group = zarr.open_group(store, mode="r", zarr_format=3 if is_v3 else 2, use_consolidated=False)
-    return with_handlers(group) if is_v3 else group
+    return opened_group(group) if is_v3 else group
 
 
 def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:

@@ -38,6 +38,11 @@ class SessionStore(Store):
         self._write = session if isinstance(session, WriteSession) else None
         self._detached_from: int | None = None
 
+    @property
+    def archive_session(self) -> ArchiveSession | None:
+        """The session that reads values; None for a store that writes."""
+        return self._read
+
     def __str__(self) -> str:
         return self._printable if "://" in self.path else format_location(Location(self.path))
 

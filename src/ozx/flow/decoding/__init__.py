@@ -1,7 +1,7 @@
 """Decoding with bounded memory.
 
-``bounded``, ``bounded_filters``
-    Decompression and filters with a limit on their output.
+``bounded``, ``bounded_filters``, ``exact``
+    Decompression and filters with a limit on their output; decompression into memory of the exact length.
 ``bounded_arrays``
     Arrays whose chunks decode to at most their own size.
 ``codec_support``

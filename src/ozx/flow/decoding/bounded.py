@@ -56,13 +56,19 @@ class UndecodableChunkError(ValueError):
     '0/c/1: the data decode to more'
     """
 
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(key, reason)
+    def __init__(self, key: str, reason: str, path: str | None = None) -> None:
+        super().__init__(key, reason, path)
         self.key = key
         self.reason = reason
+        self.path = path
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.reason}"
+        place = self.key if self.path is None else f"{self.path}: {self.key}"
+        return f"{place}: {self.reason}"
+
+    def at(self, path: str) -> UndecodableChunkError:
+        """Return the same error with the name of the file."""
+        return UndecodableChunkError(self.key, self.reason, path)
 
 
 class _Decompressor(Protocol):

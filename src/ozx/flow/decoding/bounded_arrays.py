@@ -30,7 +30,7 @@ from ozx.flow.decoding.bounded import BOUNDED, OversizeError, UndecodableChunkEr
 from ozx.flow.decoding.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
 from ozx.flow.decoding.zarr_errors import missing_codec
 
-__all__ = ["bound_array"]
+__all__ = ["BoundedCompressor", "BoundedPipeline", "bound_array"]
 
 # Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20
@@ -43,10 +43,17 @@ _VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
 _PASSED_ON = (OzxError, OSError)
 
 
-def bound_array(array: Any) -> Any:
+def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> Any:
     """Bound the decoding of an array's chunks, in place; return the array, or any other object unchanged.
 
     Metadata and written chunks stay the same.
+
+    Parameters
+    ----------
+    array
+        An array of zarr-python.
+    pipeline
+        The class of its new codec pipeline.
 
     Examples
     --------
@@ -56,29 +63,32 @@ def bound_array(array: Any) -> Any:
     """
     if isinstance(array, zarr.Array):
         inner: Any = array.async_array if hasattr(array, "async_array") else array._async_array  # noqa: SLF001
-        if not isinstance(inner.codec_pipeline, _BoundedPipeline):
-            object.__setattr__(inner, "codec_pipeline", _pipeline(inner.metadata))
+        kind = pipeline or BoundedPipeline
+        if not isinstance(inner.codec_pipeline, kind):
+            object.__setattr__(inner, "codec_pipeline", _pipeline(inner.metadata, kind))
     return array
 
 
-def _pipeline(metadata: Any) -> _BoundedPipeline:
+def _pipeline(metadata: Any, kind: type[BoundedPipeline]) -> BoundedPipeline:
     if metadata.zarr_format == 2:
         filters, compressor = bounded_filters(
             metadata.filters, metadata.compressor, metadata.dtype.to_native_dtype(), prod(metadata.chunks)
         )
-        return _BoundedPipeline.from_codecs([V2Codec(filters=filters, compressor=compressor)])
-    return _BoundedPipeline.from_codecs(metadata.codecs)
+        return kind.from_codecs([V2Codec(filters=filters, compressor=compressor)])
+    return kind.from_codecs(metadata.codecs)
 
 
-class _BoundedPipeline(BatchedCodecPipeline):
+class BoundedPipeline(BatchedCodecPipeline):
     """zarr's pipeline with bounded codecs; each chunk is decoded by itself, so that errors can name it."""
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
+        """Return a pipeline of bounded codecs."""
         del batch_size
         return super().from_codecs(_bounded_codecs(tuple(codecs)), batch_size=1)
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
+        """Read and decode chunks, some at a time; errors name the chunk."""
         items = list(batch_info)
         results: list[Any] = [None] * len(items)
         numbers = iter(range(len(items)))
@@ -122,7 +132,7 @@ class _BoundedSharding(ShardingCodec):
 
     @property
     def codec_pipeline(self) -> Any:
-        return _BoundedPipeline.from_codecs(self.codecs)
+        return BoundedPipeline.from_codecs(self.codecs)
 
 
 @dataclass(frozen=True)
@@ -140,7 +150,7 @@ class _BoundedTexts(ArrayBytesCodec):
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
         check_count(chunk_data.as_array_like(), prod(chunk_spec.shape))
-        found: NDBuffer = await self.codec._decode_single(chunk_data, chunk_spec)  # noqa: SLF001 (see _BoundedCompressor)
+        found: NDBuffer = await self.codec._decode_single(chunk_data, chunk_spec)  # noqa: SLF001 (see BoundedCompressor)
         return found
 
     async def _encode_single(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
@@ -149,7 +159,7 @@ class _BoundedTexts(ArrayBytesCodec):
 
 
 @dataclass(frozen=True)
-class _BoundedCompressor(BytesBytesCodec):
+class BoundedCompressor(BytesBytesCodec):
     """A compressor behind other codecs, which determine the limit of its output."""
 
     codec: Any
@@ -159,9 +169,11 @@ class _BoundedCompressor(BytesBytesCodec):
     is_fixed_size = False
 
     def to_dict(self) -> Any:
+        """Return the metadata of the compressor."""
         return self.codec.to_dict()
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
+        """Return what the compressor returns."""
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
@@ -225,7 +237,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
         if isinstance(codec, V2Codec):
             return codecs  # its filters are bounded already
         name = _name(codec)
-        is_ours = isinstance(codec, (_BoundedCompressor, _BoundedSharding, _BoundedTexts))
+        is_ours = isinstance(codec, (BoundedCompressor, _BoundedSharding, _BoundedTexts))
         if isinstance(codec, ArrayBytesCodec):
             serializer = name
         if is_ours:
@@ -243,7 +255,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
             found.append(_BoundedTexts(codec))
         elif isinstance(codec, BytesBytesCodec) and name in BOUNDED:
             config = {**getattr(codec, "codec_config", {}), "id": name}
-            found.append(_BoundedCompressor(codec, config, serializer, tuple(before)))
+            found.append(BoundedCompressor(codec, config, serializer, tuple(before)))
         else:
             found.append(codec)
         if isinstance(codec, BytesBytesCodec):

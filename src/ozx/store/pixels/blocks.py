@@ -1,0 +1,212 @@
+"""Spans of a file, neighbours joined into blocks; blocks are read and decoded by a few threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import FormatError
+from ozx.flow.workers import default_jobs
+from ozx.store.after_fork import renew_after_fork
+
+__all__ = ["Block", "BlockReader", "Span", "join_spans", "tile_spans"]
+
+# Reading a gap of this length costs about as much as a second read.
+_GAP = 1 << 14
+# Blocks of this size keep threads busy and stay in the processor's cache.
+_LARGEST_BLOCK = 2 << 20
+_SMALLEST_BLOCK = 1 << 18
+_BLOCKS_PER_THREAD = 4
+
+
+class Span:
+    """Bytes of a file, and the function that takes them.
+
+    Parameters
+    ----------
+    start, stop
+        Offsets in the file.
+    take
+        Called with the block that holds the span, and the offset of the block in the file.
+    """
+
+    __slots__ = ("start", "stop", "take")
+
+    def __init__(self, start: int, stop: int, take: Callable[[memoryview, int], None]) -> None:
+        self.start = start
+        self.stop = stop
+        self.take = take
+
+
+class Block:
+    """Spans that one read brings, and what follows once the bytes are there.
+
+    Parameters
+    ----------
+    start, stop
+        Offsets in the file.
+    spans
+        What to take from it.
+    finish
+        Called with the bytes after all spans were taken.
+    into
+        Memory for the bytes, of their length; otherwise that of the thread.
+    """
+
+    __slots__ = ("finish", "into", "spans", "start", "stop")
+
+    def __init__(
+        self,
+        start: int,
+        stop: int,
+        spans: list[Span],
+        finish: Callable[[memoryview], None] | None = None,
+        into: memoryview | None = None,
+    ) -> None:
+        self.start = start
+        self.stop = stop
+        self.spans = spans
+        self.finish = finish
+        self.into = into
+
+
+def join_spans(spans: Iterable[Span], jobs: int) -> list[Block]:
+    """Return blocks that cover the spans, in the order of the file.
+
+    Examples
+    --------
+    >>> blocks = join_spans([Span(10, 20, print), Span(0, 10, print), Span(1 << 30, 1 << 31, print)], 1)
+    >>> [(block.start, block.stop) for block in blocks]
+    [(0, 20), (1073741824, 2147483648)]
+    """
+    ordered = sorted(spans, key=_start)
+    limit = _block_length(sum(span.stop - span.start for span in ordered), jobs)
+    blocks: list[Block] = []
+    block: Block | None = None
+    for span in ordered:
+        if (
+            block is None
+            or span.start - block.stop > _GAP
+            or (span.stop - block.start > limit and span.start >= block.stop)
+        ):
+            block = Block(span.start, span.stop, [span])
+            blocks.append(block)
+        else:
+            block.spans.append(span)
+            block.stop = max(block.stop, span.stop)
+    return blocks
+
+
+def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
+    """Return blocks like `join_spans` that leave no gap between `start` and `stop`, and do not overlap."""
+    ordered = sorted(spans, key=_start)
+    limit = _block_length(stop - start, jobs)
+    blocks = [Block(start, start, [])]
+    for span in ordered:
+        block = blocks[-1]
+        if span.stop - block.start > limit and block.spans and span.start >= block.stop:
+            block.stop = span.start
+            block = Block(span.start, span.stop, [])
+            blocks.append(block)
+        block.spans.append(span)
+        block.stop = max(block.stop, span.stop)
+    blocks[-1].stop = stop
+    return blocks
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _block_length(total: int, jobs: int) -> int:
+    return min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, total // (jobs * _BLOCKS_PER_THREAD)))
+
+
+class BlockReader:
+    """Reads blocks of a file, and hands their spans out, in the calling thread and those of a common pool."""
+
+    def __init__(self, source: FileSource) -> None:
+        self._source = source
+        self._waiting: deque[Block] = deque()
+
+    def run(self, blocks: Sequence[Block], jobs: int) -> None:
+        """Take all spans of the blocks.
+
+        Raises
+        ------
+        FormatError
+            The file is too short (``zip/changed``).
+        """
+        self._waiting.extend(blocks)
+        helpers = [_POOL.submit(self._work) for _ in range(min(jobs, len(blocks)) - 1)]
+        try:
+            self._work()
+        finally:
+            self._waiting.clear()  # after an error
+            # A helper that has not begun is not needed: the pool may be full of requests that wait for theirs.
+            for helper in [helper for helper in helpers if not helper.cancel()]:
+                helper.result()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                block = self._waiting.popleft()
+            except IndexError:
+                return
+            try:
+                self._read(block)
+            except BaseException:
+                self._waiting.clear()
+                raise
+
+    def _read(self, block: Block) -> None:
+        length = block.stop - block.start
+        buffer = _buffer(length) if block.into is None else block.into
+        if self._source.read_into_at(buffer, block.start) != length:
+            raise FormatError(
+                f"expected {length:,} bytes at {block.start:,}; the file shrank while it was read",
+                path=self._source.name,
+                rule="zip/changed",
+            )
+        for span in block.spans:
+            span.take(buffer, block.start)
+        if block.finish is not None:
+            block.finish(buffer)
+
+
+_kept = threading.local()
+
+
+def _buffer(length: int) -> memoryview:
+    """Return memory that this thread uses again for its next block."""
+    buffer: bytearray | None = getattr(_kept, "buffer", None)
+    if buffer is None or len(buffer) < length:
+        buffer = bytearray(max(length, _SMALLEST_BLOCK))
+        if length <= 2 * _LARGEST_BLOCK:
+            _kept.buffer = buffer
+    return memoryview(buffer)[:length]
+
+
+class _Pool:
+    """Threads for all requests of the process, started at the first use."""
+
+    def __init__(self) -> None:
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Forget the threads, which a forked child lacks."""
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[[], Any]) -> Future[Any]:
+        """Start `function` in a thread."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
+        return self._executor.submit(function)
+
+
+_POOL = _Pool()

@@ -1,0 +1,223 @@
+"""The codecs of an array as decoders that work in threads, for chains that need nothing of zarr-python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+from zarr.abc.codec import Codec
+from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
+
+from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.decoding.bounded_arrays import BoundedCompressor
+from ozx.flow.decoding.exact import decompress_into
+from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
+
+__all__ = ["ChunkCodec", "ShardCodec", "compile_codecs"]
+
+# Booleans, numbers and times: types whose values are their bytes.
+_PLAIN_KINDS = frozenset("biufcmM")
+_CHECKSUM = 4
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCodec:
+    """Decoder of chunks of one shape.
+
+    Attributes
+    ----------
+    shape
+        Of the decoded chunk.
+    dtype
+        As stored, with its byte order.
+    order
+        The axes of the chunk in the order in which they are stored.
+    compressor
+        The configuration of the compressor, as for `decompress_into`; None without one.
+    checksums_inside, checksums_outside
+        Number of CRC-32C checksums before and after compression.
+    """
+
+    shape: Lengths
+    dtype: np.dtype[Any]
+    order: Lengths
+    compressor: dict[str, Any] | None = None
+    checksums_inside: int = 0
+    checksums_outside: int = 0
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", prod(self.shape) * self.dtype.itemsize)
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the stored bytes are the pixels."""
+        return self.compressor is None and not self.checksums_outside
+
+    def decode_into(self, data: memoryview, target: NDArray[Any]) -> None:
+        """Decode a chunk into `target`, an array of its shape.
+
+        Raises
+        ------
+        ValueError
+            The data is damaged, or does not decode to the size of a chunk.
+        """
+        stored_view = target.transpose(self.order)
+        if self.compressor and not self.checksums_inside and target.dtype == self.dtype and _is_contiguous(stored_view):
+            decompress_into(self.compressor, self._checked(data), stored_view.reshape(-1).view(np.uint8))
+        else:
+            stored_view[...] = self._decode_stored(data)
+
+    def decode(self, data: memoryview) -> NDArray[Any]:
+        """Return a decoded chunk, which is valid until this thread decodes the next one.
+
+        Raises
+        ------
+        ValueError
+            As for `decode_into`.
+        """
+        return self._decode_stored(data).transpose(np.argsort(self.order))
+
+    def _decode_stored(self, data: memoryview) -> NDArray[Any]:
+        """Return a chunk with its axes as stored."""
+        data = self._checked(data)
+        if self.compressor is not None:
+            decoded = _scratch(self.size + _CHECKSUM * self.checksums_inside)
+            decompress_into(self.compressor, data, decoded)
+            data = _without_checksums(decoded.data, self.checksums_inside)
+        if len(data) != self.size:
+            raise ValueError(f"expected {self.size:,} bytes; found {len(data):,}")
+        return np.frombuffer(data, self.dtype).reshape([self.shape[axis] for axis in self.order])
+
+    def _checked(self, data: memoryview) -> memoryview:
+        return _without_checksums(data, self.checksums_outside)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardCodec:
+    """Layout of shards of one shape.
+
+    Attributes
+    ----------
+    shape
+        Of the decoded shard.
+    grid
+        Number of inner chunks along each axis.
+    inner
+        The codec of its inner chunks.
+    index
+        The format of its index.
+    """
+
+    shape: Lengths
+    grid: Lengths
+    inner: ChunkCodec | ShardCodec
+    index: IndexFormat
+
+    @property
+    def size(self) -> int:
+        """Length of the decoded shard in bytes."""
+        return prod(self.grid) * self.inner.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the pixels as stored."""
+        return self.inner.dtype
+
+
+def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
+    """Return the decoder of a chain of codecs, or None where only zarr-python can decode it.
+
+    Parameters
+    ----------
+    codecs
+        Those of a bounded pipeline (`ozx.flow.decoding.bounded_arrays`), in the order of encoding.
+    shape, dtype
+        Of the decoded chunks or shards.
+    """
+    if dtype.kind not in _PLAIN_KINDS:
+        return None
+    if len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
+        return _compile_shard(codecs[0], shape, dtype)
+    return _compile_chunk(codecs, shape, dtype)
+
+
+def _compile_shard(codec: ShardingCodec, shape: Lengths, dtype: np.dtype[Any]) -> ShardCodec | None:
+    inner_shape = tuple(codec.chunk_shape)
+    inner = compile_codecs(tuple(codec.codecs), inner_shape, dtype)
+    if inner is None or any(outer % length for outer, length in zip(shape, inner_shape, strict=True)):
+        return None
+    configuration = {
+        "index_codecs": [part.to_dict() for part in codec.index_codecs],
+        "index_location": _text(codec.index_location),
+    }
+    try:
+        form = parse_index_format(configuration, "")
+    except (FormatError, UnsupportedError):
+        return None
+    grid = tuple(outer // length for outer, length in zip(shape, inner_shape, strict=True))
+    return ShardCodec(tuple(shape), grid, inner, form)
+
+
+def _compile_chunk(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:
+    order = tuple(range(len(shape)))
+    stored: np.dtype[Any] | None = None
+    compressor: dict[str, Any] | None = None
+    inside = outside = 0
+    for codec in codecs:
+        if isinstance(codec, TransposeCodec) and stored is None:
+            order = tuple(order[axis] for axis in codec.order)
+        elif isinstance(codec, BytesCodec) and stored is None:
+            stored = dtype if codec.endian is None else dtype.newbyteorder(_text(codec.endian))
+        elif isinstance(codec, BoundedCompressor) and stored is not None and compressor is None:
+            compressor = dict(codec.config)
+        elif isinstance(codec, Crc32cCodec) and stored is not None:
+            inside, outside = (inside + 1, outside) if compressor is None else (inside, outside + 1)
+        else:
+            return None
+    if stored is None:
+        return None
+    if compressor is None:
+        inside, outside = 0, inside
+    return ChunkCodec(tuple(shape), stored, order, compressor, inside, outside)
+
+
+def _text(value: Any) -> Any:
+    """Return the text of an enumeration's member: zarr-python before 3.4 has these, later versions plain text."""
+    return getattr(value, "value", value)
+
+
+def _is_contiguous(array: NDArray[Any]) -> bool:
+    return bool(array.flags.c_contiguous)
+
+
+def _without_checksums(data: memoryview, count: int) -> memoryview:
+    """Return the data before `count` checksums, each of which covers all before it (Zarr codec ``crc32c``)."""
+    for _ in range(count):
+        data, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
+        if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
+            raise ValueError("its CRC-32C is not the one that follows it")
+    return data
+
+
+_kept = threading.local()
+
+
+def _scratch(size: int) -> NDArray[np.uint8]:
+    """Return memory that this thread uses again for its next chunk: new pages cost more than decoding into them."""
+    buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
+    if buffer is None or buffer.size < size:
+        buffer = np.empty(size, np.uint8)
+        _kept.buffer = buffer if size <= _LARGEST_KEPT else None
+    return buffer[:size]
+
+
+_LARGEST_KEPT = 4 << 20

@@ -1,0 +1,111 @@
+"""The codec pipeline of zarr-python for arrays in a local archive.
+
+zarr-python's own pipeline asks the store for one chunk after the other. This one plans all chunks of a request at once
+(`ozx.store.pixels.request`). What it does not know it passes on, whole: to the bounded pipeline, which also words the
+errors of damaged chunks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from zarr.core.buffer import NDBuffer
+from zarr.storage import StorePath, WrapperStore
+
+from ozx.errors import OzxError
+from ozx.flow.decoding.bounded import UndecodableChunkError
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
+from ozx.store.pixels.request import PixelRequest
+from ozx.store.reading import ArchiveSession
+
+__all__ = ["ArchivePipeline", "with_archive_pipeline"]
+
+# A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
+_FEW = 16
+_SHORT = 1 << 18
+
+
+class ArchivePipeline(BoundedPipeline):
+    """Reads the chunks of a request together, checked and bounded; see `ozx.store.pixels`."""
+
+    async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
+        """Read, decode and place the chunks of a request.
+
+        Parameters
+        ----------
+        batch_info, out, drop_axes
+            As for `zarr.abc.codec.CodecPipeline.read`.
+
+        Raises
+        ------
+        FormatError
+            An entry is damaged, or the file changed.
+        UndecodableChunkError
+            A chunk does not decode, or to another size; names file and chunk.
+        """
+        items = list(batch_info)
+        session, target = _session_of(items), out.as_ndarray_like()
+        if session is None or not isinstance(target, np.ndarray):
+            return await super().read(items, out, drop_axes)
+        request = PixelRequest(session, tuple(self), items, target, drop_axes)
+        try:
+            await _answer(request, len(items))
+        except (OzxError, OSError):
+            raise
+        except Exception:  # noqa: BLE001 (damage of any kind, or something this pipeline does not know)
+            try:
+                return await super().read(items, out, drop_axes)
+            except UndecodableChunkError as error:
+                raise error.at(session.source.name) from error.__cause__
+        return _results(request.missing)
+
+
+async def _answer(request: PixelRequest, count: int) -> None:
+    loop = asyncio.get_running_loop()
+    if count > _FEW:
+        await loop.run_in_executor(None, _plan_and_read, request)
+        return
+    request.plan()
+    if request.size > _SHORT:
+        await loop.run_in_executor(None, request.read)
+    else:
+        request.read()
+
+
+def _plan_and_read(request: PixelRequest) -> None:
+    request.plan()
+    request.read()
+
+
+def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
+    """Return what zarr-python 3.4 wants to know of each chunk; 3.1 ignores it."""
+    return tuple({"status": "missing" if is_missing else "present"} for is_missing in missing)
+
+
+def with_archive_pipeline(array: Any) -> Any:
+    """Give an array of zarr-python this pipeline, in place; return the array, or any other object unchanged.
+
+    Examples
+    --------
+    >>> import zarr
+    >>> from ozx import OzxStore
+    >>> array = with_archive_pipeline(zarr.open_array(OzxStore("cells.ozx"), path="0", mode="r"))
+    >>> array[0, :2, :2].shape
+    (2, 2)
+    """
+    return bound_array(array, ArchivePipeline)
+
+
+def _session_of(items: list[Any]) -> ArchiveSession | None:
+    """Return the session of the local archive that all chunks come from, or None."""
+    first = items[0][0] if items else None
+    if not isinstance(first, StorePath):
+        return None
+    store: Any = first.store
+    while isinstance(store, WrapperStore):
+        store = store._store  # noqa: SLF001 (zarr's own way)
+    session: ArchiveSession | None = getattr(store, "archive_session", None)
+    return None if session is None or session.is_remote else session

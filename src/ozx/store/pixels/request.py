@@ -1,0 +1,345 @@
+"""One request for pixels: what is read of which entries, and where the decoded pixels go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from zarr.abc.codec import Codec
+from zarr.core.codec_pipeline import fill_value_or_default
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.crc32 import crc32, crc32_combine
+from ozx.archive.entry_blocks import EntrySpan, check_value, entry_spans, value_in_block
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.records import STORED
+from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.workers import default_jobs
+from ozx.hierarchy.json.limits import check_value_length
+from ozx.store.pixels.blocks import Block, BlockReader, Span, join_spans, tile_spans
+from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec, compile_codecs
+from ozx.store.pixels.selections import Overlap, bounding_box, covers, is_basic, iter_overlaps
+from ozx.store.pixels.shard_indexes import indexes_of
+from ozx.store.reading import ArchiveSession
+
+__all__ = ["NotPlannedError", "PixelRequest"]
+
+# More keys than this are looked up together.
+_FEW = 8
+# A large chunk without compression goes from the file into the caller's array.
+_LARGE = 1 << 19
+# Memory besides the result.
+_SCRATCH = 48 << 20
+
+Selection = Any
+Taker = Callable[[memoryview, int], None]
+
+
+class NotPlannedError(Exception):
+    """Only zarr-python's own pipeline can answer the request."""
+
+
+class PixelRequest:
+    """The chunks of one selection, and the array for their pixels.
+
+    Parameters
+    ----------
+    session
+        The open archive, a local file.
+    codecs
+        The codecs of the array, bounded (`ozx.flow.decoding.bounded_arrays`).
+    items
+        What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
+        selection in the result, and whether it is the complete chunk.
+    out
+        The result.
+    drop_axes
+        The axes of length 1 that the result lacks.
+    """
+
+    def __init__(
+        self,
+        session: ArchiveSession,
+        codecs: Sequence[Codec],
+        items: Sequence[Any],
+        out: NDArray[Any],
+        drop_axes: tuple[int, ...],
+    ) -> None:
+        self._session = session
+        self._indexes = indexes_of(session)
+        self._codecs = codecs
+        self._items = items
+        self._out = out
+        self._drop_axes = drop_axes
+        self._compiled: dict[tuple[int, ...], ChunkCodec | ShardCodec] = {}
+        self._blocks: list[Block] = []
+        self._spans: list[Span] = []
+        self._last_steps: list[Callable[[], None]] = []
+        self._scratch = 0
+        self._largest_chunk = 0
+        self.missing: list[bool] = []
+
+    @property
+    def size(self) -> int:
+        """Number of bytes to read; known after `plan`."""
+        return sum(block.stop - block.start for block in self._blocks)
+
+    def plan(self) -> None:
+        """Find what is to be read; fill the pixels of missing chunks.
+
+        Raises
+        ------
+        NotPlannedError
+            A codec, a data type or a kind of selection is not supported here, or an entry is compressed or suspect.
+        FormatError
+            The archive or the index of a shard is damaged.
+        """
+        reader = self._session.reader
+        if not isinstance(reader.source, FileSource):
+            raise NotPlannedError
+        rows = self._find_rows(reader)
+        self.missing = [row < 0 for row in rows]
+        columns = reader.columns
+        present = np.array([row for row in rows if row >= 0], np.int64)
+        if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
+            raise NotPlannedError
+        spans = iter(entry_spans(reader, present))
+        for item, row in zip(self._items, rows, strict=True):
+            if row < 0:
+                self._out[item[3]] = fill_value_or_default(item[1])
+            else:
+                self._plan_entry(reader, item, next(spans))
+        self._blocks += join_spans(self._spans, self._jobs())
+
+    def read(self) -> None:
+        """Read, check and decode what `plan` found.
+
+        Raises
+        ------
+        FormatError
+            An entry is damaged (``zip/crc``, ``zip/local-header``), or the file changed (``zip/changed``).
+        ValueError
+            A chunk does not decode to its size.
+        """
+        source = self._session.reader.source
+        if not isinstance(source, FileSource):
+            raise NotPlannedError
+        try:
+            BlockReader(source).run(self._blocks, self._jobs())
+            for step in self._last_steps:
+                step()
+        finally:  # apparent damage may be another file's bytes
+            source.check_unchanged()
+
+    def _jobs(self) -> int:
+        jobs = default_jobs()
+        return max(1, min(jobs, _SCRATCH // max(1, self._largest_chunk + self._scratch // jobs)))
+
+    def _find_rows(self, reader: ArchiveReader) -> list[int]:
+        """Return the index of each item's entry, -1 for missing ones."""
+        keys = [item[0].path for item in self._items]
+        if len(keys) > _FEW and all(key.isascii() for key in keys):
+            found: list[int] = reader.name_index.find_all([key.encode("ascii") for key in keys]).tolist()
+            return found
+        indices = [self._session.find(key) for key in keys]
+        return [-1 if index is None else index for index in indices]
+
+    def _codec(self, spec: Any) -> ChunkCodec | ShardCodec:
+        codec = self._compiled.get(spec.shape)
+        if codec is None:
+            codec = compile_codecs(self._codecs, spec.shape, spec.dtype.to_native_dtype())
+            if codec is None or self._out.dtype.kind != codec.dtype.kind:
+                raise NotPlannedError
+            self._compiled[spec.shape] = codec
+        return codec
+
+    def _plan_entry(self, reader: ArchiveReader, item: Any, place: EntrySpan) -> None:
+        store_path, spec, chunk_selection, out_selection, *_ = item
+        row = place.entry
+        codec, size = self._codec(spec), int(reader.columns.compressed_sizes[row])
+        check_value_length(size, store_path.path)
+        if isinstance(codec, ShardCodec):
+            shard = _Shard(reader.data_offset(row), size, store_path.path, fill_value_or_default(spec))
+            spans: list[Span] = []
+            is_whole = self._plan_shard(codec, shard, chunk_selection, self._out, out_selection, self._drop_axes, spans)
+            if is_whole:
+                self._blocks += self._checked_blocks(reader, row, shard, spans)
+            else:
+                self._spans += spans
+            return
+        self._check_length(codec, size)
+        is_whole = isinstance(out_selection, tuple) and is_basic(out_selection) and covers(chunk_selection, codec.shape)
+        if is_whole and size >= _LARGE and codec.is_raw and self._plan_direct(reader, codec, row, out_selection):
+            return
+        put = partial(_put, codec, None if is_whole else chunk_selection, self._out, out_selection, self._drop_axes)
+
+        def take(block: memoryview, begin: int) -> None:
+            put(value_in_block(reader, place, block, begin))
+
+        self._spans.append(Span(place.start, place.stop, take))
+
+    def _plan_direct(self, reader: ArchiveReader, codec: ChunkCodec, row: int, out_selection: Selection) -> bool:
+        """Plan to read an entry straight into the result; tell whether that is possible."""
+        target = self._out[(*out_selection, ...)]
+        stored = target.transpose(codec.order)
+        if stored.dtype != codec.dtype or not stored.flags.c_contiguous:
+            return False
+        start = reader.data_offset(row)
+        into = stored.reshape(-1).view(np.uint8)
+        if into.size != int(reader.columns.compressed_sizes[row]):
+            raise NotPlannedError
+        self._blocks.append(Block(start, start + into.size, [], partial(check_value, reader, row), into.data))
+        return True
+
+    def _check_length(self, codec: ChunkCodec, length: int) -> None:
+        if length > largest_stored(codec.size):
+            raise NotPlannedError  # the other pipeline says so
+        self._largest_chunk = max(self._largest_chunk, codec.size + length)
+
+    def _plan_shard(
+        self,
+        codec: ShardCodec,
+        shard: _Shard,
+        chunk_selection: Selection,
+        target: NDArray[Any],
+        target_selection: Selection,
+        drop_axes: tuple[int, ...],
+        spans: list[Span],
+    ) -> bool:
+        """Append the spans of the inner chunks; tell whether these are all that the shard has."""
+        index = self._indexes.find(shard.start, shard.length, codec, shard.key)
+        offsets, lengths = index.offsets, index.lengths
+        inner = codec.inner
+        inner_shape = inner.shape
+        view, overlaps = self._overlaps(codec, chunk_selection, target, target_selection, drop_axes)
+        count = 0
+        for place, inside, part in overlaps:
+            length = int(lengths[place])
+            if not length:
+                view[part] = shard.fill_value
+                continue
+            start = shard.start + int(offsets[place])
+            if isinstance(inner, ShardCodec):
+                nested = _Shard(start, length, f"{shard.key}, inner chunk {list(place)}", shard.fill_value)
+                selection = tuple(slice(0, extent) for extent in inner_shape) if inside is None else inside
+                self._plan_shard(inner, nested, selection, view, part, (), spans)
+                continue
+            if not count:
+                self._check_length(inner, length)
+            elif length > largest_stored(inner.size):
+                raise NotPlannedError
+            count += 1
+            put = partial(_put, inner, inside, view, part, ())
+            spans.append(Span(start, start + length, _SpanTaker(start, length, put)))
+        return not isinstance(inner, ShardCodec) and count > 0 and count == int(np.count_nonzero(lengths))
+
+    def _overlaps(
+        self,
+        codec: ShardCodec,
+        chunk_selection: Selection,
+        target: NDArray[Any],
+        target_selection: Selection,
+        drop_axes: tuple[int, ...],
+    ) -> tuple[NDArray[Any], Iterable[Overlap]]:
+        """Return an array for inner chunks, and which go where; arrange that it reaches the target."""
+        if not isinstance(chunk_selection, tuple) or len(chunk_selection) != len(codec.shape):
+            raise NotPlannedError
+        if (
+            is_basic(chunk_selection)
+            and isinstance(target_selection, tuple)
+            and is_basic(target_selection)
+            and not drop_axes
+        ):
+            view = target[(*target_selection, ...)]
+            expanded = view[tuple(slice(None) if isinstance(part, slice) else None for part in chunk_selection)]
+            return expanded, iter_overlaps(chunk_selection, codec.shape, codec.inner.shape)
+        box = bounding_box(chunk_selection, codec.shape, codec.inner.shape)
+        if box is None:
+            raise NotPlannedError
+        extents = codec.inner.shape
+        shape = tuple(count * extent for count, extent in zip(box.shape, extents, strict=True))
+        array = np.empty(shape, target.dtype)
+        self._scratch += array.nbytes
+        if self._scratch > _SCRATCH:
+            raise NotPlannedError
+        self._last_steps.append(lambda: _assign(target, target_selection, array[box.selection], drop_axes))
+        overlaps = [
+            Overlap(
+                place,
+                None,
+                tuple(
+                    slice((number - first) * extent, (number - first + 1) * extent)
+                    for number, first, extent in zip(place, box.first, extents, strict=True)
+                ),
+            )
+            for place in box.chunks
+        ]
+        return array, overlaps
+
+    def _checked_blocks(self, reader: ArchiveReader, row: int, shard: _Shard, spans: list[Span]) -> list[Block]:
+        """Return blocks that cover a shard, so that its CRC-32 can be compared."""
+        blocks = tile_spans(spans, shard.start, shard.start + shard.length, self._jobs())
+        sums = [0] * len(blocks)
+
+        def keep(number: int, data: memoryview) -> None:
+            sums[number] = crc32(data)
+
+        def compare() -> None:
+            total = sums[0]
+            for block, part in zip(blocks[1:], sums[1:], strict=True):
+                total = crc32_combine(total, part, block.stop - block.start)
+            reader.check_crc32(row, total)
+
+        for number, block in enumerate(blocks):
+            block.finish = partial(keep, number)
+        self._last_steps.append(compare)
+        return blocks
+
+
+class _Shard:
+    """A shard in the file: its bytes, its key for messages, and the value of missing pixels."""
+
+    __slots__ = ("fill_value", "key", "length", "start")
+
+    def __init__(self, start: int, length: int, key: str, fill_value: Any) -> None:
+        self.start = start
+        self.length = length
+        self.key = key
+        self.fill_value = fill_value
+
+
+class _SpanTaker:
+    """Takes an inner chunk out of a block."""
+
+    __slots__ = ("_length", "_put", "_start")
+
+    def __init__(self, start: int, length: int, put: Callable[[memoryview], None]) -> None:
+        self._start = start
+        self._length = length
+        self._put = put
+
+    def __call__(self, block: memoryview, begin: int) -> None:
+        position = self._start - begin
+        self._put(block[position : position + self._length])
+
+
+def _put(
+    codec: ChunkCodec,
+    inside: Selection | None,
+    target: NDArray[Any],
+    target_selection: Selection,
+    drop_axes: tuple[int, ...],
+    data: memoryview,
+) -> None:
+    """Decode a chunk, and put `inside`, or all of it, into the target."""
+    if inside is None:
+        codec.decode_into(data, target[(*target_selection, ...)])
+    else:
+        _assign(target, target_selection, codec.decode(data)[inside], drop_axes)
+
+
+def _assign(target: NDArray[Any], selection: Selection, found: NDArray[Any], drop_axes: tuple[int, ...]) -> None:
+    target[selection] = found.squeeze(axis=drop_axes) if drop_axes else found

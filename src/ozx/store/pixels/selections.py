@@ -1,0 +1,156 @@
+"""Selections of numpy over a grid of inner chunks: which chunks they touch, and where their pixels go."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Box", "Overlap", "bounding_box", "covers", "is_basic", "iter_overlaps", "iter_touched"]
+
+Lengths = tuple[int, ...]
+Selection = tuple[Any, ...]
+
+
+class Overlap(NamedTuple):
+    """Part of an inner chunk that a selection wants.
+
+    `chunk` is its place in the grid; `inside` the part of it, None for all; `target` the part of the result.
+    """
+
+    chunk: Lengths
+    inside: tuple[slice, ...] | None
+    target: tuple[slice, ...]
+
+
+class Box(NamedTuple):
+    """The smallest box of whole inner chunks around a selection.
+
+    `first` and `shape` are in chunks; `selection` applies to the pixels of the box, `chunks` are those that it touches.
+    """
+
+    first: Lengths
+    shape: Lengths
+    selection: Selection
+    chunks: list[Lengths]
+
+
+def is_basic(selection: Selection) -> bool:
+    """Tell whether a selection has only integers, and slices without a step: its result is a view.
+
+    Examples
+    --------
+    >>> is_basic((slice(0, 4), 3)), is_basic((slice(0, 4, 2),))
+    (True, False)
+    """
+    for part in selection:
+        if type(part) is slice:
+            if part.step not in (None, 1):
+                return False
+        elif not isinstance(part, int):
+            return False
+    return True
+
+
+def covers(selection: object, shape: Lengths) -> bool:
+    """Tell whether a selection is all of a chunk, in the form of slices.
+
+    Examples
+    --------
+    >>> covers((slice(0, 4), slice(0, 8, 1)), (4, 8)), covers((slice(0, 3),), (4,))
+    (True, False)
+    """
+    return (
+        isinstance(selection, tuple)
+        and len(selection) == len(shape)
+        and all(
+            type(part) is slice and part.start in (0, None) and part.stop == length and part.step in (1, None)
+            for part, length in zip(selection, shape, strict=True)
+        )
+    )
+
+
+def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
+    """Yield what a basic selection wants of each inner chunk.
+
+    `target` has one slice per axis, also for those that an integer selects.
+
+    Examples
+    --------
+    >>> [tuple(part) for part in iter_overlaps((slice(2, 8), 5), (8, 8), (4, 8))]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [((0, 0), (slice(2, 4, None), slice(5, 6, None)), (slice(0, 2, None), slice(0, 1, None))),
+     ((1, 0), (slice(0, 4, None), slice(5, 6, None)), (slice(2, 6, None), slice(0, 1, None)))]
+    """
+    axes = [list(_iter_axis(part, length, step)) for part, length, step in zip(selection, shape, chunk, strict=True)]
+    for parts in itertools.product(*axes):
+        is_whole = all(part[3] for part in parts)
+        inside = None if is_whole else tuple(part[1] for part in parts)
+        yield Overlap(tuple(part[0] for part in parts), inside, tuple(part[2] for part in parts))
+
+
+def _iter_axis(part: slice | int, length: int, step: int) -> Iterator[tuple[int, slice, slice, bool]]:
+    begin, end = (int(part), int(part) + 1) if not isinstance(part, slice) else part.indices(length)[:2]
+    for number in range(begin // step, -(-end // step)):
+        origin = number * step
+        low, high = max(begin, origin), min(end, origin + step)
+        if low < high:
+            yield number, slice(low - origin, high - origin), slice(low - begin, high - begin), high - low == step
+
+
+def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:
+    """Return the box around a selection with arrays of indices or steps; None if it is of another kind or empty."""
+    positions: list[NDArray[np.int64] | slice] = []
+    for part, length in zip(selection, shape, strict=True):
+        if isinstance(part, slice):
+            positions.append(slice(*part.indices(length)))
+            continue
+        indices = np.asarray(part)
+        if indices.dtype.kind == "b" and indices.ndim == 1:
+            indices = np.flatnonzero(indices)
+        if indices.dtype.kind not in "iu" or not indices.size or int(indices.min()) < 0:
+            return None
+        positions.append(indices.astype(np.int64))
+    first, counts, moved, touched = [], [], [], []
+    for found, step in zip(positions, chunk, strict=True):
+        members = np.arange(found.start, found.stop, found.step) if isinstance(found, slice) else found
+        if not members.size:
+            return None
+        low, high = int(members.min()) // step, int(members.max()) // step
+        first.append(low)
+        counts.append(high - low + 1)
+        touched.append(np.unique(members // step) if isinstance(found, slice) else members // step)
+        moved.append(_moved(found, low * step))
+    return Box(tuple(first), tuple(counts), tuple(moved), list(iter_touched(positions, touched)))
+
+
+def iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:
+    """Yield the places of the chunks that a selection touches, each once.
+
+    Parameters
+    ----------
+    positions
+        The selection, a slice or an array per axis; arrays are broadcast against each other, as numpy does.
+    touched
+        For each axis the chunks: of a slice each once, of an array for each of its elements.
+    """
+    arrays = [number for number, found in enumerate(positions) if not isinstance(found, slice)]
+    points: list[Lengths] = [()]
+    if arrays:
+        joined = np.stack([part.ravel() for part in np.broadcast_arrays(*(touched[number] for number in arrays))])
+        points = [tuple(point) for point in np.unique(joined, axis=1).T.tolist()]
+    slices = [touched[number].tolist() for number in range(len(positions)) if number not in arrays]
+    for point in points:
+        for rest in itertools.product(*slices):
+            by_array, by_slice = iter(point), iter(rest)
+            yield tuple(next(by_array) if number in arrays else next(by_slice) for number in range(len(positions)))
+
+
+def _moved(found: NDArray[np.int64] | slice, by: int) -> Any:
+    if not isinstance(found, slice):
+        return found - by
+    stop = found.stop - by
+    return slice(found.start - by, stop if stop >= 0 else None, found.step)

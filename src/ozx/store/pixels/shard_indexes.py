@@ -1,0 +1,73 @@
+"""Indexes of shards, kept for the next request."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from math import prod
+from weakref import WeakKeyDictionary
+
+from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.hierarchy.zarr.shards import ShardIndex, parse_index
+from ozx.store.after_fork import renew_after_fork
+from ozx.store.pixels.chunk_codecs import ShardCodec
+from ozx.store.reading import ArchiveSession
+
+__all__ = ["ShardIndexes", "indexes_of"]
+
+_MOST_KEPT = 32 << 20
+
+
+class ShardIndexes:
+    """The indexes of the shards of one archive, the last ones used.
+
+    Parameters
+    ----------
+    source
+        The archive.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._indexes: OrderedDict[tuple[object, ...], ShardIndex] = OrderedDict()
+        self._bytes = 0
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Create a new lock."""
+        self._lock = threading.Lock()
+
+    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> ShardIndex:
+        """Return the index of the shard at offset `start` of the file.
+
+        Raises
+        ------
+        FormatError
+            It is damaged (``zarr/shard-index``).
+        """
+        key = (start, length, codec.grid, codec.index)
+        with self._lock:
+            index = self._indexes.get(key)
+            if index is not None:
+                self._indexes.move_to_end(key)
+                return index
+        count = prod(codec.grid)
+        offset = max(0, codec.index.offset(count, length))
+        data = read_exactly(self._source, start + offset, min(codec.index.size(count), length), "the index of a shard")
+        index = parse_index(data, codec.grid, length, where, codec.index)
+        with self._lock:
+            if key not in self._indexes:
+                self._indexes[key] = index
+                self._bytes += 2 * index.offsets.nbytes
+                while self._bytes > _MOST_KEPT and len(self._indexes) > 1:
+                    self._bytes -= 2 * self._indexes.popitem(last=False)[1].offsets.nbytes
+        return index
+
+
+_INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
+
+
+def indexes_of(session: ArchiveSession) -> ShardIndexes:
+    """Return the kept indexes of the archive that a session reads."""
+    return _INDEXES.setdefault(session, ShardIndexes(session.source))

@@ -1,0 +1,61 @@
+"""Values of entries out of a block of the file, against the same values read one by one."""
+
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ozx.archive.entry_blocks import entry_spans, value_in_block
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError
+
+NAMES = [f"0/c/{number}" for number in range(9)]
+
+
+@pytest.fixture(params=["plain", "zip64", "extra", "streamed"])
+def archive(request, tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        for number, name in enumerate(NAMES):
+            info = zipfile.ZipInfo(name)
+            if request.param == "extra":
+                info.extra = b"\xfe\xca" + (200).to_bytes(2, "little") + bytes(200)
+            if request.param == "streamed":
+                info.flag_bits |= 8
+            with file.open(info, "w", force_zip64=request.param == "zip64") as entry:
+                entry.write(bytes([number]) * (100 + number))
+    return path
+
+
+def read_all(path):
+    reader = ArchiveReader(str(path))
+    spans = entry_spans(reader, np.arange(len(NAMES)))
+    block = memoryview(reader.source.read_at(0, spans[-1].stop))
+    return [bytes(value_in_block(reader, span, block, 0)) for span in spans]
+
+
+def test_values_are_those_read_one_by_one(archive):
+    reader = ArchiveReader(str(archive))
+    assert read_all(archive) == [reader.read(index) for index in range(len(NAMES))]
+
+
+def test_spans_end_before_the_next_entry(archive):
+    reader = ArchiveReader(str(archive))
+    spans = entry_spans(reader, np.arange(len(NAMES)))
+    assert all(one.stop <= one.limit == two.start for one, two in pairwise(spans))
+    assert spans[-1].limit == reader.end.directory_offset
+
+
+@pytest.mark.parametrize(("inside", "rule"), [(8, "zip/local-header"), (32, "zip/local-header"), (-1, "zip/crc")])
+def test_damage_is_found(archive, inside, rule):
+    reader = ArchiveReader(str(archive))
+    span = entry_spans(reader, np.array([4]))[0]
+    place = reader.data_offset(4) + 50 if inside == -1 else span.start + inside
+    data = bytearray(archive.read_bytes())
+    data[place] ^= 0x21
+    archive.write_bytes(data)
+    with pytest.raises(FormatError) as raised:
+        read_all(archive)
+    assert raised.value.rule == rule
+    assert "0/c/4" in str(raised.value)

@@ -1,0 +1,48 @@
+"""Decompression into memory of exactly one length, whatever the data claim."""
+
+import bz2
+import gzip
+
+import numcodecs
+import numpy as np
+import pytest
+
+from ozx.flow.decoding.bounded import OversizeError
+from ozx.flow.decoding.exact import decompress_into
+
+VALUE = bytes(range(200)) * 50
+ENCODED = {
+    "zstd": numcodecs.Zstd().encode(VALUE),
+    "blosc": bytes(numcodecs.Blosc().encode(VALUE)),
+    "gzip": gzip.compress(VALUE),
+    "bz2": bz2.compress(VALUE),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_the_value_fills_the_memory(name):
+    out = np.zeros(len(VALUE) + 8, np.uint8)
+    decompress_into({"id": name}, memoryview(ENCODED[name]), out[: len(VALUE)])
+    assert out[: len(VALUE)].tobytes() == VALUE
+    assert not out[len(VALUE) :].any()
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_more_than_the_memory_is_an_error(name):
+    out = np.zeros(len(VALUE), np.uint8)
+    with pytest.raises(OversizeError):
+        decompress_into({"id": name}, memoryview(ENCODED[name]), out[:100])
+    assert not out[100:].any()
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_less_than_the_memory_is_an_error(name):
+    with pytest.raises(ValueError, match="expected 10,001 bytes; the data decode to 10,000"):
+        decompress_into({"id": name}, memoryview(ENCODED[name]), np.zeros(len(VALUE) + 1, np.uint8))
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_cut_data_is_an_error(name):
+    for length in (0, 3, 15, len(ENCODED[name]) // 2):
+        with pytest.raises((ValueError, EOFError)):
+            decompress_into({"id": name}, memoryview(ENCODED[name])[:length], np.zeros(len(VALUE), np.uint8))

@@ -1,0 +1,351 @@
+"""Pixels read through ozx's codec pipeline are those that zarr-python's own reads."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numcodecs
+import numpy as np
+import pytest
+import zarr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import FormatError
+from ozx.flow.decoding.bounded import UndecodableChunkError
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline
+from ozx.store.pixels.pipeline import ArchivePipeline, with_archive_pipeline
+
+SHAPE = (5, 70, 90)
+CHUNK = (2, 16, 32)
+SHARD = (4, 64, 64)
+
+LAYOUTS = {
+    "uncompressed": {"chunks": CHUNK, "compressors": None},
+    "zstd": {"chunks": CHUNK, "compressors": [ZstdCodec()]},
+    "gzip": {"chunks": CHUNK, "compressors": [GzipCodec()]},
+    "blosc": {"chunks": CHUNK, "compressors": [BloscCodec(cname="lz4")]},
+    "checksums": {"chunks": CHUNK, "compressors": [Crc32cCodec(), ZstdCodec(), Crc32cCodec()]},
+    "checksum": {"chunks": CHUNK, "compressors": [Crc32cCodec()]},
+    "big-endian": {"chunks": CHUNK, "serializer": BytesCodec(endian="big"), "compressors": [ZstdCodec()]},
+    "transposed": {"chunks": CHUNK, "filters": [TransposeCodec(order=(2, 0, 1))], "compressors": [ZstdCodec()]},
+    "transposed-uncompressed": {"chunks": CHUNK, "filters": [TransposeCodec(order=(1, 2, 0))], "compressors": None},
+    "one-chunk": {"chunks": SHAPE, "compressors": None},
+    "shards": {"chunks": CHUNK, "shards": SHARD, "compressors": [ZstdCodec()]},
+    "uncompressed-shards": {"chunks": CHUNK, "shards": SHARD, "compressors": None},
+    "shards-of-checked-chunks": {"chunks": CHUNK, "shards": SHARD, "compressors": [ZstdCodec(), Crc32cCodec()]},
+    "nested-shards": {
+        "chunks": SHARD,
+        "compressors": None,
+        "serializer": ShardingCodec(chunk_shape=(2, 32, 64), codecs=[ShardingCodec(chunk_shape=CHUNK)]),
+    },
+}
+
+SELECTIONS = {
+    "all": ("basic", (Ellipsis,)),
+    "plane": ("basic", (2,)),
+    "row": ("basic", (1, 17)),
+    "column": ("basic", (slice(None), slice(None), 33)),
+    "window": ("basic", (slice(1, 4), slice(10, 60), slice(20, 80))),
+    "steps": ("basic", (slice(None, None, 2), slice(3, 70, 7), slice(0, 90, 11))),
+    "pixel": ("basic", (4, 69, 89)),
+    "nothing": ("basic", (slice(0, 0),)),
+    "lists": ("oindex", ([0, 3], [1, 17, 69], slice(5, 40))),
+    "list-and-number": ("oindex", (3, [69, 2, 2], slice(None, None, 3))),
+    "mask-of-an-axis": ("oindex", (np.array([True, False, True, False, True]), slice(None), [0, 88])),
+    "points": ("vindex", ([0, 4, 4, 2], [0, 69, 3, 3], [89, 0, 33, 33])),
+    "mask": ("mask", None),
+    "block": ("blocks", (0, 0)),
+}
+
+
+def written(path: Path, dtype: str = "u2", *, fill: object = 7, **layout: object) -> Path:
+    """Write an array with gaps to an archive; some of its chunks and inner chunks do not exist."""
+    with ozx.OzxStore(path, "w") as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = root.create_array("0", shape=SHAPE, dtype=dtype, fill_value=fill, **layout)
+        values = np.random.default_rng(1).integers(0, 60000, SHAPE)
+        array[:3, :50] = values[:3, :50].astype(dtype)
+        array[4, 66:] = values[4, 66:].astype(dtype)
+    return path
+
+
+def both(path: Path) -> tuple[zarr.Array, zarr.Array]:
+    """Return the same array with zarr-python's pipeline and with ours."""
+    plain = zarr.open_group(ozx.OzxStore(path), mode="r")["0"]
+    return plain, ozx.open(path)["0"]
+
+
+def selected(array: zarr.Array, kind: str, selection: object) -> object:
+    if kind == "mask":
+        mask = np.random.default_rng(2).random(array.shape) > 0.97
+        return array.get_mask_selection(mask)
+    return {"basic": array, "oindex": array.oindex, "vindex": array.vindex, "blocks": array.blocks}[kind][selection]
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests fail that would fall back to zarr-python's way."""
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the request fell back")
+
+    monkeypatch.setattr(BoundedPipeline, "read", refuse)
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("layouts")
+    return {name: written(folder / f"{name}.ozx", **layout) for name, layout in LAYOUTS.items()}
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layout: str) -> None:
+    plain, ours = both(archives[layout])
+    assert type(ours) is zarr.Array
+    for name, (kind, selection) in SELECTIONS.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected, found = selected(plain, kind, selection), selected(ours, kind, selection)
+        assert np.shape(found) == np.shape(expected), name
+        assert np.asarray(found).dtype == np.asarray(expected).dtype, name
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("dtype", ["bool", "i1", "u8", "f2", "f8", "c16", "M8[s]"])
+@pytest.mark.parametrize("layout", ["zstd", "shards", "big-endian"])
+def test_every_plain_data_type(tmp_path: Path, dtype: str, layout: str) -> None:
+    if dtype in {"bool", "i1"} and layout == "big-endian":
+        pytest.skip("bytes have no order")
+    fill = {"b": True, "M": np.datetime64("2020-01-01")}.get(np.dtype(dtype).kind, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain, ours = both(written(tmp_path / "a.ozx", dtype, fill=fill, **LAYOUTS[layout]))
+        np.testing.assert_array_equal(ours[:], plain[:])
+        assert ours[:].dtype == plain[:].dtype
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_in_the_callers_array(archives: dict[str, Path], order: str) -> None:
+    for layout in ("uncompressed", "zstd", "transposed", "one-chunk", "shards"):
+        plain, ours = both(archives[layout])
+        out = zarr.core.buffer.cpu.NDBuffer.from_numpy_array(np.zeros(SHAPE, "u2", order))
+        ours.get_basic_selection((), out=out)
+        np.testing.assert_array_equal(out.as_numpy_array(), plain[:])
+
+
+def test_arrays_that_only_zarr_reads(tmp_path: Path) -> None:
+    path = tmp_path / "others.ozx"
+    with ozx.OzxStore(path, "w") as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        root.create_array("texts", shape=(3,), chunks=(2,), dtype=str)[:] = np.array(["a", "bc", ""], object)
+        point = root.create_array("point", shape=(), dtype="i4")
+        point[()] = 5
+        fields = root.create_array("fields", shape=(4,), chunks=(2,), dtype=[("a", "i4"), ("b", "f8")])
+        fields[:] = np.array([(n, n / 2) for n in range(4)], fields.dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        group = ozx.open(path)
+        assert list(group["texts"][:]) == ["a", "bc", ""]
+        assert int(group["point"][()]) == 5
+        assert group["fields"][:]["b"].tolist() == [0, 0.5, 1, 1.5]
+
+
+def test_deflated_entries_are_read(tmp_path: Path) -> None:
+    stored, deflated = written(tmp_path / "a.ozx", **LAYOUTS["uncompressed"]), tmp_path / "b.ozx"
+    with zipfile.ZipFile(stored) as old, zipfile.ZipFile(deflated, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    np.testing.assert_array_equal(ozx.open(deflated)["0"][:], ozx.open(stored)["0"][:])
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("zip64", [False, True])
+def test_headers_of_other_writers(tmp_path: Path, *, zip64: bool) -> None:
+    path, other = written(tmp_path / "a.ozx", **LAYOUTS["zstd"]), tmp_path / "b.ozx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        for name in old.namelist():
+            with new.open(name, "w", force_zip64=zip64) as entry:
+                entry.write(old.read(name))
+    plain, ours = both(other)
+    np.testing.assert_array_equal(ours[:], plain[:])
+
+
+def position_of(path: Path, key: str) -> tuple[int, int]:
+    reader = ArchiveReader(str(path))
+    index = reader.find(key)
+    assert index is not None
+    return reader.data_offset(index), int(reader.columns.compressed_sizes[index])
+
+
+def damage(path: Path, offset: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 0x55]))
+
+
+@pytest.mark.parametrize("layout", ["uncompressed", "zstd", "one-chunk", "uncompressed-shards"])
+def test_damaged_entries_are_named(tmp_path: Path, layout: str) -> None:
+    path = written(tmp_path / "cells.ozx", **LAYOUTS[layout])
+    offset, _ = position_of(path, "0/c/0/0/0")
+    damage(path, offset + 40)
+    with pytest.raises(FormatError, match=r"0/c/0/0/0.*CRC-32") as raised:
+        ozx.open(path)["0"][:]
+    assert raised.value.rule == "zip/crc"
+    assert raised.value.path == str(path)
+
+
+def test_damaged_inner_chunks_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "cells.ozx", **LAYOUTS["shards-of-checked-chunks"])
+    offset, _ = position_of(path, "0/c/0/0/0")
+    damage(path, offset + 40)
+    with pytest.raises(UndecodableChunkError, match=r"cells\.ozx: 0/c/0/0/0: .*inner chunk") as raised:
+        ozx.open(path)["0"][0, 0, 0]
+    assert raised.value.path == str(path)
+
+
+def test_damaged_shard_indexes_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "cells.ozx", **LAYOUTS["shards"])
+    offset, size = position_of(path, "0/c/0/0/0")
+    damage(path, offset + size - 9)
+    with pytest.raises(FormatError, match=r"0/c/0/0/0.*index"):
+        ozx.open(path)["0"][0, 0, 0]
+
+
+@pytest.mark.parametrize("stored", [b"short", bytes(4096)])
+def test_chunks_of_another_size_are_errors(tmp_path: Path, stored: bytes) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS["uncompressed"])
+    with ozx.OzxStore(path, "a") as store:
+        store.set_sync("0/c/0/0/0", zarr.core.buffer.cpu.Buffer.from_bytes(stored))
+    with pytest.raises(UndecodableChunkError, match=r"a\.ozx: 0/c/0/0/0: "):
+        ozx.open(path)["0"][:]
+
+
+def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
+    for layout, codec in (("zstd", numcodecs.Zstd()), ("gzip", numcodecs.GZip()), ("blosc", numcodecs.Blosc())):
+        path = written(tmp_path / f"{layout}.ozx", **LAYOUTS[layout])
+        bomb = zarr.core.buffer.cpu.Buffer.from_bytes(codec.encode(bytes(50 << 20)))
+        with ozx.OzxStore(path, "a") as store:
+            store.set_sync("0/c/0/0/0", bomb)
+        with pytest.raises(UndecodableChunkError, match=r"0/c/0/0/0: .*(at most|to more)"):
+            ozx.open(path)["0"][:]
+
+
+def test_a_replaced_file_is_an_error(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS["zstd"])
+    array = ozx.open(path)["0"]
+    array[0]
+    other = written(tmp_path / "b.ozx", **LAYOUTS["gzip"])
+    os.replace(other, path)
+    with pytest.raises(FormatError, match="changed"):
+        array[:]
+
+
+def test_many_threads_read_one_array(archives: dict[str, Path]) -> None:
+    for layout in ("zstd", "shards"):
+        plain, ours = both(archives[layout])
+        expected = plain[:]
+        with ThreadPoolExecutor(16) as pool:
+            planes = list(pool.map(ours.__getitem__, [number % SHAPE[0] for number in range(64)]))
+        for number, plane in enumerate(planes):
+            np.testing.assert_array_equal(plane, expected[number % SHAPE[0]])
+
+
+def test_a_pickled_array_reads_through_the_pipeline(archives: dict[str, Path]) -> None:
+    plain, ours = both(archives["shards"])
+    again = pickle.loads(pickle.dumps(ours))
+    assert isinstance(again.async_array.codec_pipeline, ArchivePipeline)
+    np.testing.assert_array_equal(again[:], plain[:])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_forked_child_reads(archives: dict[str, Path]) -> None:
+    script = (
+        "import os, sys, warnings, ozx; warnings.simplefilter('ignore')\n"
+        "array = ozx.open(sys.argv[1])['0']; total = int(array[:].sum())\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(0 if int(array[:].sum()) == total else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(archives["zstd"])], check=True, timeout=60)
+
+
+def test_other_objects_stay(archives: dict[str, Path]) -> None:
+    del archives
+    assert with_archive_pipeline("text") == "text"
+    assert zarr.create_array({}, shape=(2,), dtype="u1") is not None
+
+
+axis = st.integers(1, 12)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[dict[str, object], list[object]]:
+    """Draw a layout of one to three axes, and a selection."""
+    count = draw(st.integers(1, 3))
+    shape = [draw(st.integers(1, 20)) for _ in range(count)]
+    chunks = [draw(st.integers(1, 6)) for _ in range(count)]
+    layout: dict[str, object] = {"shape": tuple(shape), "chunks": tuple(chunks)}
+    if draw(st.booleans()):
+        layout["shards"] = tuple(length * draw(st.integers(1, 3)) for length in chunks)
+    layout["compressors"] = draw(st.sampled_from([None, [ZstdCodec()], [GzipCodec(), Crc32cCodec()]]))
+    if draw(st.booleans()):
+        layout["filters"] = [TransposeCodec(order=tuple(draw(st.permutations(range(count)))))]
+    selection: list[object] = []
+    for length in shape:
+        low = draw(st.integers(0, length - 1))
+        high = draw(st.integers(low, length))
+        some = st.lists(st.integers(0, length - 1), min_size=1, max_size=4)
+        parts = [st.just(low), st.just(slice(low, high)), st.just(slice(low, high, draw(st.integers(1, 4)))), some]
+        selection.append(draw(st.one_of(parts)))
+    return layout, selection
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cases())
+def test_random_layouts_and_selections(tmp_path: Path, case: tuple[dict[str, object], list[object]]) -> None:
+    layout, selection = case
+    path = tmp_path / "random.ozx"
+    path.unlink(missing_ok=True)
+    shape: tuple[int, ...] = layout["shape"]  # type: ignore[assignment]
+    values = np.arange(1, np.prod(shape) + 1, dtype="u2").reshape(shape)
+    with ozx.OzxStore(path, "w", sync=False) as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = root.create_array("0", dtype="u2", fill_value=0, **layout)  # type: ignore[arg-type]
+        half = tuple(slice(0, -(-length // 2)) for length in shape)
+        array[half] = values[half]
+        array[tuple(slice(length - 1, None) for length in shape)] = 9
+    plain, ours = both(path)
+    wants = tuple(selection)
+    is_basic = not any(isinstance(part, list) for part in wants)
+    for found, expected in (
+        (ours.oindex[wants], plain.oindex[wants]),
+        *([(ours[wants], plain[wants])] if is_basic else []),
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_results_say_which_chunks_are_missing(archives: dict[str, Path]) -> None:
+    if zarr.config.get("array.read_missing_chunks", None) is None:
+        pytest.skip("zarr-python before 3.2 cannot refuse missing chunks")
+    with zarr.config.set({"array.read_missing_chunks": False}):
+        array = ozx.open(archives["zstd"])["0"]
+        with pytest.raises(Exception, match="not found"):
+            array[:]
