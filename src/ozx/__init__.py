@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from ozx.operations.unpack import unpack
     from ozx.operations.write_image import write_image
     from ozx.progress import Progress
+    from ozx.store.opening import open_array
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
+    from ozx.store.pixels.configured import use_pipeline
     from ozx.validation.validate import validate
 
 __version__ = "0.1.0"
@@ -68,6 +70,7 @@ __all__ = [
     "is_ozx",
     "list_entries",
     "open",
+    "open_array",
     "pack",
     "pack_many",
     "read_value",
@@ -75,6 +78,7 @@ __all__ = [
     "repack",
     "thumbnail",
     "unpack",
+    "use_pipeline",
     "validate",
     "write_image",
 ]
@@ -86,7 +90,9 @@ _HOMES = {
     "import_tiffs": "ozx.operations.import_tiff",
     "is_ozx": "ozx.operations.detect",
     "open": "ozx.store.opening",
+    "open_array": "ozx.store.opening",
     "pack_many": "ozx.operations.pack",
+    "use_pipeline": "ozx.store.pixels.configured",
     "validate": "ozx.validation.validate",
 }
 

@@ -201,3 +201,25 @@ def test_directories_that_are_no_hierarchy(tmp_path, files, error, message):
 def test_nothing_there(tmp_path):
     with pytest.raises(FileNotFoundError), opened_hierarchy(tmp_path / "absent.ozx"):
         pass
+
+
+def test_an_array_by_its_path(image, tmp_path):
+    ozx.pack(image, tmp_path / "a.ozx")
+    expected = ozx.open(tmp_path / "a.ozx")["0"]
+    assert ozx.open_array(tmp_path / "a.ozx", "0") == expected
+    assert ozx.open_array(f"{tmp_path / 'a.ozx'}|zip:0/") == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        ("", "expected the path of an array"),
+        ("no", "no node 'no'"),
+        ("no/0", "no node"),
+        ("labels", "is a group"),
+    ],
+)
+def test_no_array_at_a_path(image, tmp_path, node, message):
+    ozx.pack(image, tmp_path / "a.ozx")
+    with pytest.raises(UsageError, match=message):
+        ozx.open_array(tmp_path / "a.ozx", node)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
 import zarr
@@ -47,6 +47,9 @@ def use(source: Path, folder: Path) -> None:
         assert_type(entry.key, str)
     assert_type(ozx.read_value(path, "zarr.json"), Iterator[bytes])
     assert_type(ozx.open(path), zarr.Group)
+    assert_type(ozx.open_array(path, "0"), zarr.Array[Any])
+    ozx.open_array(path, "0")[..., 0]
+    ozx.use_pipeline()
     assert_type(ozx.unpack(path, folder / "again.ome.zarr", sync=False), UnpackResult)
     assert_type(ozx.repack(path, folder / "again.ozx", sync=False), RepackResult)
     assert_type(ozx.pack_many([source], out_dir=folder / "many", sync=False), PackManyResult)

@@ -6,21 +6,23 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.location import format_location, parse_location, printable_location
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.limits import check_document_length
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.nodes import join_path
 
 if TYPE_CHECKING:
     import zarr
 
     from ozx.store.normalised import NormalisedStore
 
-__all__ = ["open_group", "open_store", "opened_hierarchy"]
+__all__ = ["open_array", "open_group", "open_store", "opened_hierarchy"]
 
 
 def open_store(
@@ -88,6 +90,57 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
 
     with refused_by_zarr(node or "the root"):
         return opened_group(zarr.open_group(store, mode="r", path=node, zarr_format=3))
+
+
+def open_array(
+    path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None
+) -> zarr.Array[Any]:
+    """Return one array of the hierarchy in an .ozx file, read-only.
+
+    Type checkers know that it is an array; of ``ozx.open(path)["0"]`` they do not.
+
+    Parameters
+    ----------
+    path, options
+        As for `open_group`; a node in the path may be an array.
+    node
+        The path of the array, counted from the root of the file, or from the node in `path`.
+
+    Raises
+    ------
+    UsageError
+        There is no such node, or it is a group.
+    FormatError, UnsupportedError, ResourceError
+        As for `open_group`.
+
+    Examples
+    --------
+    >>> open_array("cells.ozx", "0").shape
+    (2, 256, 256)
+    >>> open_array("cells.ozx|zip:labels/cells/0").dtype
+    dtype('uint8')
+    """
+    import zarr  # noqa: PLC0415 (see open_store)
+
+    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
+
+    location = parse_location(path)
+    names = join_path(location.node, node.strip("/"))
+    folder, _, name = names.rpartition("/")
+    given, hint = printable_location(path), "ozx info lists the arrays."
+    if not name:
+        raise UsageError("expected the path of an array in the file", path=given, hint=hint)
+    group = open_group(format_location(replace(location, node=folder)), options=options)
+    try:
+        with refused_by_zarr(names):
+            found = group[name]
+    except FormatError as error:
+        if isinstance(error.__cause__, KeyError):
+            raise UsageError(f"it has no node {names!r}", path=given, hint=hint) from None
+        raise error.at(given) from error.__cause__
+    if not isinstance(found, zarr.Array):
+        raise UsageError(f"expected an array; {names} is a group", path=given, hint=hint)
+    return found
 
 
 @contextmanager

@@ -65,17 +65,8 @@ def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> An
         inner: Any = array.async_array if hasattr(array, "async_array") else array._async_array  # noqa: SLF001
         kind = pipeline or BoundedPipeline
         if not isinstance(inner.codec_pipeline, kind):
-            object.__setattr__(inner, "codec_pipeline", _pipeline(inner.metadata, kind))
+            object.__setattr__(inner, "codec_pipeline", kind.from_metadata(inner.metadata))
     return array
-
-
-def _pipeline(metadata: Any, kind: type[BoundedPipeline]) -> BoundedPipeline:
-    if metadata.zarr_format == 2:
-        filters, compressor = bounded_filters(
-            metadata.filters, metadata.compressor, metadata.dtype.to_native_dtype(), prod(metadata.chunks)
-        )
-        return kind.from_codecs([V2Codec(filters=filters, compressor=compressor)])
-    return kind.from_codecs(metadata.codecs)
 
 
 class BoundedPipeline(BatchedCodecPipeline):
@@ -86,6 +77,16 @@ class BoundedPipeline(BatchedCodecPipeline):
         """Return a pipeline of bounded codecs."""
         del batch_size
         return super().from_codecs(_bounded_codecs(tuple(codecs)), batch_size=1)
+
+    @classmethod
+    def from_metadata(cls, metadata: Any) -> Self:
+        """Return the pipeline for an array with this metadata."""
+        if metadata.zarr_format == 2:
+            filters, compressor = bounded_filters(
+                metadata.filters, metadata.compressor, metadata.dtype.to_native_dtype(), prod(metadata.chunks)
+            )
+            return cls.from_codecs([V2Codec(filters=filters, compressor=compressor)])
+        return cls.from_codecs(metadata.codecs)
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read and decode chunks, some at a time; errors name the chunk."""

@@ -1,7 +1,7 @@
 """Pixels of arrays in an archive: many chunks by few reads, decoded in threads, into the caller's array.
 
-``pipeline``
-    The codec pipeline that zarr-python calls.
+``pipeline``, ``configured``
+    The codec pipeline that zarr-python calls, and the class for its configuration.
 ``request``
     The plan of one request, and how it is carried out.
 ``blocks``

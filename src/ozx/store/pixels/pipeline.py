@@ -21,7 +21,7 @@ from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
 from ozx.store.pixels.request import PixelRequest
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["ArchivePipeline", "with_archive_pipeline"]
+__all__ = ["ArchivePipeline", "local_session", "with_archive_pipeline"]
 
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
@@ -99,13 +99,15 @@ def with_archive_pipeline(array: Any) -> Any:
     return bound_array(array, ArchivePipeline)
 
 
-def _session_of(items: list[Any]) -> ArchiveSession | None:
-    """Return the session of the local archive that all chunks come from, or None."""
-    first = items[0][0] if items else None
-    if not isinstance(first, StorePath):
-        return None
-    store: Any = first.store
+def local_session(store: Any) -> ArchiveSession | None:
+    """Return the session of a local archive that a store reads, also through wrappers; None for other stores."""
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     return None if session is None or session.is_remote else session
+
+
+def _session_of(items: list[Any]) -> ArchiveSession | None:
+    """Return the session of the local archive that all chunks come from, or None."""
+    first = items[0][0] if items else None
+    return local_session(first.store) if isinstance(first, StorePath) else None

@@ -1,0 +1,74 @@
+"""The codec pipeline in zarr-python's configuration, for arrays that zarr-python opens from an `OzxStore`.
+
+zarr-python asks the one class that ``codec_pipeline.path`` names for every array of every store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import zarr
+from zarr.abc.codec import Codec, CodecPipeline
+from zarr.abc.store import Store
+from zarr.registry import get_pipeline_class, register_pipeline
+
+__all__ = ["StorePipeline", "use_pipeline"]
+
+_SETTING = "codec_pipeline.path"
+_DEFAULT = "zarr.core.codec_pipeline.BatchedCodecPipeline"
+
+
+class StorePipeline(CodecPipeline):
+    """Creates pipelines: ozx's for arrays of a local archive, those of the class configured before for all others."""
+
+    others = _DEFAULT
+
+    @classmethod
+    def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
+        """Return a pipeline of the class configured before."""
+        return cls._others().from_codecs(codecs)
+
+    @classmethod
+    def from_array_metadata_and_store(cls, array_metadata: Any, store: Store) -> Any:
+        """Return the pipeline for an array.
+
+        Raises
+        ------
+        NotImplementedError
+            The class configured before knows codecs only.
+        """
+        # Imported here: zarr-python loads this module whenever ozx is installed.
+        from ozx.store.pixels.pipeline import ArchivePipeline, local_session  # noqa: PLC0415
+
+        if local_session(store) is not None:
+            return ArchivePipeline.from_metadata(array_metadata)
+        return cls._others().from_array_metadata_and_store(array_metadata=array_metadata, store=store)
+
+    @classmethod
+    def _others(cls) -> type[CodecPipeline]:
+        with zarr.config.set({_SETTING: cls.others}):
+            return get_pipeline_class()
+
+
+def use_pipeline() -> None:
+    """Let zarr-python read the arrays of every local `OzxStore` through ozx's codec pipeline, in this process.
+
+    Only arrays opened afterwards have it; those of `ozx.open` have it anyway. Arrays of other stores keep the pipeline
+    that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.
+
+    Examples
+    --------
+    >>> import ozx, zarr
+    >>> with zarr.config.set({}):  # this example changes nothing for good
+    ...     ozx.use_pipeline()
+    ...     zarr.open_array(ozx.OzxStore("cells.ozx"), path="0", mode="r")[0, 0, :2].shape
+    (2,)
+    """
+    ours = f"{StorePipeline.__module__}.{StorePipeline.__qualname__}"
+    configured = zarr.config.get(_SETTING)
+    if configured != ours:
+        StorePipeline.others = configured
+        pipeline: Any = StorePipeline  # abstract, as only its class methods are called
+        register_pipeline(pipeline)
+        zarr.config.set({_SETTING: ours})
