@@ -39,7 +39,7 @@ class Table:
 
     Attributes
     ----------
-    options
+    wanted_ratios
         How many times as long as ozx a peer was wanted to take; below 1 where ozx may take longer.
     note
         What the rows do not say, such as which peer is missing.
@@ -55,7 +55,7 @@ class Table:
     show_read: bool = False
     show_requests: bool = False
     peers: bool = True
-    options: dict[str, float] = field(default_factory=dict)
+    wanted_ratios: dict[str, float] = field(default_factory=dict)
     note: str = ""
 
     def ratio(self, row: Row) -> float:

@@ -74,16 +74,16 @@ def draw_bars(axes: Axes, table: Table, *, last: bool) -> None:
         color = OWN if place == 0 else OTHER_WAYS if is_ours else PEER
         axes.barh(place, ratio - 1, left=1, height=0.62, color=color)
         axes.plot([low, high], [place, place], color=INK, linewidth=0.9, marker="|", markersize=4, markeredgewidth=0.9)
-        lows.append(min(low, table.options.get(row.name, low)))
-        highs.append(max(high, table.options.get(row.name, high)))
+        lows.append(min(low, table.wanted_ratios.get(row.name, low)))
+        highs.append(max(high, table.wanted_ratios.get(row.name, high)))
         if place:
-            at = max(high, 1, table.options.get(row.name, 1))
+            at = max(high, 1, table.wanted_ratios.get(row.name, 1))
             axes.annotate(
                 f"{figure(ratio)} ×", (at, place), (5, 0), textcoords="offset points", va="center", fontsize=8
             )
-        if row.name in table.options:
-            option = table.options[row.name]
-            axes.plot([option, option], [place - 0.42, place + 0.42], color=WANTED, linewidth=1.8)
+        if row.name in table.wanted_ratios:
+            wanted = table.wanted_ratios[row.name]
+            axes.plot([wanted, wanted], [place - 0.42, place + 0.42], color=WANTED, linewidth=1.8)
     axes.axvline(1, color=OWN, linewidth=1)
     axes.set_xscale("log")
     axes.set_xlim(min(lows) / 1.25, max(highs) * 1.8)

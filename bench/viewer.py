@@ -50,9 +50,9 @@ def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
         try:
             measures = {name: first_picture(browser, path, viewer) for name, viewer in viewers.items()}
             rows = take_turns(measures, None, rounds)
-            option = "at most 1.5 × neuroglancer on the same file; peak is the server's"
-            options = {"ozx view --with neuroglancer": 1 / 1.5}
-            yield Table(f"from the address to the picture: {what}", rows, option, options=options)
+            goal = "at most 1.5 × neuroglancer on the same file; peak is the server's"
+            ratios = {"ozx view --with neuroglancer": 1 / 1.5}
+            yield Table(f"from the address to the picture: {what}", rows, goal, wanted_ratios=ratios)
         finally:
             browser.close()
         browser = Browser(address, listens=False)

@@ -44,6 +44,10 @@ class ChunkCodec:
         The configuration of the compressor, as for `decompress_into`; None without one.
     checksums_inside, checksums_outside
         Number of CRC-32C checksums before and after compression.
+    size
+        Length of the decoded chunk in bytes.
+    inverse
+        The place of each axis of the chunk among those that are stored.
     """
 
     shape: Lengths
@@ -53,8 +57,10 @@ class ChunkCodec:
     checksums_inside: int = 0
     checksums_outside: int = 0
     size: int = field(init=False)
+    inverse: Lengths = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "inverse", tuple(int(axis) for axis in np.argsort(self.order)))
         object.__setattr__(self, "size", prod(self.shape) * self.dtype.itemsize)
 
     @property
@@ -84,7 +90,7 @@ class ChunkCodec:
         ValueError
             As for `decode_into`.
         """
-        return self._decode_stored(data).transpose(np.argsort(self.order))
+        return self._decode_stored(data).transpose(self.inverse)
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Return a chunk with its axes as stored."""
