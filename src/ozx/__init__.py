@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ozx.operations.export import export
     from ozx.operations.extract import extract
     from ozx.operations.import_tiff import import_tiff, import_tiffs
-    from ozx.operations.inspect import inspect
+    from ozx.operations.info import inspect
     from ozx.operations.list_entries import list_entries
     from ozx.operations.pack import pack, pack_many
     from ozx.operations.read_value import read_value
@@ -88,6 +88,7 @@ _HOMES = {
     "OzxStore": "ozx.store.ozx_store",
     "Progress": "ozx.progress",
     "import_tiffs": "ozx.operations.import_tiff",
+    "inspect": "ozx.operations.info",
     "is_ozx": "ozx.operations.detect",
     "open": "ozx.store.opening",
     "open_array": "ozx.store.opening",

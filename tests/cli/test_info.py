@@ -11,7 +11,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
 from ozx.cli.app import run
-from ozx.operations.inspect import inspect
+from ozx.operations.info import inspect
 
 NAMES = ("image", "plate", "series", "sharded", "legacy")
 SCHEMA = schema_of("info")

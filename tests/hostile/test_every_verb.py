@@ -115,7 +115,7 @@ def test_many_mutated_documents_lead_to_no_fault():
 
 
 def test_a_fault_would_be_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("ozx.operations.inspect.image_paths", lambda nodes: 1 + "")
+    monkeypatch.setattr("ozx.operations.info.image_paths", lambda nodes: 1 + "")
     (found,) = faults(IMAGE, tmp_path, archive=True, verbs=["info"])
     assert found.startswith("info (archive): error: this is a fault of ozx")
 

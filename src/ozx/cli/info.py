@@ -6,7 +6,7 @@ import click
 
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json
-from ozx.operations.inspect import inspect
+from ozx.operations.info import inspect
 
 __all__ = ["command"]
 

@@ -10,7 +10,7 @@ from ozx.cli.output import format_bytes, one_line
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import Image, Level
 from ozx.hierarchy.ome.metadata import Axis
-from ozx.operations.inspect import Container, Inspection, PlateSummary
+from ozx.operations.info import Container, Inspection, PlateSummary
 
 __all__ = ["describe"]
 

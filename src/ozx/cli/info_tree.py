@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ozx.cli.output import one_line
 from ozx.hierarchy.entry_order import component_order
-from ozx.operations.inspect import NodeSummary
+from ozx.operations.info import NodeSummary
 
 __all__ = ["draw_tree"]
 
@@ -30,7 +30,7 @@ def draw_tree(nodes: Sequence[NodeSummary], width: int) -> list[str]:
 
     Examples
     --------
-    >>> from ozx.operations.inspect import NodeSummary
+    >>> from ozx.operations.info import NodeSummary
     >>> nodes = [NodeSummary("", "group"), NodeSummary("0", "array"), NodeSummary("1", "array")]
     >>> draw_tree([*nodes, NodeSummary("labels", "group"), NodeSummary("labels/cells", "group")], 80)
     ['0  1', 'labels/', '  cells/']

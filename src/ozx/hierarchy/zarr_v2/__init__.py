@@ -2,7 +2,7 @@
 
 ``documents``
     Metadata of arrays and groups, from Zarr v2 documents.
-``arrays``, ``data_types``, ``codecs``
+``arrays``, ``data_types``, ``fill_values``, ``codecs``
     Conversion of an array to Zarr v3; its chunks stay unchanged if possible.
 ``layouts``
     The layout of an array's chunks.

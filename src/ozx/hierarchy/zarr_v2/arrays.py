@@ -13,7 +13,8 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_lengths, without_special_numbers
 from ozx.hierarchy.zarr_v2.codecs import Treatment, upgrade_compression
-from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType, upgrade_data_type, upgrade_fill_value
+from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType, upgrade_data_type
+from ozx.hierarchy.zarr_v2.fill_values import upgrade_fill_value
 
 __all__ = ["DIMENSIONS_OF_XARRAY", "UpgradedArray", "upgrade_array"]
 

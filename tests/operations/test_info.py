@@ -18,7 +18,7 @@ from ozx.cli.info_text import describe
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import Well
-from ozx.operations.inspect import MOST_IMAGES, Container, NodeSummary, inspect
+from ozx.operations.info import MOST_IMAGES, Container, NodeSummary, inspect
 from ozx.validation.cases.archive_builder import group as group_document
 from ozx.validation.cases.archive_builder import write_tree
 
@@ -280,7 +280,7 @@ def test_with_the_promise_the_number_of_reads_does_not_depend_on_that_of_entries
 def test_metadata_comes_without_heavy_imports(tmp_path, module):
     paths = [pack_tree(fixture("image"), tmp_path / "a.ozx"), fixture("image")]
     code = (
-        "import sys; from ozx.operations.inspect import inspect;"
+        "import sys; from ozx.operations.info import inspect;"
         "assert all(inspect(path).kind == 'image' for path in sys.argv[2:]);"
         "assert sys.argv[1] not in sys.modules"
     )
