@@ -246,10 +246,11 @@ def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
             ozx.open(path)["0"][:]
 
 
-def test_a_replaced_file_is_an_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.ozx", **LAYOUTS["zstd"])
+@pytest.mark.parametrize("layout", ["zstd", "uncompressed", "shards"])
+def test_a_replaced_file_is_an_error(tmp_path: Path, layout: str) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS[layout])
     array = ozx.open(path)["0"]
-    array[0]
+    array[0, :2, :2]
     other = written(tmp_path / "b.ozx", **LAYOUTS["gzip"])
     os.replace(other, path)
     with pytest.raises(FormatError, match="changed"):

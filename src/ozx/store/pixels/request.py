@@ -16,6 +16,7 @@ from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.entry_blocks import EntrySpan, check_value, entry_spans, value_in_block
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
+from ozx.errors import FormatError
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.workers import default_jobs
 from ozx.hierarchy.json.limits import check_value_length
@@ -95,8 +96,15 @@ class PixelRequest:
         NotPlannedError
             A codec, a data type or a kind of selection is not supported here, or an entry is compressed or suspect.
         FormatError
-            The archive or the index of a shard is damaged.
+            The archive or the index of a shard is damaged, or the file changed (``zip/changed``).
         """
+        try:
+            self._plan()
+        except FormatError:  # apparent damage may be another file's bytes
+            self._session.source.check_unchanged()
+            raise
+
+    def _plan(self) -> None:
         reader = self._session.reader
         if not isinstance(reader.source, FileSource):
             raise NotPlannedError
