@@ -24,8 +24,8 @@ class Progress(Protocol):
     ...         pass
     ...     def stop(self):
     ...         print("done")
-    >>> result = ozx.pack("cells.ome.zarr", "told.ozx", progress=Printed())
-    told.ozx 204764
+    >>> result = ozx.pack("cells.ome.zarr", "copy.ozx", progress=Printed())
+    copy.ozx 204764
     done
     """
 

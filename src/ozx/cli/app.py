@@ -74,9 +74,9 @@ def _stdout_errors() -> Iterator[None]:
         if isinstance(error, ResourceError) or not _is_of_click(error):
             raise
         _drop_stdout()
-        told = f"standard output cannot be written: {error.strerror or error}"
+        message = f"standard output cannot be written: {error.strerror or error}"
         hint = "Send it elsewhere. Files that have their final names are complete."
-        raise resource_error(error, message=told, hint=hint) from None
+        raise resource_error(error, message=message, hint=hint) from None
 
 
 def _drop_stdout() -> None:
@@ -112,8 +112,8 @@ class _Commands(click.Group):
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
             near = difflib.get_close_matches(name, COMMANDS)
-            told = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise click.UsageError(f"There is no command {name!r}.{told}", ctx)
+            suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{suggestion}", ctx)
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -165,9 +165,9 @@ def run(arguments: list[str] | None = None) -> int:
         say("interrupted; no incomplete file was left")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (anything else is a fault of ozx, and reported as one)
-        told = as_error(error)
-        report_error(told)
-        return exit_code(told)
+        failure = as_error(error)
+        report_error(failure)
+        return exit_code(failure)
 
 
 def _report_usage(error: click.ClickException) -> None:

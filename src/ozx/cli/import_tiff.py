@@ -152,8 +152,8 @@ def command(  # noqa: PLR0913 (one for each option)
         print_json(result.to_dict())
     statuses = [one.status for one in result.results]
     if len(sources) > 1:
-        told = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
-        say(", ".join(told), quiet=quiet)
+        counts = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
+        say(", ".join(counts), quiet=quiet)
     code = batch_code(one.error for one in result.results)
     return code or (WITH_LOSS if any(one.damage for one in result.results) else code)
 

@@ -104,5 +104,5 @@ def describe_failure(error: OzxError) -> dict[str, str | None]:
     >>> describe_failure(UsageError("is given twice", path="a.tif", hint="Name it once."))
     {'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
     """
-    told = {"message": str(error), "rule": error.rule, "hint": error.hint}
-    return told | {"fault": error.fault} if isinstance(error, FaultError) else told
+    answer = {"message": str(error), "rule": error.rule, "hint": error.hint}
+    return answer | {"fault": error.fault} if isinstance(error, FaultError) else answer

@@ -151,7 +151,7 @@ def export(
     sync
         Whether to wait until the file is on the disk.
     progress
-        Told the bytes of pixels.
+        Receives the number of bytes of pixels.
 
     Returns
     -------

@@ -152,7 +152,7 @@ def extract(
     sync
         Whether to wait until the file is on the disk.
     progress
-        Told the bytes written.
+        Receives the number of bytes written.
 
     Returns
     -------

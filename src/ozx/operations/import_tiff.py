@@ -159,7 +159,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         Another layout than the usual one; see `ozx.repack`. By default chunks in shards end in a checksum;
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     on_error
-        ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result tells.
+        ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result names.
     thumbnail, force, sync
         As for `ozx.pack`.
     resume
@@ -168,7 +168,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         Decodes, halves and encodes; by default one thread per core. With ``Client.get_executor()`` of Dask the workers
         of a cluster do it, which need to see the file under the same path.
     progress
-        Receives the number of bytes of pixels that were read.
+        Receives the number of bytes of pixels read.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def import_tiffs(
     jobs
         How many sources are imported at the same time; together they have one thread per core.
     progress
-        Told the bytes of pixels that were read.
+        Receives the number of bytes of pixels read.
     **options
         As for `import_tiff`.
 
@@ -379,7 +379,7 @@ def _write(
                 jobs=order.jobs,
                 progress=progress,
                 late=picture if order.thumbnail else None,
-                tell_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
+                on_damage=lambda sentences: damage.update(dict.fromkeys(sentences)),
             )
             found.files.check_unchanged()
         except OzxError as error:

@@ -47,7 +47,7 @@ class ListedEntry(NamedTuple):
     def offset(self) -> int | None:
         """Offset of the stored bytes in the archive, in bytes; reads the local file header.
 
-        None for a file of a directory, and where there is no sound local header (``ozx validate`` tells why).
+        None for a file of a directory, and where there is no sound local header (``ozx validate`` says why).
 
         Raises
         ------

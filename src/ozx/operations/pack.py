@@ -169,7 +169,7 @@ def pack(
     sync
         Whether to wait until the file is on the disk.
     progress
-        Told the bytes read.
+        Receives the number of bytes read.
 
     Returns
     -------

@@ -134,7 +134,7 @@ def recover(
     sync
         Whether to wait until the file is on the disk.
     progress
-        Told the bytes read: the file is read once to find values, and these once more to copy them.
+        Receives the number of bytes read: the file is read once to find values, and these once more to copy them.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 
 
 def _check_not_written(source: FileSource) -> None:
-    """Refuse the file of an `OzxStore` that is still writing; its lock tells."""
+    """Refuse the file of an `OzxStore` that is still writing, which its lock shows."""
     if ".partial" in os.path.basename(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError("another program is writing this file", hint="Wait until it has closed it.")

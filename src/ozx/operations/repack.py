@@ -162,7 +162,7 @@ def repack(
     executor
         Who decodes and encodes; threads by default.
     progress
-        Told the bytes written.
+        Receives the number of bytes written.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def unpack(
     sync
         Whether to wait until the files are on the disk.
     progress
-        Told the bytes read.
+        Receives the number of bytes read.
 
     Returns
     -------

@@ -113,7 +113,7 @@ def write_image(
         Who reads, halves and encodes; by default one thread per core. ``Client.get_executor()`` of Dask has the
         workers of a cluster do it.
     progress
-        Told the bytes of pixels that were read.
+        Receives the number of bytes of pixels read.
 
     Returns
     -------

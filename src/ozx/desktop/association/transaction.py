@@ -136,8 +136,8 @@ class Transaction:
             raise ResourceError(f"the program {arguments[0]} is not installed", hint=hint)
         done = run_program(arguments)
         if done.returncode != 0:
-            told = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-            raise ResourceError(f"{' '.join(arguments)} failed: {told}")
+            output = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+            raise ResourceError(f"{' '.join(arguments)} failed: {output}")
 
     def set(self, key: str, name: str, value: str) -> None:
         """Set a registry value, and remember the keys created for it."""

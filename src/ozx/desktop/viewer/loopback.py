@@ -177,11 +177,11 @@ class _Handler(BaseHTTPRequestHandler):
         except ConnectionError:
             raise
         except Exception as error:  # noqa: BLE001 (the server lives on, whatever is wrong with one file)
-            told = as_error(error)
-            answer = json_answer({"error": {"message": str(told), "hint": told.hint}}, _status_of(told))
-            if isinstance(told, FaultError):
+            failure = as_error(error)
+            answer = json_answer({"error": {"message": str(failure), "hint": failure.hint}}, _status_of(failure))
+            if isinstance(failure, FaultError):
                 self.close_connection = True
-                _report(told)
+                _report(failure)
         self._send(answer)
 
     do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)

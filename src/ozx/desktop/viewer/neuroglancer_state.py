@@ -129,15 +129,15 @@ def _layers(
     pictures: Pictures, picture: Picture, images: Sequence[tuple[ImageView, Offset | None]], base: str
 ) -> list[dict[str, Any]]:
     """Return the layers of an image, or of all `images` like it, each in its place."""
-    told = describe_picture(picture)
+    description = describe_picture(picture)
     source = [_source(view, view.path, offset, base) for view, offset in images]
     layers = []
     if picture.view.is_label:
-        layers.append(_segmentation(picture.view, told["name"] or "labels", source))
+        layers.append(_segmentation(picture.view, description["name"] or "labels", source))
     else:
-        for number, channel in enumerate(told["channels"]):
+        for number, channel in enumerate(description["channels"]):
             controls = {
-                "contrast": {"range": _range(picture, told, number)},
+                "contrast": {"range": _range(picture, description, number)},
                 "color": f"#{channel['color'].lower()}",
             }
             layer = {"type": "image", "name": channel["label"], "source": source, "visible": channel["active"]}
@@ -192,9 +192,9 @@ def _dimensions(view: ImageView) -> dict[str, list[float | str]]:
     return found
 
 
-def _range(picture: Picture, told: dict[str, Any], channel: int) -> list[float]:
-    known = told["channels"][channel]["window"]
+def _range(picture: Picture, description: dict[str, Any], channel: int) -> list[float]:
+    known = description["channels"][channel]["window"]
     if known is not None:
         return [known["start"], known["end"]]
-    found = picture.contrast(channel, [slider["start"] for slider in told["sliders"]])
+    found = picture.contrast(channel, [slider["start"] for slider in description["sliders"]])
     return [found.start, found.end]

@@ -136,10 +136,10 @@ class PageServer:
             if request.is_gone(0):
                 return _TOO_LATE
             values = picture.values(*place, _numbers(query, "channels"), _numbers(query, "planes"))
-        told: dict[str, Any] = {"values": [_plain(value) for value in values]}
+        answer: dict[str, Any] = {"values": [_plain(value) for value in values]}
         if picture.view.is_label:
-            told["properties"] = [picture.view.display.properties.get(value) for value in values]
-        return json_answer(told)
+            answer["properties"] = [picture.view.display.properties.get(value) for value in values]
+        return json_answer(answer)
 
     def _still(self, _: Request) -> Answer:
         """Return a still picture for browsers without WebGL 2."""

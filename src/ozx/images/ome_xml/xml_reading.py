@@ -72,8 +72,8 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
     except FormatError:
         raise
     except (LookupError, ValueError) as error:  # expat supports only Python's one-byte encodings
-        told = shortened(str(error), 100)
-        raise FormatError(f"expected {what} in UTF-8, UTF-16 or an encoding of one byte; {told}") from None
+        reason = shortened(str(error), 100)
+        raise FormatError(f"expected {what} in UTF-8, UTF-16 or an encoding of one byte; {reason}") from None
     return builder.close()
 
 

@@ -96,17 +96,17 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
     """
     names = _asked(codes, shape, asked) if asked is not None else [_KNOWN.get(code) for code in codes]
     unknown = [name is None and length > 1 for name, length in zip(names, shape, strict=True)]
-    told = {name for name, length in zip(names, shape, strict=True) if name is not None and length > 1}
+    named = {name for name, length in zip(names, shape, strict=True) if name is not None and length > 1}
     for place in reversed(range(len(names))):
         if names[place] is None:
-            free = [name for name in _GUESSES if name not in told]
+            free = [name for name in _GUESSES if name not in named]
             if shape[place] > 1 and not free:
                 raise UnsupportedError(
                     f"the image has dimensions {codes} of {'×'.join(map(str, shape))}: more than t, c, z, y and x",
                     hint="Save it as several images of five dimensions or fewer.",
                 )
             names[place] = free[0] if free else "z"
-            told |= {free[0]} if shape[place] > 1 else set()
+            named |= {free[0]} if shape[place] > 1 else set()
     dimensions = _with_steps(codes, [name or "z" for name in names], shape)
     return tuple(replace(part, is_guessed=guess) for part, guess in zip(dimensions, unknown, strict=True))
 

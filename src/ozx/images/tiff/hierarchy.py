@@ -64,7 +64,7 @@ class HierarchyOptions:
     is_label: bool = False
 
 
-class _NoteCollector:
+class _ImageNotes:
     """Notes about images, each once, with the numbers of its images."""
 
     def __init__(self, count: int) -> None:
@@ -111,7 +111,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     UsageError
         The options do not fit the images.
     """
-    notes, numbers = _NoteCollector(found.count), list(found.images)
+    notes, numbers = _ImageNotes(found.count), list(found.images)
     if options.edits is not None:
         options.edits.check_axes([_axes(found.images[number].source) for number in numbers])
     is_plate = found.plate is not None and not options.is_alone
@@ -140,7 +140,7 @@ def _axes(source: TiffSource) -> tuple[Axis, ...]:
 
 
 def _new_image(
-    found: TiffImages, number: int, options: HierarchyOptions, notes: _NoteCollector, *, is_alone: bool
+    found: TiffImages, number: int, options: HierarchyOptions, notes: _ImageNotes, *, is_alone: bool
 ) -> NewImage:
     image = found.images[number]
     description, source = image.description, image.source
@@ -188,7 +188,7 @@ def _place(
 
 
 def _levels(
-    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _NoteCollector
+    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _ImageNotes
 ) -> tuple[NewLevel, ...]:
     """Return the levels to take from the file: the full resolution, and those that fit below it."""
     full = found.images[image]
@@ -196,8 +196,8 @@ def _levels(
     for number, source in enumerate(full.levels, 1):
         factors = _factors(full.source, source, levels[-1].source)
         if factors is None:
-            told = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
-            notes.add(image, f"level {number} of the file, {told}, does not fit below the others: made from pixels")
+            pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
+            notes.add(image, f"level {number} of the file, {pixels}, does not fit below the others: made from pixels")
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
         # The centre of an averaged pixel lies between those of its pixels.
@@ -266,7 +266,7 @@ def _new_plate(
     plate: PlateDescription,
     images: Mapping[int, NewImage],
     options: HierarchyOptions,
-    notes: _NoteCollector,
+    notes: _ImageNotes,
 ) -> NewPlate:
     wells = [
         NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)

@@ -74,7 +74,7 @@ def write_hierarchy(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
     late: Callable[[], Iterable[Entry]] | None = None,
-    tell_damage: Callable[[tuple[str, ...]], object] | None = None,
+    on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
     """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
 
@@ -94,7 +94,7 @@ def write_hierarchy(
         Counts bytes of pixels read.
     late
         Returns entries to add at the end, when the file can be opened.
-    tell_damage
+    on_damage
         Called with the unreadable parts of each block, in order; a part in several blocks is repeated.
 
     Raises
@@ -117,8 +117,8 @@ def write_hierarchy(
                 entry = made.assemblers[chunk.level].add(chunk.place, chunk.data)
                 if entry is not None:
                     yield _checked(entry)
-            if result.damage and tell_damage is not None:
-                tell_damage(result.damage)
+            if result.damage and on_damage is not None:
+                on_damage(result.damage)
             progress.advance(result.size)
 
     documents = cache(nodes.documents)  # complete when all data was taken

@@ -72,10 +72,12 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
         with replacing_file(path, force=True) as new:
             write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:
-        told = with_way_out(error, path)
-        if isinstance(told, ValueError):  # napari takes a ValueError for "no plugin could write it", without its text
-            told = UnsupportedError(told.message, path=told.path, rule=told.rule, hint=told.hint)
-        raise told from None
+        refusal = with_way_out(error, path)
+        if isinstance(
+            refusal, ValueError
+        ):  # napari takes a ValueError for "no plugin could write it", without its text
+            refusal = UnsupportedError(refusal.message, path=refusal.path, rule=refusal.rule, hint=refusal.hint)
+        raise refusal from None
     except OSError as error:
         raise ResourceError(f"cannot be written: {error.strerror or error}", path=path) from None
     return [path]
