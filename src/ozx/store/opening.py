@@ -117,8 +117,8 @@ def open_array(
     --------
     >>> open_array("cells.ozx", "0").shape
     (2, 256, 256)
-    >>> open_array("cells.ozx|zip:labels/cells/0").dtype
-    dtype('uint8')
+    >>> open_array("cells.ozx|zip:labels/cells/0").path
+    'labels/cells/0'
     """
     import zarr  # noqa: PLC0415 (see open_store)
 

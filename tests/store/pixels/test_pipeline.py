@@ -123,11 +123,16 @@ def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layou
 
 
 @pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u8", "f2", "f8", "c16", "M8[s]"])
-@pytest.mark.parametrize("layout", ["zstd", "shards", "big-endian"])
+@pytest.mark.parametrize(
+    ("dtype", "layout"),
+    [
+        (dtype, layout)
+        for dtype in ("bool", "i1", "u8", "f2", "f8", "c16", "M8[s]")
+        for layout in ("zstd", "shards", "big-endian")
+        if layout != "big-endian" or dtype not in ("bool", "i1")  # bytes have no order
+    ],
+)
 def test_every_plain_data_type(tmp_path: Path, dtype: str, layout: str) -> None:
-    if dtype in {"bool", "i1"} and layout == "big-endian":
-        pytest.skip("bytes have no order")
     fill = {"b": True, "M": np.datetime64("2020-01-01")}.get(np.dtype(dtype).kind, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -343,10 +348,10 @@ def test_random_layouts_and_selections(tmp_path: Path, case: tuple[dict[str, obj
         np.testing.assert_array_equal(found, expected)
 
 
-def test_results_say_which_chunks_are_missing(archives: dict[str, Path]) -> None:
-    if zarr.config.get("array.read_missing_chunks", None) is None:
-        pytest.skip("zarr-python before 3.2 cannot refuse missing chunks")
-    with zarr.config.set({"array.read_missing_chunks": False}):
-        array = ozx.open(archives["zstd"])["0"]
-        with pytest.raises(Exception, match="not found"):
-            array[:]
+if zarr.config.get("array.read_missing_chunks", None) is not None:  # zarr-python 3.2 and later can refuse them
+
+    def test_missing_chunks_can_be_refused(archives: dict[str, Path]) -> None:
+        with zarr.config.set({"array.read_missing_chunks": False}):
+            array = ozx.open(archives["zstd"])["0"]
+            with pytest.raises(Exception, match="not found"):
+                array[:]
