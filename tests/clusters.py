@@ -7,8 +7,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from counting_progress import CountingProgress
 from distributed import Client, LocalCluster
-from told import CountingProgress
 
 __all__ = ["Killer", "any_process", "local_cluster"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from told import CountingProgress
+from counting_progress import CountingProgress
 
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group, write_tree
 from ozx.validation.cases.data_cases import DATA_CASES

@@ -1,4 +1,4 @@
-"""What each system would be told, word for word: golden files, written anew with OZX_WRITE_GOLDEN=1."""
+"""The changes on each system, word for word: golden files, written again with OZX_WRITE_GOLDEN=1."""
 
 import configparser
 import os
@@ -166,7 +166,7 @@ def test_windows_runs_a_program_in_quotes_with_the_file_in_quotes():
 @pytest.mark.skipif(shutil.which("sh") is None or sys.platform != "linux", reason="what Linux runs for thumbnails")
 def test_the_thumbnailer_has_limits(tmp_path):
     limits = "[r.getrlimit(limit)[0] for limit in (r.RLIMIT_AS, r.RLIMIT_CPU)]"
-    told = f"import resource as r, sys; open(sys.argv[1], 'w').write(str({limits}))"
+    written = f"import resource as r, sys; open(sys.argv[1], 'w').write(str({limits}))"
     out = tmp_path / "thumbnail"
-    subprocess.run(["sh", "-c", linux._DRAW, str(out), sys.executable, "-c", told], check=True)
+    subprocess.run(["sh", "-c", linux._DRAW, str(out), sys.executable, "-c", written], check=True)
     assert out.read_text() == f"[{4 << 30}, 30]"

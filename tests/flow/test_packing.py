@@ -5,8 +5,8 @@ import subprocess
 import zipfile
 
 import pytest
+from counting_progress import CountingProgress
 from hierarchies import tree
-from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError

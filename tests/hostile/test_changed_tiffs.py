@@ -46,10 +46,10 @@ def test_a_side_of_no_pixels(tmp_path, files, name, tag):
     data = bytearray(files[name])
     (at,) = (at for at in entries(data) if struct.unpack_from("<H", data, at)[0] == tag)
     struct.pack_into("<I", data, at + 8, 0)
-    code, told = imported(tmp_path / "in.tif", data)
+    code, message = imported(tmp_path / "in.tif", data)
     assert code == 1
-    assert told.startswith("error: ")
-    assert not [word for word in ("modulo", "operand", "NoneType", "fault of ozx") if word in told]
+    assert message.startswith("error: ")
+    assert not [word for word in ("modulo", "operand", "NoneType", "fault of ozx") if word in message]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -61,11 +61,11 @@ def test_tags_of_another_type(tmp_path, files, name, kind, tag):
         if struct.unpack_from("<H", data, at)[0] == tag:
             struct.pack_into("<HI", data, at + 2, kind, 1)
             struct.pack_into("<i", data, at + 8, -8)
-    code, told = imported(tmp_path / "in.tif", data)
-    assert code in (0, 1), told
-    assert "unsupported operand" not in told
-    assert "not supported between" not in told
-    assert ": \n" not in told
+    code, message = imported(tmp_path / "in.tif", data)
+    assert code in (0, 1), message
+    assert "unsupported operand" not in message
+    assert "not supported between" not in message
+    assert ": \n" not in message
 
 
 def test_refusals_have_a_reason(tmp_path, files, monkeypatch):
@@ -73,9 +73,9 @@ def test_refusals_have_a_reason(tmp_path, files, monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr("ozx.images.tiff.opening.list_series", fail)
-    code, told = imported(tmp_path / "in.tif", files["OME"])
+    code, message = imported(tmp_path / "in.tif", files["OME"])
     assert code == 1
-    assert "cannot be told apart: a value of the wrong kind (AssertionError)\n" in told
+    assert "cannot be told apart: a value of the wrong kind (AssertionError)\n" in message
 
 
 def check(numbers, seed, files, path):
@@ -95,9 +95,9 @@ def check(numbers, seed, files, path):
             entries(data)
         except struct.error:
             continue
-        code, told = imported(path, data)
-        assert code in (0, 1), (number, code, told)
-        assert "operand" not in told, (number, told)
+        code, message = imported(path, data)
+        assert code in (0, 1), (number, code, message)
+        assert "operand" not in message, (number, message)
 
 
 def test_changed_tags(tmp_path, files):

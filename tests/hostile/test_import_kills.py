@@ -63,7 +63,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, number):
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
-        _, told = process.communicate(timeout=60)
+        _, message = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
-    assert "Traceback" not in told
+    assert "Traceback" not in message
     assert os.listdir(tmp_path) == ["a.tif"]

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from counting_progress import CountingProgress
 from extracts import check_part, document, ome, read, write_image, write_labels
 from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import pack_tree, zip_values
-from told import CountingProgress
 
 import ozx
 from ozx.archive.reader import ArchiveReader

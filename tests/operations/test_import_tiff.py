@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import tifffile
+from counting_progress import CountingProgress
 from tiffs import (
     damage_segment,
     expected,
@@ -23,7 +24,6 @@ from tiffs import (
     write_parts,
     write_pyramid,
 )
-from told import CountingProgress
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError

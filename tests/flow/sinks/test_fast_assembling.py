@@ -6,9 +6,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from counting_progress import CountingProgress
 from packed import pack_tree, zip_values
 from resharding import archive_source, directory_source, reshard_to_archive, write_array
-from told import CountingProgress
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from told import CountingProgress
+from counting_progress import CountingProgress
 
 from ozx.errors import ResourceError
 from ozx.flow.sinks import two_processes

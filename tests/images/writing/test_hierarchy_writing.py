@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorstore
 import zarr
-from told import CountingProgress
+from counting_progress import CountingProgress
 from zarr.storage import LocalStore
 
 import ozx

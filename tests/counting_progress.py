@@ -1,4 +1,4 @@
-"""Progress, and what it was told."""
+"""A progress that counts what it receives, for tests of operations and flows."""
 
 from __future__ import annotations
 
