@@ -25,6 +25,7 @@ __all__ = [
     "BOUNDED",
     "OversizeError",
     "UndecodableChunkError",
+    "check_blosc_header",
     "decode_blosc",
     "decode_gzip",
     "decode_zstd",
@@ -325,6 +326,21 @@ def _zstd_content_size(head: bytes) -> int | None:
 def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     from numcodecs import blosc  # noqa: PLC0415 (with it comes zarr's numcodecs)
 
+    check_blosc_header(data, limit)
+    found: bytes = blosc.decompress(data)
+    return found
+
+
+def check_blosc_header(data: Bytes, limit: int) -> None:
+    """Check the two lengths in a blosc header, which decoders believe.
+
+    Raises
+    ------
+    OversizeError
+        It claims to decode to more than `limit` bytes.
+    EOFError
+        The header, or the data that it claims, is cut off.
+    """
     # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
     head = bytes(data[:16])
     if len(head) < 16:
@@ -333,8 +349,6 @@ def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     length = int.from_bytes(head[12:16], "little")
     if length > len(data):
         raise EOFError(f"it claims {length:,} bytes and has {len(data):,}")
-    found: bytes = blosc.decompress(data)
-    return found
 
 
 def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:

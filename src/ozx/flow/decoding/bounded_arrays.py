@@ -37,7 +37,6 @@ _DECODED_AT_ONCE = 96 << 20
 _CHECKSUM = 4
 _CHECKSUMS = ("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3")
 _SAME_SIZE = ("shuffle",)
-_MOST_REWRITTEN = 8
 _VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
 # Errors that are no damage of chunks: of the disk, and those with messages of their own.
 _PASSED_ON = (OzxError, OSError)
@@ -282,8 +281,7 @@ async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> No
         length = await getter.store.getsize(getter.path)
     except FileNotFoundError:
         return
-    # Shards may have gaps from chunks that were written again.
-    most = largest_stored(_decoded_size(spec)) * (_MOST_REWRITTEN if is_sharded else 1)
+    most = largest_stored(_decoded_size(spec), is_shard=is_sharded)
     if length > most:
         raise OversizeError(f"expected at most {most:,} bytes for its pixels; it has {length:,}")
 

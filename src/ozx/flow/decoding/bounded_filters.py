@@ -25,19 +25,21 @@ _LISTS = frozenset(("json2", "msgpack2"))
 _OBJECTS = _COUNTED | _LISTS | {"pickle"}
 _MOST_TEXT = 2 << 30
 _LONGEST_NUMBER = 16
+_MOST_REWRITTEN = 8
 
 
-def largest_stored(decoded: int) -> int:
-    """Return the maximal stored length of a chunk of `decoded` bytes, for any compressor.
+def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
+    """Return the maximal stored length of a chunk or shard of `decoded` bytes, for any compressor.
 
-    Compressors add little to incompressible data; a chain of several, and their checksums, fit as well.
+    Compressors add little to incompressible data; a chain of several, and their checksums, fit as well. Shards may have
+    gaps from chunks that were written again.
 
     Examples
     --------
-    >>> largest_stored(0)
-    1048576
+    >>> largest_stored(0), largest_stored(0, is_shard=True)
+    (1048576, 8388608)
     """
-    return 2 * decoded + (1 << 20)
+    return (2 * decoded + (1 << 20)) * (_MOST_REWRITTEN if is_shard else 1)
 
 
 def most_text(count: int) -> int:

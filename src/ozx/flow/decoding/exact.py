@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.flow.decoding.bounded import OversizeError, decompress
+from ozx.flow.decoding.bounded import OversizeError, check_blosc_header, decompress
 
 __all__ = ["decompress_into"]
-
-_BLOSC_HEADER = 16
 
 
 def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
@@ -53,10 +51,10 @@ def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.ui
                 raise OversizeError(f"expected {out.size:,} bytes; the data decode to more") from error
             raise ValueError(f"damaged zstd data: {error}") from error
     elif name == "blosc":
-        _check_blosc_header(data, out.size)
         try:
+            check_blosc_header(data, out.size)
             length = codecs.blosc_decode(data, out=out, numthreads=1).size
-        except RuntimeError as error:
+        except (RuntimeError, EOFError) as error:
             raise ValueError(f"damaged blosc data: {error}") from error
     else:
         found = decompress(config, data, out.size)
@@ -64,14 +62,3 @@ def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.ui
         out[:length] = np.frombuffer(found, np.uint8)
     if length != out.size:
         raise ValueError(f"expected {out.size:,} bytes; the data decode to {length:,}")
-
-
-def _check_blosc_header(data: memoryview, size: int) -> None:
-    # c-blosc, README_CHUNK_FORMAT.rst; the decoder believes both lengths.
-    if len(data) < _BLOSC_HEADER:
-        raise ValueError(f"expected a blosc header of {_BLOSC_HEADER} bytes; found {len(data)}")
-    decoded, encoded = int.from_bytes(data[4:8], "little"), int.from_bytes(data[12:16], "little")
-    if decoded > size:
-        raise OversizeError(f"expected {size:,} bytes; the data claim to decode to {decoded:,}")
-    if encoded > len(data):
-        raise ValueError(f"the blosc header claims {encoded:,} bytes; there are {len(data):,}")
