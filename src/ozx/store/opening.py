@@ -6,12 +6,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.flow.sources.location import format_location, parse_location, printable_location
+from ozx.flow.sources.location import parse_location, printable_location
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.limits import check_document_length
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
@@ -70,28 +69,11 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
     >>> open_group("cells.ozx|zip:labels/cells/").path
     'labels/cells'
     """
-    import zarr  # noqa: PLC0415 (see open_store)
-
     store, node = open_store(path, options=options)
-    given = printable_location(path)
-    document = store.get_sync(f"{node}/{METADATA}" if node else ROOT_METADATA)
-    if document is None:
-        raise _missing(store, node, given)
-    if json.loads(document.to_bytes()).get("node_type") == "array":
-        raise UsageError(
-            f"expected a group; {node or 'the root'} is an array",
-            path=given,
-            hint=f"Open the group it is in, and take it from there: group[{node.rpartition('/')[2]!r}]."
-            if node
-            else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
-        )
-    from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
-    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
-
-    with refused_by_zarr(node or "the root"):
-        return opened_group(zarr.open_group(store, mode="r", path=node, zarr_format=3))
+    return _open_node(store, node, printable_location(path))
 
 
+@resource_errors()
 def open_array(
     path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None
 ) -> zarr.Array[Any]:
@@ -124,13 +106,13 @@ def open_array(
 
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
 
-    location = parse_location(path)
-    names = join_path(location.node, node.strip("/"))
-    folder, _, name = names.rpartition("/")
+    store, given_node = open_store(path, options=options)
     given, hint = printable_location(path), "ozx info lists the arrays."
+    names = join_path(given_node, node.strip("/"))
+    folder, _, name = names.rpartition("/")
     if not name:
         raise UsageError("expected the path of an array in the file", path=given, hint=hint)
-    group = open_group(format_location(replace(location, node=folder)), options=options)
+    group = _open_node(store, folder, given)
     try:
         with refused_by_zarr(names):
             found = group[name]
@@ -141,6 +123,28 @@ def open_array(
     if not isinstance(found, zarr.Array):
         raise UsageError(f"expected an array; {names} is a group", path=given, hint=hint)
     return found
+
+
+def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
+    """Return the group at a node of a store; errors name the path as `given`."""
+    import zarr  # noqa: PLC0415 (see open_store)
+
+    document = store.get_sync(f"{node}/{METADATA}" if node else ROOT_METADATA)
+    if document is None:
+        raise _missing(store, node, given)
+    if json.loads(document.to_bytes()).get("node_type") == "array":
+        raise UsageError(
+            f"expected a group; {node or 'the root'} is an array",
+            path=given,
+            hint=f"Open the group it is in, and take it from there: group[{node.rpartition('/')[2]!r}]."
+            if node
+            else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
+        )
+    from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
+    from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
+
+    with refused_by_zarr(node or "the root"):
+        return opened_group(zarr.open_group(store, mode="r", path=node, zarr_format=3))
 
 
 @contextmanager

@@ -73,9 +73,8 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
             write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:
         refusal = with_way_out(error, path)
-        if isinstance(
-            refusal, ValueError
-        ):  # napari takes a ValueError for "no plugin could write it", without its text
+        # napari takes a ValueError for "no plugin could write it", without its text.
+        if isinstance(refusal, ValueError):
             refusal = UnsupportedError(refusal.message, path=refusal.path, rule=refusal.rule, hint=refusal.hint)
         raise refusal from None
     except OSError as error:
