@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ozx.archive.entry_blocks import entry_spans, value_in_block
+from ozx.archive.entry_blocks import entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 
@@ -32,7 +32,7 @@ def read_all(path):
     reader = ArchiveReader(str(path))
     spans = entry_spans(reader, np.arange(len(NAMES)))
     block = memoryview(reader.source.read_at(0, spans[-1].stop))
-    return [bytes(value_in_block(reader, span, block, 0)) for span in spans]
+    return [bytes(value_in_span(reader, span, block[span.start : span.stop])) for span in spans]
 
 
 def test_values_are_those_read_one_by_one(archive):

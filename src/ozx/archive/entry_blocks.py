@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.records import CENTRAL_HEADER, FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
+from ozx.archive.records import CENTRAL_HEADER, EXTRA_ZIP64, FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
-__all__ = ["EntrySpan", "check_value", "entry_spans", "value_in_block"]
+__all__ = ["EntrySpan", "entry_spans", "usual_local_header", "value_in_span"]
 
 _ZIP64_VERSION = 45
-_ZIP64_SIZES = struct.Struct("<2Q")
+# 4.5.3: header id and length of the data; original and stored size follow, eight bytes each.
+_ZIP64_FIELD = struct.pack("<2H", EXTRA_ZIP64, 16)
+_ZIP64_LENGTH = struct.pack("<H", len(_ZIP64_FIELD) + 16)
 # Extra fields of a local header that come with the entry's bytes in one read; longer ones cost a second read.
 _EXTRA_FIELDS = 64
 
@@ -50,17 +52,8 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
     return [EntrySpan(*row) for row in rows]
 
 
-def value_in_block(reader: ArchiveReader, span: EntrySpan, block: memoryview, begin: int) -> memoryview:
-    """Return the value of a stored entry, checked as by `ArchiveReader.read`; mostly a part of `block`.
-
-    Parameters
-    ----------
-    reader, span
-        The archive, and the result of `entry_spans` for the entry.
-    block
-        Bytes of the file that cover the span.
-    begin
-        The offset of `block` in the file.
+def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
+    """Return the value of a stored entry, checked as by `ArchiveReader.read`; `data` holds the bytes of its span.
 
     Raises
     ------
@@ -71,49 +64,36 @@ def value_in_block(reader: ArchiveReader, span: EntrySpan, block: memoryview, be
     --------
     >>> reader = ArchiveReader("cells.ozx")
     >>> span = entry_spans(reader, np.array([reader.find("zarr.json")]))[0]
-    >>> bytes(value_in_block(reader, span, memoryview(reader.source.read_at(0, span.stop)), 0)[:1])
+    >>> bytes(value_in_span(reader, span, memoryview(reader.source.read_at(0, span.stop)))[:1])
     b'{'
     """
     columns, index = reader.columns, span.entry
-    header, size = _usual_local_header(columns, index), int(columns.compressed_sizes[index])
-    offset = span.start + len(header)
-    if not header or offset + size > span.limit or block[span.start - begin : offset - begin] != header:
-        offset = reader.data_offset(index)  # reads the header, and says what is wrong with it
-    position = offset - begin
-    if position < 0 or position + size > len(block):  # behind longer extra fields than usual
+    header, size = usual_local_header(columns, index), int(columns.compressed_sizes[index])
+    position = len(header)
+    if not header or span.start + position + size > span.limit or data[:position] != header:
+        position = reader.data_offset(index) - span.start  # reads the header, and says what is wrong with it
+    if position + size > len(data):  # behind longer extra fields than usual
         return memoryview(reader.read(index))
-    value = block[position : position + size]
-    check_value(reader, index, value)
+    value = data[position : position + size]
+    reader.check_crc32(index, crc32(value))
     return value
 
 
-def check_value(reader: ArchiveReader, index: int, value: memoryview) -> None:
-    """Compare the CRC-32 of an entry's value.
-
-    Raises
-    ------
-    FormatError
-        It is another one (``zip/crc``).
-    """
-    checksum = crc32(value)
-    if checksum != reader.columns.crc32s[index]:
-        reader.check_crc32(index, checksum)
-
-
-def _usual_local_header(columns: Columns, index: int) -> bytes:
+def usual_local_header(columns: Columns, index: int) -> bytes:
     """Return the local header that most writers put before a value whose sizes they know; empty if unknown.
 
     A local header with these bytes agrees with the central directory in every field. Writers differ in one thing:
     whether the sizes are in a ZIP64 field (version 4.5) or in the header itself.
     """
     start, buffer = int(columns.starts[index]), columns.buffer
-    # 4.3.7 and 4.3.12: from the version needed to the CRC-32 both headers have the same fields.
-    shared = buffer[start + 6 : start + 20]
-    name_length, extra_length = buffer[start + 28 : start + 30], buffer[start + 30 : start + 32]
-    if extra_length != b"\0\0" or int.from_bytes(shared[2:4], "little") & FLAG_DATA_DESCRIPTOR:
+    # 4.3.7 and 4.3.12: from the version needed to the length of the name both headers have the same fields.
+    shared, extra_length = buffer[start + 6 : start + 30], buffer[start + 30 : start + 32]
+    if extra_length != b"\0\0" or shared[2] & FLAG_DATA_DESCRIPTOR:
         return b""
-    name = buffer[start + CENTRAL_HEADER.size : start + CENTRAL_HEADER.size + int(columns.name_lengths[index])]
+    name_start = start + CENTRAL_HEADER.size
+    name = buffer[name_start : name_start + int.from_bytes(shared[22:], "little")]
     if shared[0] < _ZIP64_VERSION:
-        return b"".join((LOCAL_SIGNATURE, shared, buffer[start + 20 : start + 28], name_length, b"\0\0", name))
-    sizes = _ZIP64_SIZES.pack(int(columns.uncompressed_sizes[index]), int(columns.compressed_sizes[index]))
-    return b"".join((LOCAL_SIGNATURE, shared, b"\xff" * 8, name_length, b"\x14\0", name, b"\1\0\x10\0", sizes))
+        return LOCAL_SIGNATURE + shared + extra_length + name
+    stored, original, name_length = shared[14:18], shared[18:22], shared[22:]
+    field = (_ZIP64_FIELD, original, b"\0\0\0\0", stored, b"\0\0\0\0")
+    return b"".join((LOCAL_SIGNATURE, shared[:14], b"\xff" * 8, name_length, _ZIP64_LENGTH, name, *field))

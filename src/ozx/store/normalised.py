@@ -15,6 +15,7 @@ from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.zarr.normalisation import normalise_document
 from ozx.store.extension_groups import understands_opening
+from ozx.store.reading import ArchiveSession
 
 __all__ = ["NormalisedStore"]
 
@@ -52,6 +53,11 @@ class NormalisedStore(WrapperStore[Store]):
         return isinstance(value, NormalisedStore) and self._store == value._store
 
     # Reading
+
+    @property
+    def archive_session(self) -> ArchiveSession | None:
+        """The session of the archive whose values the wrapped store shows unchanged, or None."""
+        return getattr(self._store, "archive_session", None)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return a value or the requested bytes of it; None if there is no such key."""

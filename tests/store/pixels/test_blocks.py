@@ -19,10 +19,10 @@ def source(tmp_path):
 
 
 def spans_into(found, pieces):
-    def take(start, stop):
-        return lambda block, begin: found.append((start, bytes(block[start - begin : stop - begin])))
+    def take(start):
+        return lambda data: found.append((start, bytes(data)))
 
-    return [Span(start, stop, take(start, stop)) for start, stop in pieces]
+    return [Span(start, stop, take(start)) for start, stop in pieces]
 
 
 @pytest.mark.parametrize("join", [join_spans, lambda spans, jobs: tile_spans(spans, 0, 10_000_000, jobs)])
@@ -58,7 +58,7 @@ def test_a_short_file_is_an_error(source):
 def test_the_first_error_stops_the_rest(source):
     taken = []
 
-    def fail(_block, _begin):
+    def fail(_data):
         taken.append(1)
         raise ValueError("damaged")
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ozx.archive.byte_source import FileSource, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
+from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
-from ozx.archive.writer import local_header
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
 from ozx.flow.sources.archive_keys import ArchiveKeys
@@ -48,11 +48,9 @@ class ArchivedPart:
         reader, index = self.reader, self.index
         if reader.columns.methods[index] != STORED:
             fill_from_blocks(self, view)
-        elif not _read_own_form(reader, index, view):
+        elif not _read_with_header(reader, index, view):
             _read_into(reader, view, reader.data_offset(index))
-        checksum = crc32(view)
-        if checksum != reader.columns.crc32s[index]:
-            reader.check_crc32(index, checksum)
+        reader.check_crc32(index, crc32(view))
 
 
 def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
@@ -233,16 +231,17 @@ def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
         raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
 
 
-def _read_own_form(reader: ArchiveReader, index: int, view: memoryview) -> bool:
-    """Fill `view` by one call that reads the local header, too; tell whether ozx wrote that header.
+def _read_with_header(reader: ArchiveReader, index: int, view: memoryview) -> bool:
+    """Fill `view` by one call that reads the local header, too; tell whether that header has the usual form.
 
     Parsing a header takes five times as long as comparing it with the expected one.
     """
     columns, source, preadv = reader.columns, reader.source, getattr(os, "preadv", None)
     if preadv is None or not isinstance(source, FileSource):
         return False
-    flags, checksum = int(columns.flags[index]), int(columns.crc32s[index])
-    expected = local_header(columns.raw_name(index), flags, checksum, len(view))
+    expected = usual_local_header(columns, index)
+    if not expected:
+        return False
     header = bytearray(len(expected))
     count = preadv(source.descriptor(), [header, view], int(columns.header_offsets[index]))
     return count == len(expected) + len(view) and header == expected

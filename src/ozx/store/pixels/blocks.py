@@ -31,12 +31,12 @@ class Span:
     start, stop
         Offsets in the file.
     take
-        Called with the block that holds the span, and the offset of the block in the file.
+        Called with these bytes, which are valid until it returns.
     """
 
     __slots__ = ("start", "stop", "take")
 
-    def __init__(self, start: int, stop: int, take: Callable[[memoryview, int], None]) -> None:
+    def __init__(self, start: int, stop: int, take: Callable[[memoryview], None]) -> None:
         self.start = start
         self.stop = stop
         self.take = take
@@ -83,43 +83,37 @@ def join_spans(spans: Iterable[Span], jobs: int) -> list[Block]:
     >>> [(block.start, block.stop) for block in blocks]
     [(0, 20), (1073741824, 2147483648)]
     """
-    ordered = sorted(spans, key=_start)
-    limit = _block_length(sum(span.stop - span.start for span in ordered), jobs)
+    ordered = sorted(spans, key=lambda span: span.start)
+    length = _block_length(sum(span.stop - span.start for span in ordered), jobs)
     blocks: list[Block] = []
     block: Block | None = None
     for span in ordered:
-        if (
-            block is None
-            or span.start - block.stop > _GAP
-            or (span.stop - block.start > limit and span.start >= block.stop)
-        ):
-            block = Block(span.start, span.stop, [span])
-            blocks.append(block)
-        else:
-            block.spans.append(span)
-            block.stop = max(block.stop, span.stop)
-    return blocks
-
-
-def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
-    """Return blocks like `join_spans` that leave no gap between `start` and `stop`, and do not overlap."""
-    ordered = sorted(spans, key=_start)
-    limit = _block_length(stop - start, jobs)
-    blocks = [Block(start, start, [])]
-    for span in ordered:
-        block = blocks[-1]
-        if span.stop - block.start > limit and block.spans and span.start >= block.stop:
-            block.stop = span.start
+        is_full = block is not None and span.stop - block.start > length and span.start >= block.stop
+        if block is None or is_full or span.start - block.stop > _GAP:
             block = Block(span.start, span.stop, [])
             blocks.append(block)
         block.spans.append(span)
         block.stop = max(block.stop, span.stop)
-    blocks[-1].stop = stop
     return blocks
 
 
-def _start(span: Span) -> int:
-    return span.start
+def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
+    """Return the blocks of `join_spans`, and blocks without spans for all else between `start` and `stop`.
+
+    Examples
+    --------
+    >>> blocks = tile_spans([Span(10, 20, print)], 0, 30, 1)
+    >>> [(block.start, block.stop, len(block.spans)) for block in blocks]
+    [(0, 10, 0), (10, 20, 1), (20, 30, 0)]
+    """
+    length = _block_length(stop - start, jobs)
+    tiles: list[Block] = []
+    for block in (*join_spans(spans, jobs), Block(stop, stop, [])):
+        tiles += [Block(first, min(first + length, block.start), []) for first in range(start, block.start, length)]
+        if block.spans:
+            tiles.append(block)
+        start = block.stop
+    return tiles
 
 
 def _block_length(total: int, jobs: int) -> int:
@@ -173,7 +167,7 @@ class BlockReader:
                 rule="zip/changed",
             )
         for span in block.spans:
-            span.take(buffer, block.start)
+            span.take(buffer[span.start - block.start : span.stop - block.start])
         if block.finish is not None:
             block.finish(buffer)
 

@@ -17,13 +17,15 @@ from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.decoding.bounded_arrays import BoundedCompressor
 from ozx.flow.decoding.exact import decompress_into
+from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
 
-__all__ = ["ChunkCodec", "ShardCodec", "compile_codecs"]
+__all__ = ["ChunkCodec", "ChunkDecoders", "ShardCodec", "compile_codecs"]
 
 # Booleans, numbers and times: types whose values are their bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
-_CHECKSUM = 4
+# Larger memory goes back to the system after each chunk.
+_LARGEST_KEPT = 4 << 20
 
 Lengths = tuple[int, ...]
 
@@ -35,9 +37,9 @@ class ChunkCodec:
     Attributes
     ----------
     shape
-        Of the decoded chunk.
+        The shape of the decoded chunk.
     dtype
-        As stored, with its byte order.
+        The data type with the byte order in which it is stored.
     order
         The axes of the chunk in the order in which they are stored.
     compressor
@@ -77,7 +79,8 @@ class ChunkCodec:
             The data is damaged, or does not decode to the size of a chunk.
         """
         stored_view = target.transpose(self.order)
-        if self.compressor and not self.checksums_inside and target.dtype == self.dtype and _is_contiguous(stored_view):
+        is_in_place = target.dtype == self.dtype and stored_view.flags.c_contiguous
+        if self.compressor and not self.checksums_inside and is_in_place:
             decompress_into(self.compressor, self._checked(data), stored_view.reshape(-1).view(np.uint8))
         else:
             stored_view[...] = self._decode_stored(data)
@@ -96,7 +99,7 @@ class ChunkCodec:
         """Return a chunk with its axes as stored."""
         data = self._checked(data)
         if self.compressor is not None:
-            decoded = _scratch(self.size + _CHECKSUM * self.checksums_inside)
+            decoded = _scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
             decompress_into(self.compressor, data, decoded)
             data = _without_checksums(decoded.data, self.checksums_inside)
         if len(data) != self.size:
@@ -114,7 +117,7 @@ class ShardCodec:
     Attributes
     ----------
     shape
-        Of the decoded shard.
+        The shape of the decoded shard.
     grid
         Number of inner chunks along each axis.
     inner
@@ -139,6 +142,26 @@ class ShardCodec:
         return self.inner.dtype
 
 
+class ChunkDecoders:
+    """The decoders of one array, compiled once for each shape of its chunks.
+
+    Parameters
+    ----------
+    codecs
+        The array's codecs, bounded (`ozx.flow.decoding.bounded_arrays`).
+    """
+
+    def __init__(self, codecs: Sequence[Codec]) -> None:
+        self._codecs = codecs
+        self._compiled: dict[Lengths, ChunkCodec | ShardCodec | None] = {}
+
+    def find(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
+        """Return the decoder of chunks of a shape, or None as `compile_codecs`; `data_type` is zarr-python's."""
+        if shape not in self._compiled:
+            self._compiled[shape] = compile_codecs(self._codecs, shape, data_type.to_native_dtype())
+        return self._compiled[shape]
+
+
 def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
     """Return the decoder of a chain of codecs, or None where only zarr-python can decode it.
 
@@ -147,7 +170,7 @@ def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
     codecs
         Those of a bounded pipeline (`ozx.flow.decoding.bounded_arrays`), in the order of encoding.
     shape, dtype
-        Of the decoded chunks or shards.
+        The shape and the data type of the decoded chunks or shards.
     """
     if dtype.kind not in _PLAIN_KINDS:
         return None
@@ -201,14 +224,10 @@ def _text(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
-def _is_contiguous(array: NDArray[Any]) -> bool:
-    return bool(array.flags.c_contiguous)
-
-
 def _without_checksums(data: memoryview, count: int) -> memoryview:
     """Return the data before `count` checksums, each of which covers all before it (Zarr codec ``crc32c``)."""
     for _ in range(count):
-        data, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
+        data, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
         if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
             raise ValueError("its CRC-32C is not the one that follows it")
     return data
@@ -224,6 +243,3 @@ def _scratch(size: int) -> NDArray[np.uint8]:
         buffer = np.empty(size, np.uint8)
         _kept.buffer = buffer if size <= _LARGEST_KEPT else None
     return buffer[:size]
-
-
-_LARGEST_KEPT = 4 << 20

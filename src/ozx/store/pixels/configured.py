@@ -11,23 +11,23 @@ from typing import Any
 import zarr
 from zarr.abc.codec import Codec, CodecPipeline
 from zarr.abc.store import Store
+from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import get_pipeline_class, register_pipeline
 
 __all__ = ["StorePipeline", "use_pipeline"]
 
 _SETTING = "codec_pipeline.path"
-_DEFAULT = "zarr.core.codec_pipeline.BatchedCodecPipeline"
 
 
 class StorePipeline(CodecPipeline):
     """Creates pipelines: ozx's for arrays of a local archive, those of the class configured before for all others."""
 
-    others = _DEFAULT
+    others: type[CodecPipeline] = BatchedCodecPipeline
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
         """Return a pipeline of the class configured before."""
-        return cls._others().from_codecs(codecs)
+        return cls.others.from_codecs(codecs)
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: Any, store: Store) -> Any:
@@ -43,12 +43,7 @@ class StorePipeline(CodecPipeline):
 
         if local_session(store) is not None:
             return ArchivePipeline.from_metadata(array_metadata)
-        return cls._others().from_array_metadata_and_store(array_metadata=array_metadata, store=store)
-
-    @classmethod
-    def _others(cls) -> type[CodecPipeline]:
-        with zarr.config.set({_SETTING: cls.others}):
-            return get_pipeline_class()
+        return cls.others.from_array_metadata_and_store(array_metadata=array_metadata, store=store)
 
 
 def use_pipeline() -> None:
@@ -60,15 +55,14 @@ def use_pipeline() -> None:
     Examples
     --------
     >>> import ozx, zarr
-    >>> with zarr.config.set({}):  # this example changes nothing for good
+    >>> with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):  # for this example only
     ...     ozx.use_pipeline()
     ...     zarr.open_array(ozx.OzxStore("cells.ozx"), path="0", mode="r")[0, 0, :2].shape
     (2,)
     """
     ours = f"{StorePipeline.__module__}.{StorePipeline.__qualname__}"
-    configured = zarr.config.get(_SETTING)
-    if configured != ours:
-        StorePipeline.others = configured
+    if zarr.config.get(_SETTING) != ours:
+        StorePipeline.others = get_pipeline_class()
         pipeline: Any = StorePipeline  # abstract, as only its class methods are called
         register_pipeline(pipeline)
         zarr.config.set({_SETTING: ours})

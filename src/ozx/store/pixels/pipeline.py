@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from zarr.core.buffer import NDBuffer
-from zarr.storage import StorePath, WrapperStore
+from zarr.storage import StorePath
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
+from ozx.store.pixels.chunk_codecs import ChunkDecoders
 from ozx.store.pixels.request import PixelRequest
 from ozx.store.reading import ArchiveSession
 
@@ -26,6 +28,7 @@ __all__ = ["ArchivePipeline", "local_session", "with_archive_pipeline"]
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
 _SHORT = 1 << 18
+_MISSING, _PRESENT = {"status": "missing"}, {"status": "present"}
 
 
 class ArchivePipeline(BoundedPipeline):
@@ -50,7 +53,7 @@ class ArchivePipeline(BoundedPipeline):
         session, target = _session_of(items), out.as_ndarray_like()
         if session is None or not isinstance(target, np.ndarray):
             return await super().read(items, out, drop_axes)
-        request = PixelRequest(session, tuple(self), items, target, drop_axes)
+        request = PixelRequest(session, self._decoders, items, target, drop_axes)
         try:
             await _answer(request, len(items))
         except (OzxError, OSError):
@@ -61,6 +64,10 @@ class ArchivePipeline(BoundedPipeline):
             except UndecodableChunkError as error:
                 raise error.at(session.source.name) from error.__cause__
         return _results(request.missing)
+
+    @cached_property
+    def _decoders(self) -> ChunkDecoders:
+        return ChunkDecoders(tuple(self))
 
 
 async def _answer(request: PixelRequest, count: int) -> None:
@@ -82,7 +89,7 @@ def _plan_and_read(request: PixelRequest) -> None:
 
 def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
     """Return what zarr-python 3.4 wants to know of each chunk; 3.1 ignores it."""
-    return tuple({"status": "missing" if is_missing else "present"} for is_missing in missing)
+    return tuple(_MISSING if is_missing else _PRESENT for is_missing in missing)
 
 
 def with_archive_pipeline(array: Any) -> Any:
@@ -100,9 +107,7 @@ def with_archive_pipeline(array: Any) -> Any:
 
 
 def local_session(store: Any) -> ArchiveSession | None:
-    """Return the session of a local archive that a store reads, also through wrappers; None for other stores."""
-    while isinstance(store, WrapperStore):
-        store = store._store  # noqa: SLF001 (zarr's own way)
+    """Return the session of the local archive that a store reads; None for other stores, also wrappers of others."""
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     return None if session is None or session.is_remote else session
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from zarr.abc.codec import Codec
 from zarr.core.codec_pipeline import fill_value_or_default
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.crc32 import crc32, crc32_combine
-from ozx.archive.entry_blocks import EntrySpan, check_value, entry_spans, value_in_block
+from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.errors import FormatError
@@ -21,7 +20,7 @@ from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.workers import default_jobs
 from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.pixels.blocks import Block, BlockReader, Span, join_spans, tile_spans
-from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec, compile_codecs
+from ozx.store.pixels.chunk_codecs import ChunkCodec, ChunkDecoders, ShardCodec
 from ozx.store.pixels.selections import Overlap, bounding_box, covers, is_basic, iter_overlaps
 from ozx.store.pixels.shard_indexes import indexes_of
 from ozx.store.reading import ArchiveSession
@@ -36,7 +35,6 @@ _LARGE = 1 << 19
 _SCRATCH = 48 << 20
 
 Selection = Any
-Taker = Callable[[memoryview, int], None]
 
 
 class NotPlannedError(Exception):
@@ -50,8 +48,8 @@ class PixelRequest:
     ----------
     session
         The open archive, a local file.
-    codecs
-        The codecs of the array, bounded (`ozx.flow.decoding.bounded_arrays`).
+    decoders
+        The decoders of the array's chunks.
     items
         What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
         selection in the result, and whether it is the complete chunk.
@@ -64,18 +62,17 @@ class PixelRequest:
     def __init__(
         self,
         session: ArchiveSession,
-        codecs: Sequence[Codec],
+        decoders: ChunkDecoders,
         items: Sequence[Any],
         out: NDArray[Any],
         drop_axes: tuple[int, ...],
     ) -> None:
         self._session = session
         self._indexes = indexes_of(session)
-        self._codecs = codecs
+        self._decoders = decoders
         self._items = items
         self._out = out
         self._drop_axes = drop_axes
-        self._compiled: dict[tuple[int, ...], ChunkCodec | ShardCodec] = {}
         self._blocks: list[Block] = []
         self._spans: list[Span] = []
         self._last_steps: list[Callable[[], None]] = []
@@ -143,8 +140,7 @@ class PixelRequest:
             source.check_unchanged()
 
     def _jobs(self) -> int:
-        jobs = default_jobs()
-        return max(1, min(jobs, _SCRATCH // max(1, self._largest_chunk + self._scratch // jobs)))
+        return max(1, min(default_jobs(), (_SCRATCH - self._scratch) // max(1, self._largest_chunk)))
 
     def _find_rows(self, reader: ArchiveReader) -> list[int]:
         """Return the index of each item's entry, -1 for missing ones."""
@@ -156,12 +152,9 @@ class PixelRequest:
         return [-1 if index is None else index for index in indices]
 
     def _codec(self, spec: Any) -> ChunkCodec | ShardCodec:
-        codec = self._compiled.get(spec.shape)
-        if codec is None:
-            codec = compile_codecs(self._codecs, spec.shape, spec.dtype.to_native_dtype())
-            if codec is None or self._out.dtype.kind != codec.dtype.kind:
-                raise NotPlannedError
-            self._compiled[spec.shape] = codec
+        codec = self._decoders.find(spec.shape, spec.dtype)
+        if codec is None or self._out.dtype.kind != codec.dtype.kind:
+            raise NotPlannedError
         return codec
 
     def _plan_entry(self, reader: ArchiveReader, item: Any, place: EntrySpan) -> None:
@@ -170,6 +163,8 @@ class PixelRequest:
         codec, size = self._codec(spec), int(reader.columns.compressed_sizes[row])
         check_value_length(size, store_path.path)
         if isinstance(codec, ShardCodec):
+            if size > largest_stored(codec.size, is_shard=True):
+                raise NotPlannedError  # the other pipeline words the error
             shard = _Shard(reader.data_offset(row), size, store_path.path, fill_value_or_default(spec))
             spans: list[Span] = []
             is_whole = self._plan_shard(codec, shard, chunk_selection, self._out, out_selection, self._drop_axes, spans)
@@ -184,8 +179,8 @@ class PixelRequest:
             return
         put = partial(_put, codec, None if is_whole else chunk_selection, self._out, out_selection, self._drop_axes)
 
-        def take(block: memoryview, begin: int) -> None:
-            put(value_in_block(reader, place, block, begin))
+        def take(data: memoryview) -> None:
+            put(value_in_span(reader, place, data))
 
         self._spans.append(Span(place.start, place.stop, take))
 
@@ -199,12 +194,14 @@ class PixelRequest:
         into = stored.reshape(-1).view(np.uint8)
         if into.size != int(reader.columns.compressed_sizes[row]):
             raise NotPlannedError
-        self._blocks.append(Block(start, start + into.size, [], partial(check_value, reader, row), into.data))
+        self._blocks.append(
+            Block(start, start + into.size, [], lambda data: reader.check_crc32(row, crc32(data)), into.data)
+        )
         return True
 
     def _check_length(self, codec: ChunkCodec, length: int) -> None:
         if length > largest_stored(codec.size):
-            raise NotPlannedError  # the other pipeline says so
+            raise NotPlannedError  # the other pipeline words the error
         self._largest_chunk = max(self._largest_chunk, codec.size + length)
 
     def _plan_shard(
@@ -235,13 +232,10 @@ class PixelRequest:
                 selection = tuple(slice(0, extent) for extent in inner_shape) if inside is None else inside
                 self._plan_shard(inner, nested, selection, view, part, (), spans)
                 continue
-            if not count:
-                self._check_length(inner, length)
-            elif length > largest_stored(inner.size):
-                raise NotPlannedError
+            self._check_length(inner, length)
             count += 1
             put = partial(_put, inner, inside, view, part, ())
-            spans.append(Span(start, start + length, _SpanTaker(start, length, put)))
+            spans.append(Span(start, start + length, put))
         return not isinstance(inner, ShardCodec) and count > 0 and count == int(np.count_nonzero(lengths))
 
     def _overlaps(
@@ -317,21 +311,6 @@ class _Shard:
         self.length = length
         self.key = key
         self.fill_value = fill_value
-
-
-class _SpanTaker:
-    """Takes an inner chunk out of a block."""
-
-    __slots__ = ("_length", "_put", "_start")
-
-    def __init__(self, start: int, length: int, put: Callable[[memoryview], None]) -> None:
-        self._start = start
-        self._length = length
-        self._put = put
-
-    def __call__(self, block: memoryview, begin: int) -> None:
-        position = self._start - begin
-        self._put(block[position : position + self._length])
 
 
 def _put(

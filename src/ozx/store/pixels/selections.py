@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Overlap", "bounding_box", "covers", "is_basic", "iter_overlaps", "iter_touched"]
+__all__ = ["Box", "Overlap", "bounding_box", "covers", "is_basic", "iter_overlaps"]
 
 Lengths = tuple[int, ...]
 Selection = tuple[Any, ...]
@@ -124,10 +124,10 @@ def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | 
         counts.append(high - low + 1)
         touched.append(np.unique(members // step) if isinstance(found, slice) else members // step)
         moved.append(_moved(found, low * step))
-    return Box(tuple(first), tuple(counts), tuple(moved), list(iter_touched(positions, touched)))
+    return Box(tuple(first), tuple(counts), tuple(moved), list(_iter_touched(positions, touched)))
 
 
-def iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:
+def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:
     """Yield the places of the chunks that a selection touches, each once.
 
     Parameters

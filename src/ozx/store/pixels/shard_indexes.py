@@ -70,4 +70,5 @@ _INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
 
 def indexes_of(session: ArchiveSession) -> ShardIndexes:
     """Return the kept indexes of the archive that a session reads."""
-    return _INDEXES.setdefault(session, ShardIndexes(session.source))
+    indexes = _INDEXES.get(session)
+    return _INDEXES.setdefault(session, ShardIndexes(session.source)) if indexes is None else indexes
