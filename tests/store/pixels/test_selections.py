@@ -1,4 +1,4 @@
-"""Which inner chunks a selection touches: compared with a mask of the pixels that numpy selects."""
+"""The inner chunks that a selection touches, compared with a mask of the pixels that numpy selects."""
 
 import numpy as np
 import pytest
