@@ -40,13 +40,6 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     ------
     UsageError
         Both an output and a folder for outputs are given.
-
-    Examples
-    --------
-    >>> output_of_one(["cells.ome.zarr", "nowhere/cells.ozx"], None, (".ozx",))
-    'nowhere/cells.ozx'
-    >>> output_of_one(["cells.ome.zarr", "nowhere/cels.ome.zarr"], None, (".ozx",)) is None
-    True
     """
     if len(arguments) != 2:
         return None

@@ -15,16 +15,7 @@ _MOST_NODES = 3
 
 
 def describe_differences(differences: Iterable[Difference]) -> list[str]:
-    """Return the differences group by group; groups with the same ones share a paragraph.
-
-    Examples
-    --------
-    >>> wells = ["A/1/0", "A/1/1", "A/2/0", "A/3/0"]
-    >>> for line in describe_differences(Difference(well, "axis x", 0.325, 0.65, "micrometer") for well in wells):
-    ...     print(line)
-    A/1/0, A/1/1, A/2/0 and 1 more
-      axis x  0.325 → 0.65 micrometer
-    """
+    """Return the differences group by group; groups with the same ones share a paragraph."""
     by_node: dict[str, list[Difference]] = {}
     for difference in differences:
         by_node.setdefault(difference.node, []).append(difference)

@@ -35,13 +35,7 @@ def print_json(answer: dict[str, Any]) -> None:
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
-    """Return JSON for stdout; in ASCII if its encoding lacks a character, which Python would escape otherwise.
-
-    Examples
-    --------
-    >>> to_json({"path": "cells.ozx"})
-    '{"path": "cells.ozx"}'
-    """
+    """Return JSON for stdout; in ASCII if its encoding lacks a character, which Python would escape otherwise."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")  # None: there is no stdout

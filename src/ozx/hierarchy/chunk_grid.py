@@ -20,20 +20,13 @@ _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9
 
 @dataclass(frozen=True, slots=True)
 class ChunkGrid:
-    """The grid of an array's stored objects, chunks or shards, and their keys below the array.
+    """The grid of an array's stored objects, chunks or shards, and their keys below the array."""
 
-    Attributes
-    ----------
-    shape
-        Lengths of the array's dimensions.
-    chunks
-        Shape of one stored object.
-    keys
-        Encoding of grid coordinates as keys.
-    """
-
+    # Lengths of the array's dimensions.
     shape: tuple[int, ...]
+    # Shape of one stored object.
     chunks: tuple[int, ...]
+    # Encoding of grid coordinates as keys.
     keys: ChunkKeys = _USUAL_KEYS
 
     @property
@@ -47,14 +40,7 @@ class ChunkGrid:
         return math.prod(self.counts)
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
-        """Return the grid coordinates of the chunk with `key`, relative to the array; None for any other key.
-
-        Examples
-        --------
-        >>> grid = ChunkGrid((100, 100), (50, 50))
-        >>> [grid.coordinates(key) for key in ("c/1/0", "c/2/0", "c/01/0", "c/1", "zarr.json")]
-        [(1, 0), None, None, None, None]
-        """
+        """Return the grid coordinates of the chunk with `key`, relative to the array; None for any other key."""
         place = self.keys.decode(key, len(self.shape))
         if place is None or any(n >= count for n, count in zip(place, self.counts, strict=True)):
             return None
@@ -65,14 +51,6 @@ class ChunkTally:
     """Counts the stored chunks of an array and finds the region of the missing ones.
 
     Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
-
-    Examples
-    --------
-    >>> tally = ChunkTally(ChunkGrid((100, 100), (40, 40)))
-    >>> for place in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]:
-    ...     tally.add(place)
-    >>> tally.found, tally.missing_region()
-    (5, ((40, 100), (0, 100)))
     """
 
     def __init__(self, grid: ChunkGrid) -> None:
@@ -108,13 +86,7 @@ class ChunkTally:
 
 
 def parse_chunk_grid(document: dict[str, Any]) -> ChunkGrid | None:
-    """Return the grid of an array's ``zarr.json`` or ``.zarray`` (Zarr v2); None for a grid that ozx does not know.
-
-    Examples
-    --------
-    >>> parse_chunk_grid({"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u2"})
-    ChunkGrid(shape=(4,), chunks=(2,), keys=ChunkKeys(name='v2', separator='.'))
-    """
+    """Return the grid of an array's ``zarr.json`` or ``.zarray`` (Zarr v2); None for a grid that ozx does not know."""
     if document.get("zarr_format") == 2:
         separator = document.get("dimension_separator", ".")
         return _grid(parse_v2_array(document), ChunkKeys("v2", separator)) if separator in ("/", ".") else None
@@ -134,12 +106,6 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
 
 
 def looks_like_chunk(key: str) -> str | None:
-    """Return the path of the array whose chunk `key` seems to be, judged by its form alone; None for other keys.
-
-    Examples
-    --------
-    >>> looks_like_chunk("labels/cells/0/c/0/1"), looks_like_chunk("0/0.1"), looks_like_chunk("OME/METADATA.ome.xml")
-    ('labels/cells/0', '0', None)
-    """
+    """Return the path of the array whose chunk `key` seems to be, judged by its form alone; None for other keys."""
     match = _CHUNK_KEY.fullmatch(key)
     return None if match is None else match["array"] or ""

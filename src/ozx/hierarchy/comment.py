@@ -15,37 +15,21 @@ __all__ = ["Comment", "make_comment", "parse_comment"]
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A parsed archive comment.
+    """A parsed archive comment."""
 
-    Attributes
-    ----------
-    version
-        ``ome.version``, or None.
-    json_first
-        Whether it promises that a reader may stop at the first entry that is no ``zarr.json``.
-    document
-        The whole JSON object, or None.
-    has_trailing_nul
-        Whether NUL bytes follow the JSON, as tools of 2025 wrote.
-    problem
-        The reason why the comment does not conform, or None.
-    """
-
+    # ``ome.version``, or None.
     version: str | None
+    # Whether it promises that a reader may stop at the first entry that is no ``zarr.json``.
     json_first: bool
+    # The whole JSON object, or None.
     document: dict[str, Any] | None
+    # Whether NUL bytes follow the JSON, as tools of 2025 wrote.
     has_trailing_nul: bool
     problem: str | None
 
 
 def make_comment(version: str, *, json_first: bool) -> bytes:
-    """Return the comment that ozx writes.
-
-    Examples
-    --------
-    >>> make_comment("0.5", json_first=True)
-    b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}'
-    """
+    """Return the comment that ozx writes."""
     ome: dict[str, Any] = {"version": version}
     if json_first:
         ome["zipFile"] = {"centralDirectory": {"jsonFirst": True}}

@@ -24,24 +24,12 @@ LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
 
 def is_metadata_key(key: str) -> bool:
-    """Tell whether `key` is a node's metadata: its last component is ``zarr.json``.
-
-    Examples
-    --------
-    >>> [is_metadata_key(key) for key in ("zarr.json", "0/zarr.json", "foozarr.json", "0/c/0")]
-    [True, True, False, False]
-    """
+    """Tell whether `key` is a node's metadata: its last component is ``zarr.json``."""
     return key == METADATA or key.endswith("/" + METADATA)
 
 
 def is_legacy_metadata_key(key: str) -> bool:
-    """Tell whether `key` is metadata of Zarr v2.
-
-    Examples
-    --------
-    >>> is_legacy_metadata_key("0/.zarray"), is_legacy_metadata_key("0/zarr.json")
-    (True, False)
-    """
+    """Tell whether `key` is metadata of Zarr v2."""
     return key.rpartition("/")[2] in LEGACY_METADATA
 
 
@@ -57,13 +45,7 @@ def node_of(key: str) -> str:
 
 
 def top_nodes(paths: Iterable[str]) -> list[str]:
-    """Return the nodes that lie below no other node, breadth-first: the root, if there is one.
-
-    Examples
-    --------
-    >>> top_nodes(["a/0", "a", "b/0"]), top_nodes(["", "a"])
-    (['a', 'b/0'], [''])
-    """
+    """Return the nodes that lie below no other node, breadth-first: the root, if there is one."""
     nodes = set(paths)
     return sorted((path for path in nodes if nodes.isdisjoint(_above(path))), key=path_order)
 
@@ -72,11 +54,6 @@ def missing_groups(paths: Iterable[str]) -> list[str]:
     """Return the folders above nodes that are no nodes themselves, breadth-first.
 
     Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
-
-    Examples
-    --------
-    >>> missing_groups(["", "labels/cells", "A/1/0"])
-    ['A', 'labels', 'A/1']
     """
     nodes = set(paths)
     return sorted({folder for path in nodes for folder in _above(path)} - nodes, key=path_order)

@@ -20,47 +20,23 @@ __all__ = ["Node", "NodeCollector", "join_path"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a hierarchy.
+    """One node of a hierarchy."""
 
-    Attributes
-    ----------
-    path
-        Path of the node; the root's is empty.
-    node_type
-        ``group``, ``array``, or None where the metadata names neither.
-    zarr_format
-        2 or 3.
-    array
-        The metadata of an array.
-    ome
-        The OME-Zarr metadata of a group that has some.
-    problems
-        Faults of the metadata, one phrase each.
-    extensions, conventions
-        Names that the node declares.
-    """
-
+    # Path of the node; the root's is empty.
     path: str
+    # ``group``, ``array``, or None where the metadata names neither.
     node_type: str | None
     zarr_format: int
     array: ArrayMetadata | None = None
     ome: OmeMetadata | None = None
+    # Faults of the metadata, one phrase each.
     problems: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
     conventions: tuple[str, ...] = ()
 
 
 class NodeCollector:
-    """Takes metadata documents in any order and returns nodes.
-
-    Examples
-    --------
-    >>> collector = NodeCollector()
-    >>> collector.add("0/.zarray", b'{"zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u2"}')
-    >>> collector.add("zarr.json", b'{"zarr_format": 3, "node_type": "group"}')
-    >>> [(path, node.node_type) for path, node in collector.nodes().items()]
-    [('', 'group'), ('0', 'array')]
-    """
+    """Takes metadata documents in any order and returns nodes."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
@@ -98,13 +74,7 @@ class NodeCollector:
 
 
 def join_path(parent: str, path: str) -> str:
-    """Join a parent's path and the relative path of a node.
-
-    Examples
-    --------
-    >>> join_path("", "0"), join_path("A/1", "0/"), join_path("A/1", "./0")
-    ('0', 'A/1/0', 'A/1/0')
-    """
+    """Join a parent's path and the relative path of a node."""
     parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
     return "/".join(parts)
 

@@ -48,14 +48,6 @@ class PartialHierarchy:
         Path of each array to its chunk grid; None for a grid that ozx does not know.
     mentioned
         Paths of nodes that the OME-Zarr metadata of groups lists.
-
-    Examples
-    --------
-    >>> hierarchy = PartialHierarchy()
-    >>> hierarchy.add("zarr.json", {"zarr_format": 3, "node_type": "group"})
-    >>> hierarchy.add("a/0/zarr.json", {"zarr_format": 3, "node_type": "array"})
-    >>> list(hierarchy.missing_groups()), hierarchy.role("a/0/c/0").kind, hierarchy.role("b/c/0").kind
-    (['a'], 'chunk', 'file')
     """
 
     def __init__(self) -> None:
@@ -123,13 +115,7 @@ class PartialHierarchy:
 
     @staticmethod
     def empty_group() -> bytes:
-        """Return the ``zarr.json`` of a group without attributes.
-
-        Examples
-        --------
-        >>> PartialHierarchy.empty_group().decode().split()
-        ['{', '"zarr_format":', '3,', '"node_type":', '"group",', '"attributes":', '{}', '}']
-        """
+        """Return the ``zarr.json`` of a group without attributes."""
         return _to_bytes(_EMPTY_GROUP)
 
     def _array_above(self, key: str) -> str | None:

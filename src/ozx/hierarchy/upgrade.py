@@ -22,25 +22,17 @@ _ONE_HIERARCHY = "rfc9/one-hierarchy"
 
 @dataclass(frozen=True, slots=True)
 class UpgradedHierarchy:
-    """An upgraded Zarr v2 hierarchy.
+    """An upgraded Zarr v2 hierarchy."""
 
-    Attributes
-    ----------
-    documents
-        The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none.
-        Equal arrays share theirs: copy a document before you change it.
-    arrays
-        Each upgraded array, by path; with the documents of `documents`.
-    notes
-        Differences worth a note, one sentence each.
-    refusals
-        The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing
-        in `documents`.
-    """
-
+    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none. Equal
+    # arrays share theirs: copy a document before you change it.
     documents: dict[str, Document]
+    # Each upgraded array, by path; with the documents of `documents`.
     arrays: dict[str, UpgradedArray]
+    # Differences worth a note, one sentence each.
     notes: tuple[str, ...] = ()
+    # The reasons why the hierarchy cannot be upgraded; nodes with the same reason share one error and are missing in
+    # `documents`.
     refusals: tuple[OzxError, ...] = ()
 
     def iter_values(self) -> Iterator[tuple[str, bytes]]:
@@ -71,17 +63,6 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
     FormatError
         It is no hierarchy of OME-Zarr in Zarr v2: no root group, no OME-Zarr metadata in it, or ``zarr.json`` of
         Zarr v3 (``rfc9/root``, ``rfc9/one-hierarchy``).
-
-    Examples
-    --------
-    >>> upgraded = upgrade_hierarchy({
-    ...     ".zgroup": b'{"zarr_format": 2}', ".zattrs": b'{"labels": ["a/cells"]}',
-    ...     "a/cells/.zgroup": b'{"zarr_format": 2}',
-    ... })
-    >>> upgraded.documents[""]["attributes"]
-    {'ome': {'version': '0.5', 'labels': ['a/cells']}}
-    >>> list(upgraded.documents)
-    ['', 'a', 'a/cells']
     """
     upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
     upgrade.upgrade_groups()

@@ -29,17 +29,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CasesResult:
-    """The written cases.
-
-    Attributes
-    ----------
-    path
-        The directory.
-    rules, cases
-        Number of rules, and of cases of them.
-    files, bytes
-        Number of files, and of bytes in them.
-    """
+    """The written cases."""
 
     path: str
     rules: int
@@ -71,11 +61,6 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
         `directory` exists or is a URL, or there is no such rule.
     ResourceError
         It cannot be written.
-
-    Examples
-    --------
-    >>> write_cases("cells.cases", rule="rfc9/root-first").cases
-    3
     """
     path = given_output(directory)
     if rule is not None and rule not in RULES:

@@ -76,17 +76,10 @@ HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hier
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Optional checks.
-
-    Attributes
-    ----------
-    second_opinion
-        Whether ome-zarr-models checks, too.
-    schemas
-        The given schemas of conventions.
-    """
+    """Optional checks."""
 
     second_opinion: bool = True
+    # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)
 
     def node_checks(self) -> Iterator[NodeCheck]:
@@ -106,13 +99,6 @@ class NodeRules:
     ----------
     options
         Optional checks.
-
-    Examples
-    --------
-    >>> rules = NodeRules()
-    >>> nodes, faults = read_nodes({"zarr.json": b'{"zarr_format": 3, "zarr_format": 3}'}, look=rules.look)
-    >>> [finding.id for finding in rules.findings(Hierarchy(nodes))][0]
-    'zarr/json-names'
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -164,12 +150,6 @@ def check_documents(metadata: Mapping[str, bytes], options: Options | None = Non
         `UnsupportedError` that it raises becomes a finding.
     options
         Optional checks.
-
-    Examples
-    --------
-    >>> document = b'{"zarr_format": 3, "node_type": "group", "attributes": {"scale": NaN}}'
-    >>> [finding.id for finding in check_documents({"zarr.json": document})]
-    ['zarr/json-numbers']
     """
     rules = NodeRules(options)
     is_v3 = any(map(is_metadata_key, metadata))

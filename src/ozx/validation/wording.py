@@ -54,13 +54,7 @@ def cut_short(text: str) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first three different values, then an ellipsis if there are more.
-
-    Examples
-    --------
-    >>> listed(["a", "b"]), listed(["a", "b", "a", "c", "d"]), listed([{"a": 1}, {"a": 1}])
-    ('"a", "b"', '"a", "b", "c", …', '{"a": 1}')
-    """
+    """Return the first three different values, then an ellipsis if there are more."""
     # Compared by their text, since values may be unhashable.
     unique: dict[str, None] = {}
     for value in values:
@@ -71,13 +65,7 @@ def listed(values: Sequence[Any]) -> str:
 
 
 def pointer(*parts: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) of these parts.
-
-    Examples
-    --------
-    >>> pointer("attributes", "a/b", 0)
-    '/attributes/a~1b/0'
-    """
+    """Return the JSON pointer (RFC 6901) of these parts."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 

@@ -35,13 +35,7 @@ def find_fault(text: str) -> int | None:
 
 
 def find_value(text: str, section: str, key: str) -> str | None:
-    r"""Return the value of `key`, the last one of several, or None.
-
-    Examples
-    --------
-    >>> find_value("[A]\nx=1\n[B]\nx = 2\n", "B", "x")
-    '2'
-    """
+    """Return the value of `key`, the last one of several, or None."""
     found = None
     for in_section, line in _iter_lines(text):
         if in_section == section and (entry := _entry(line, key)):
@@ -50,15 +44,7 @@ def find_value(text: str, section: str, key: str) -> str | None:
 
 
 def with_item(text: str, section: str, key: str, item: str) -> str:
-    r"""Return `text` with `item` first in the list of `key`; a missing section is added at the end.
-
-    Examples
-    --------
-    >>> with_item("[A]\nx=1\n", "A", "x", "2")
-    '[A]\nx=2;1;\n'
-    >>> with_item("# mine", "A", "y", "2")
-    '# mine\n[A]\ny=2;\n'
-    """
+    """Return `text` with `item` first in the list of `key`; a missing section is added at the end."""
     lines = list(_iter_lines(text))
     numbers = [number for number, (name, line) in enumerate(lines) if name == section and _entry(line, key)]
     items = _items(find_value(text, section, key))
@@ -86,11 +72,6 @@ def without_item(text: str, sections: Iterable[str], key: str, item: str, before
     r"""Return `text` without `item` in any list of `key`, and without `sections` that this empties.
 
     Other programs may have copied the item into other sections. Sections that the earlier text `before` has stay.
-
-    Examples
-    --------
-    >>> without_item("[A]\nx=1;2;\n[B]\nx=1;\n", "B", "x", "1", "[A]\nx=2\n")
-    '[A]\nx=2;\n'
     """
     lines = []
     for _, line in _iter_lines(text):

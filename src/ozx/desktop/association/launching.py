@@ -50,13 +50,6 @@ def parse_viewer(command: str) -> tuple[str, ...]:
     ------
     UsageError
         It is empty, has an open quote, or names a missing program.
-
-    Examples
-    --------
-    >>> parse_viewer("no-such-viewer --fast")
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UsageError: no program 'no-such-viewer' to open .ozx files with
     """
     try:
         words = shlex.split(command, posix=os.name != "nt")

@@ -76,13 +76,7 @@ class Places:
 
 
 def find_places(environment: Mapping[str, str], home: str) -> Places:
-    """Return the folders of this user's desktop.
-
-    Examples
-    --------
-    >>> find_places({"XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "not/absolute"}, "/home/me").config_home
-    '/home/me/.config'
-    """
+    """Return the folders of this user's desktop."""
 
     def one(name: str, default: str) -> str:
         # "All paths set in these environment variables must be absolute"; relative ones are ignored.

@@ -65,13 +65,7 @@ def plan(home: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
 
 
 def applet_source(viewer: tuple[str, ...]) -> str:
-    """Return the AppleScript that runs `viewer` in the background for each opened file.
-
-    Examples
-    --------
-    >>> print(applet_source(("/opt/my tools/napari",)).splitlines()[2])
-    do shell script "'/opt/my tools/napari' " & quoted form of POSIX path of theFile & " > /dev/null 2>&1 &"
-    """
+    """Return the AppleScript that runs `viewer` in the background for each opened file."""
     command = shlex.join(viewer).replace("\\", "\\\\").replace('"', '\\"')
     return (
         "on open theFiles\n"
@@ -147,14 +141,7 @@ def find_opener(home: str) -> Opener | None:
 
 
 def chosen_application(choices: bytes) -> str | None:
-    """Return the bundle that the user's choices (Launch Services' property list) assign to .ozx files.
-
-    Examples
-    --------
-    >>> handlers = [{"LSHandlerContentType": "ozx-toolkit.ozx", "LSHandlerRoleAll": "org.napari.napari"}]
-    >>> chosen_application(plistlib.dumps({"LSHandlers": handlers}))
-    'org.napari.napari'
-    """
+    """Return the bundle that the user's choices (Launch Services' property list) assign to .ozx files."""
     try:
         handlers = plistlib.loads(choices).get("LSHandlers", [])
     except (plistlib.InvalidFileException, ExpatError, ValueError, AttributeError):

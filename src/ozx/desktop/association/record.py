@@ -85,12 +85,6 @@ class Record:
             It is not a record.
         UnsupportedError
             A later ozx wrote it, in an unknown version.
-
-        Examples
-        --------
-        >>> record = Record(("napari",), (ChangedFile("/home/me/a", digest(b"new"), b"old"),))
-        >>> Record.from_bytes(record.to_bytes(), "association.json") == record
-        True
         """
         try:
             document = json.loads(data)

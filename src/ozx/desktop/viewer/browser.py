@@ -39,12 +39,6 @@ def app_command(
     """Return the command that opens `url` in its own window; None without Chromium or a relative of it.
 
     If ``BROWSER`` is set, that browser is used: None, too. The other parameters let tests try other systems.
-
-    Examples
-    --------
-    >>> installed = {"chromium": "/usr/bin/chromium"}
-    >>> app_command("http://127.0.0.1:1/", platform="linux", environment={}, which=installed.get)
-    ['/usr/bin/chromium', '--app=http://127.0.0.1:1/']
     """
     if environment.get("BROWSER"):
         return None

@@ -21,16 +21,7 @@ _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
-    """Keeps the chunks that were decoded last: `capacity` bytes, or the last chunk whatever its size.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> array = zarr.create_array({}, shape=(4, 6), chunks=(2, 4), dtype="uint8", fill_value=7)
-    >>> cache = ChunkCache(1 << 20)
-    >>> cache.read(LevelSlice(array, "0"), [range(1, 3), range(0, 6, 2)]).tolist(), cache.decoded
-    ([[7, 7, 7], [7, 7, 7]], 4)
-    """
+    """Keeps the chunks that were decoded last: `capacity` bytes, or the last chunk whatever its size."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

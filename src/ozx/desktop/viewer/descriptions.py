@@ -62,15 +62,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 
 
 def describe_picture(picture: Picture) -> dict[str, Any]:
-    """Return the parts of a picture and how its metadata wants it shown.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> description = describe_picture(Pictures(ozx.open("cells.ozx")).image(""))
-    >>> description["samples"], description["channels"][0]["color"], description["pixel"]
-    ('uint16', '3A7BFF', {'x': 0.325, 'y': 0.325, 'unit': 'micrometer', 'origin': [0.0, 0.0]})
-    """
+    """Return the parts of a picture and how its metadata wants it shown."""
     view, full = picture.view, picture.sources[0]
     channel = picture.channel_dimension
     count = 1 if channel is None else full.shape[channel]

@@ -77,11 +77,6 @@ class FileServer:
 
     Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
     A directory, a URL or a missing node is a UsageError.
-
-    Examples
-    --------
-    >>> FileServer(["cells.ozx"]).locations
-    ['cells.ozx']
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], *, cors: str | None = None) -> None:

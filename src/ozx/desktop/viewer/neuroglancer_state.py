@@ -55,13 +55,6 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     ------
     FormatError
         The file has no image.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> state = make_state(Pictures(ozx.open("cells.ozx")), "http://127.0.0.1:1/cells.ozx")
-    >>> state["dimensions"]["x"], [layer["name"] for layer in state["layers"]]
-    ([3.25e-07, 'm'], ['Nuclei', 'Cytoplasm', 'cells'])
     """
     fields = pictures.fields
     if fields is None:
@@ -86,13 +79,7 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
 
 
 def si_unit(unit: str | None) -> tuple[float, str]:
-    """Return one `unit` in metres or seconds; 1 without a unit if it is unknown.
-
-    Examples
-    --------
-    >>> si_unit("micrometer"), si_unit("minute"), si_unit("pixel")
-    ((1e-06, 'm'), (60.0, 's'), (1.0, ''))
-    """
+    """Return one `unit` in metres or seconds; 1 without a unit if it is unknown."""
     if unit in _OTHERS:
         return _OTHERS[unit]
     for base, symbol in _BASES.items():

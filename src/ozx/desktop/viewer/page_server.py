@@ -46,15 +46,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """Serves the page and its requests below a secret path; the text `identity` changes with the file.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> server = PageServer(ozx.open("cells.ozx"), "cells.ozx", "1")
-    >>> [server.respond(Request("GET", path)).status.value for path in (f"{server.gate.page_path}api/file", "/")]
-    [200, 404]
-    """
+    """Serves the page and its requests below a secret path; the text `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, name: str, identity: str) -> None:
         self.pictures = Pictures(group)

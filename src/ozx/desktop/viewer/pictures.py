@@ -181,15 +181,7 @@ class Picture:
 
 
 class Pictures:
-    """The pictures of one file, each opened on request.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> picture = Pictures(ozx.open("cells.ozx")).image("")
-    >>> [(level.height, level.width) for level in picture.levels], picture.tile(2, 0, 0, 0, []).shape
-    ([(256, 256), (128, 128), (64, 64)], (64, 64))
-    """
+    """The pictures of one file, each opened on request."""
 
     def __init__(self, group: zarr.Group) -> None:
         self.group = group

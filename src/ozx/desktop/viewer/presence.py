@@ -19,17 +19,7 @@ _PING = 15.0
 
 
 class Presence:
-    """Counts the pages that are open.
-
-    Examples
-    --------
-    >>> presence = Presence()
-    >>> with presence.page():
-    ...     presence.count
-    1
-    >>> presence.wait_until_gone(grace=0, patience=0)
-    True
-    """
+    """Counts the pages that are open."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

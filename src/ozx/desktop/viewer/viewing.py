@@ -55,13 +55,6 @@ def page_serving(
         As `ozx.store.opening.opened_hierarchy`.
     ResourceError
         neuroglancer is not installed, or another program has the port.
-
-    Examples
-    --------
-    >>> from urllib.request import urlopen
-    >>> with page_serving("cells.ozx") as (server, page):
-    ...     urlopen(server.origin + page.gate.page_path).status
-    200
     """
     client = find_client() if viewer == "neuroglancer" else None
     identity = _identity(parse_location(path))

@@ -36,22 +36,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A document after an edit.
+    """A document after an edit."""
 
-    Attributes
-    ----------
-    document
-        The new document, equal to the old one if nothing changed.
-    differences
-        The changed properties.
-    factors, units
-        Factors of pixel sizes, and units, by axis, to be applied to label images.
-    notes
-        Remarks, as phrases.
-    """
-
+    # The new document, equal to the old one if nothing changed.
     document: dict[str, Any]
     differences: tuple[Difference, ...]
+    # Factors of pixel sizes, and units, by axis, to be applied to label images.
     factors: Mapping[str, Fraction] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
+    # Remarks, as phrases.
     notes: tuple[str, ...] = ()

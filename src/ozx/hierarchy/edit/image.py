@@ -78,19 +78,6 @@ def edit_image(
         The metadata is too broken to have a pixel size.
     UnsupportedError
         It is not of version 0.5, or has transformations other than scale and translation.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.edit.request import parse_edits
-    >>> level = {"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.325]}]}
-    >>> multiscale = {"axes": [{"name": "x", "type": "space", "unit": "micrometer"}], "datasets": [level]}
-    >>> ome = {"version": "0.5", "multiscales": [multiscale]}
-    >>> document = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome}}
-    >>> edited = edit_image(document, parse_edits(pixel_size={"x": 0.65}), "")
-    >>> edited.differences
-    (Difference(node='', what='axis x', old=0.325, new=0.65, unit='micrometer'),)
-    >>> edited.factors
-    {'x': Fraction(2, 1)}
     """
     ome = check_editable(document, node, version)
     if not ome.multiscales:

@@ -47,24 +47,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class EditPlan:
-    """The changes that an edit makes to a hierarchy.
+    """The changes that an edit makes to a hierarchy."""
 
-    Attributes
-    ----------
-    old, new
-        The documents that change, by key, as bytes.
-    differences
-        The changed properties of images.
-    changes
-        Every changed JSON value.
-    notes
-        Remarks, one sentence each.
-    """
-
+    # The documents that change, by key, as bytes.
     old: dict[str, bytes]
     new: dict[str, bytes]
     differences: tuple[Difference, ...]
     changes: tuple[Change, ...]
+    # Remarks, one sentence each.
     notes: tuple[str, ...]
 
 

@@ -31,22 +31,13 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Requested changes; None and empty mean no change.
+    """Requested changes; None and empty mean no change."""
 
-    Attributes
-    ----------
-    pixel_size
-        The pixel size of the full resolution by axis, in the axis' unit.
-    unit
-        One unit for all axes it fits (see `units_for`), or units by axis.
-    channel_names, colors
-        One per channel; None keeps the present one. Colours are six capital hexadecimal digits.
-    name
-        Name of the image or plate.
-    """
-
+    # The pixel size of the full resolution by axis, in the axis' unit.
     pixel_size: Mapping[str, float]
+    # One unit for all axes it fits (see `units_for`), or units by axis.
     unit: str | Mapping[str, str] | None
+    # One per channel; None keeps the present one. Colours are six capital hexadecimal digits.
     channel_names: tuple[str | None, ...] | None
     colors: tuple[str | None, ...] | None
     name: str | None
@@ -80,14 +71,6 @@ class Edits:
 
         A single unit goes to axes of its own type, space or time: to those with a requested pixel size, or to all of
         that type if no pixel size is requested. The result may be empty.
-
-        Examples
-        --------
-        >>> axes = [Axis("t", "time", None), Axis("y", "space", None), Axis("x", "space", None)]
-        >>> parse_edits(unit="micrometer").units_for(axes)
-        {'y': 'micrometer', 'x': 'micrometer'}
-        >>> parse_edits(pixel_size={"x": 0.5, "t": 2}, unit="second").units_for(axes)
-        {'t': 'second'}
         """
         types = _types(axes)
         if isinstance(self.unit, str):
@@ -145,11 +128,6 @@ def parse_edits(
     ------
     UsageError
         Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
-
-    Examples
-    --------
-    >>> parse_edits(colors=["red", "#00ff7f", None]).colors
-    ('FF0000', '00FF7F', None)
     """
     sizes = {_axis_name(axis): _pixel_size(axis, size) for axis, size in _mapping(pixel_size, "pixel_size").items()}
     if unit is not None and not isinstance(unit, str):

@@ -21,13 +21,7 @@ class JsonChange(NamedTuple):
 
 
 def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
-    """Yield the innermost changes: members of objects, elements of arrays of equal length.
-
-    Examples
-    --------
-    >>> list(iter_changes({"a": [1, 2], "b": 1}, {"a": [1, 3], "b": 1, "c/d": {}}))
-    [JsonChange(pointer='/a/1', old=2, new=3), JsonChange(pointer='/c~1d', old=None, new={})]
-    """
+    """Yield the innermost changes: members of objects, elements of arrays of equal length."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
@@ -47,11 +41,6 @@ class JsonStyles:
 
     The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
     layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.
-
-    Examples
-    --------
-    >>> JsonStyles().dump_like({"a": 2}, {"a": 1}, b'{"a":1}\n')
-    b'{"a":2}\n'
     """
 
     def __init__(self) -> None:

@@ -32,11 +32,6 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     ------
     FormatError
         It is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
-
-    Examples
-    --------
-    >>> parse_document(b'{"zarr_format": 3}', "zarr.json")
-    {'zarr_format': 3}
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
@@ -62,11 +57,6 @@ def dump_document(document: Document) -> bytes:
     ------
     FormatError
         It is nested too deep, or has a number that JSON cannot express (``zarr/json``).
-
-    Examples
-    --------
-    >>> dump_document({"zarr_format": 3, "attributes": {"unit": "µm"}})
-    b'{\n  "zarr_format": 3,\n  "attributes": {\n    "unit": "\\u00b5m"\n  }\n}'
     """
     try:
         return json.dumps(document, indent=2, allow_nan=False).encode("ascii")

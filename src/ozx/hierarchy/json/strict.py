@@ -21,23 +21,15 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True)
 class JsonFaults:
-    """Features of a document that JSON forbids or that readers interpret differently.
+    """Features of a document that JSON forbids or that readers interpret differently."""
 
-    Attributes
-    ----------
-    duplicates
-        Names that an object repeats; Python, like most readers, takes the last.
-    specials
-        ``NaN``, ``Infinity`` and ``-Infinity`` as bare words, which JSON does not have.
-    huge
-        Numbers beyond the range of a double.
-    has_lone_surrogate
-        Whether a string holds half of a character, which cannot be written as UTF-8.
-    """
-
+    # Names that an object repeats; Python, like most readers, takes the last.
     duplicates: list[str] = field(default_factory=list)
+    # ``NaN``, ``Infinity`` and ``-Infinity`` as bare words, which JSON does not have.
     specials: list[str] = field(default_factory=list)
+    # Numbers beyond the range of a double.
     huge: list[str] = field(default_factory=list)
+    # Whether a string holds half of a character, which cannot be written as UTF-8.
     has_lone_surrogate: bool = False
 
     def __bool__(self) -> bool:
@@ -51,12 +43,6 @@ def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
     ------
     FormatError
         It is not UTF-8, not JSON, or no object (``zarr/json``).
-
-    Examples
-    --------
-    >>> document, faults = parse_strictly(b'{"zarr_format": 2, "zarr_format": 3, "fill_value": NaN}', "zarr.json")
-    >>> document["zarr_format"], faults.duplicates, faults.specials
-    (3, ['zarr_format'], ['NaN'])
     """
     faults = JsonFaults()
     document = parse_document(data, key, _noticing(faults))

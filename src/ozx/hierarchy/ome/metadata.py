@@ -88,41 +88,22 @@ class Plate:
 
 @dataclass(frozen=True, slots=True)
 class OmeMetadata:
-    """The OME-Zarr metadata of one group.
-
-    Attributes
-    ----------
-    version
-        The OME-Zarr version as given, or None.
-    multiscales
-        The images of this group, nearly always one.
-    channels
-        The channels in ``omero``.
-    labels
-        Names of the label images below a ``labels`` group; None for other groups.
-    is_label
-        Whether the image is a label image.
-    plate
-        The plate, or None.
-    fields
-        Paths of the images of a well, or None.
-    layout
-        ``bioformats2raw.layout``, or None.
-    series
-        Paths of the images that the group (``OME``) lists, or None.
-    problems
-        Missing values and values of the wrong type, one phrase each.
-    """
+    """The OME-Zarr metadata of one group."""
 
     version: str | None
+    # The images of this group, nearly always one.
     multiscales: tuple[Multiscale, ...] = ()
     channels: tuple[Channel, ...] = ()
+    # Names of the label images below a ``labels`` group; None for other groups.
     labels: tuple[str, ...] | None = None
     is_label: bool = False
     plate: Plate | None = None
+    # Paths of the images of a well, or None.
     fields: tuple[str, ...] | None = None
     layout: int | None = None
+    # Paths of the images that the group (``OME``) lists, or None.
     series: tuple[str, ...] | None = None
+    # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
 
     @property
@@ -146,15 +127,6 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
         ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
     zarr_format
         3: the metadata is under ``ome`` (0.5, "OME-Zarr Metadata"). 2: at the top, a version in each object (0.4).
-
-    Examples
-    --------
-    >>> parse_ome({"ome": {"version": "0.5", "labels": ["cells"]}}, 3).labels
-    ('cells',)
-    >>> parse_ome({"plate": {"version": "0.4", "wells": [{"path": "A/1"}]}}, 2).kind
-    'plate'
-    >>> parse_ome({"author": "me"}, 3) is None
-    True
     """
     if zarr_format == 3:
         if "ome" not in attributes:

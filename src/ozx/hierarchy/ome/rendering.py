@@ -52,85 +52,45 @@ class ShownChannel:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlane:
-    """The plane of an image that is shown first.
+    """The plane of an image that is shown first."""
 
-    Attributes
-    ----------
-    z, t
-        Its indices at full resolution, or None; they may be out of range.
-    is_gray
-        Whether one channel is shown in shades of gray, instead of all active ones in their colours.
-    """
-
+    # Its indices at full resolution, or None; they may be out of range.
     z: int | None = None
     t: int | None = None
+    # Whether one channel is shown in shades of gray, instead of all active ones in their colours.
     is_gray: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LabelDisplay:
-    """Display of a label image.
+    """Display of a label image."""
 
-    Attributes
-    ----------
-    colors
-        Red, green, blue and alpha, each from 0 to 255, by label value.
-    properties
-        Properties by label value, each name to value.
-    """
-
+    # Red, green, blue and alpha, each from 0 to 255, by label value.
     colors: dict[int, tuple[int, int, int, int]]
+    # Properties by label value, each name to value.
     properties: dict[int, dict[str, Any]]
 
 
 def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
-    """Return the display settings of ``omero`` for each channel, in order; empty without ``omero``.
-
-    Examples
-    --------
-    >>> attributes = {"ome": {"omero": {"channels": [{"color": "3a7bff", "window": {"start": 0, "end": 9}}]}}}
-    >>> parse_shown_channels(attributes, 3)
-    (ShownChannel(label=None, color='3A7BFF', active=True, window=Window(start=0.0, end=9.0, min=None, max=None)),)
-    """
+    """Return the display settings of ``omero`` for each channel, in order; empty without ``omero``."""
     channels = as_list(as_object(_ome(attributes, zarr_format).get("omero")).get("channels"))
     return tuple(_parse_channel(as_object(channel)) for channel in channels)
 
 
 def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
-    """Return the first plane, from ``rdefs`` of ``omero``.
-
-    Examples
-    --------
-    >>> parse_shown_plane({"ome": {"omero": {"rdefs": {"defaultZ": 7, "defaultT": 0, "model": "color"}}}}, 3)
-    ShownPlane(z=7, t=0, is_gray=False)
-    """
+    """Return the first plane, from ``rdefs`` of ``omero``."""
     defaults = as_object(as_object(_ome(attributes, zarr_format).get("omero")).get("rdefs"))
     z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
     return ShownPlane(z, t, defaults.get("model") == "greyscale")
 
 
 def default_color(number: int, count: int) -> str:
-    """Return the colour of channel `number` of `count` if the metadata gives none.
-
-    Examples
-    --------
-    >>> default_color(0, 1), default_color(1, 2)
-    ('FFFFFF', 'FF00FF')
-    """
+    """Return the colour of channel `number` of `count` if the metadata gives none."""
     return "FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)]
 
 
 def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:
-    """Return the colours and properties of label values, from ``image-label``.
-
-    Examples
-    --------
-    >>> display = parse_label_display({"ome": {"image-label": {
-    ...     "colors": [{"label-value": 1, "rgba": [255, 0, 0, 255]}],
-    ...     "properties": [{"label-value": 1, "area": 12}]}}}, 3)
-    >>> display.colors, display.properties
-    ({1: (255, 0, 0, 255)}, {1: {'area': 12}})
-    """
+    """Return the colours and properties of label values, from ``image-label``."""
     label = as_object(_ome(attributes, zarr_format).get("image-label"))
     colors: dict[int, tuple[int, int, int, int]] = {}
     for value, item in _by_label(label.get("colors")):

@@ -21,13 +21,7 @@ class Placement:
     translation: tuple[float, ...]
 
     def then(self, other: Placement) -> Placement:
-        """Return this placement followed by another of as many axes.
-
-        Examples
-        --------
-        >>> Placement((2.0,), (1.0,)).then(Placement((3.0,), (0.5,)))
-        Placement(scale=(6.0,), translation=(3.5,))
-        """
+        """Return this placement followed by another of as many axes."""
         pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
         return Placement(
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
@@ -41,13 +35,6 @@ def parse_transformations(value: Any, dimensions: int) -> Placement | None:
     OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
     and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do
     transformations that are stored as arrays, have another number of axes, or are malformed.
-
-    Examples
-    --------
-    >>> parse_transformations([{"type": "scale", "scale": [0.5]}, {"type": "translation", "translation": [3]}], 1)
-    Placement(scale=(0.5,), translation=(3.0,))
-    >>> parse_transformations([{"type": "affine"}], 1) is None
-    True
     """
     return _join(value, dimensions, _DEEPEST)
 

@@ -11,13 +11,7 @@ __all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
 
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
-    """Return lengths by axis, from text or a mapping; None if it is malformed or a length is below 1.
-
-    Examples
-    --------
-    >>> parse_axis_lengths("y=4096, x=4096"), parse_axis_lengths("4096"), parse_axis_lengths({"y": 0})
-    ({'y': 4096, 'x': 4096}, None, None)
-    """
+    """Return lengths by axis, from text or a mapping; None if it is malformed or a length is below 1."""
     if not isinstance(value, str):
         lengths = {str(axis): length for axis, length in value.items()}
         return lengths if lengths and all(type(length) is int and length > 0 for length in lengths.values()) else None
@@ -31,13 +25,7 @@ def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
 
 
 def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
-    """Return for each dimension its key in `lengths`, or None: its name, or its number if it has no name.
-
-    Examples
-    --------
-    >>> requested_axes({"x": 64, "0": 1}, [None, "y", "x"])
-    ['0', None, 'x']
-    """
+    """Return for each dimension its key in `lengths`, or None: its name, or its number if it has no name."""
     keys = (str(number) if name is None else name for number, name in enumerate(names))
     return [key if key in lengths else None for key in keys]
 
@@ -49,13 +37,6 @@ def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]
     ------
     UsageError
         No array has such an axis.
-
-    Examples
-    --------
-    >>> check_axes({"z": 8}, [["y", "x"]])
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UsageError: unknown axis 'z'
     """
     all_names = list(arrays)
     found = {axis for names in all_names for axis in requested_axes(lengths, names)}

@@ -31,26 +31,16 @@ Axes = tuple[tuple[str | None, str | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
-    """The requested layout of a hierarchy's arrays.
-
-    Attributes
-    ----------
-    shards
-        The size of shards.
-    chunks
-        New chunk lengths by axis, for which everything is decoded; None keeps the present chunks.
-    codec
-        Another compressor, for which everything is decoded; None keeps the present one.
-    keep_numcodecs
-        Whether Zarr v2 chunks whose codecs only zarr-python reads stay unchanged.
-    checksums
-        Whether each chunk ends in a checksum; None to decide by array, see `checksum_option`.
-    """
+    """The requested layout of a hierarchy's arrays."""
 
     shards: ShardPolicy = field(default_factory=lambda: ShardPolicy("keep"))
+    # New chunk lengths by axis, for which everything is decoded; None keeps the present chunks.
     chunks: Mapping[str, int] | None = None
+    # Another compressor, for which everything is decoded; None keeps the present one.
     codec: CodecChoice | None = None
+    # Whether Zarr v2 chunks whose codecs only zarr-python reads stay unchanged.
     keep_numcodecs: bool = False
+    # Whether each chunk ends in a checksum; None to decide by array, see `checksum_option`.
     checksums: ChecksumOption | None = None
 
     @classmethod

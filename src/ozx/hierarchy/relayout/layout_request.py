@@ -10,13 +10,7 @@ __all__ = ["LayoutRequest"]
 
 @dataclass(frozen=True, slots=True)
 class LayoutRequest:
-    """Layout options as given; `ozx.hierarchy.relayout.layout_choice.LayoutChoice.parse` parses them.
-
-    Attributes
-    ----------
-    shards, chunks, codec, chunk_checksums
-        As for `ozx.repack`.
-    """
+    """Layout options as given; `ozx.hierarchy.relayout.layout_choice.LayoutChoice.parse` parses them."""
 
     shards: str | Mapping[str, int]
     chunks: str | Mapping[str, int] | None

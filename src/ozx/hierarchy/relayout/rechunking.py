@@ -34,20 +34,12 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """Division of an array for new chunks: blocks, processed one at a time, and groups of blocks, written together.
-
-    Attributes
-    ----------
-    shape
-        Lengths of the array.
-    old_chunks
-        Present chunk lengths.
-    groups, blocks
-        Lengths of both. Blocks begin at multiples of their lengths and where their group begins.
-    """
+    """Division of an array for new chunks: blocks, processed one at a time, and groups of blocks, written together."""
 
     shape: Lengths
+    # Present chunk lengths.
     old_chunks: Lengths
+    # Lengths of both. Blocks begin at multiples of their lengths and where their group begins.
     groups: Lengths
     blocks: Lengths
 

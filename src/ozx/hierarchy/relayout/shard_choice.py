@@ -38,34 +38,21 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShardPolicy:
-    """A requested size of shards.
+    """A requested size of shards."""
 
-    Attributes
-    ----------
-    kind
-        ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
-    lengths
-        For ``lengths``: an axis's name, or a dimension's number, to the length of a shard along it in pixels. A shard
-        is one chunk long along any other axis.
-    """
-
+    # ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
     kind: Literal["auto", "keep", "none", "lengths"] = "auto"
+    # For ``lengths``: an axis's name, or a dimension's number, to the length of a shard along it in pixels. A shard is
+    # one chunk long along any other axis.
     lengths: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardArray:
-    """An array to choose shards for.
-
-    Attributes
-    ----------
-    layout
-        The layout of its chunks.
-    axes
-        Name and type of each dimension's axis, from OME-Zarr metadata; empty without them.
-    """
+    """An array to choose shards for."""
 
     layout: ArrayLayout
+    # Name and type of each dimension's axis, from OME-Zarr metadata; empty without them.
     axes: tuple[tuple[str | None, str | None], ...] = ()
 
     @property
@@ -93,13 +80,6 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
     ------
     UsageError
         It is none of these.
-
-    Examples
-    --------
-    >>> parse_shard_policy("auto")
-    ShardPolicy(kind='auto', lengths={})
-    >>> parse_shard_policy("y=4096, x=4096")
-    ShardPolicy(kind='lengths', lengths={'y': 4096, 'x': 4096})
     """
     if isinstance(value, str):
         for kind in ("auto", "keep", "none"):

@@ -51,20 +51,12 @@ _LARGEST_CHUNK = (1 << 31) - 1 - 16
 
 @dataclass(frozen=True, slots=True)
 class CodecChoice:
-    """A requested compressor.
+    """A requested compressor."""
 
-    Attributes
-    ----------
-    name
-        Its name in Zarr v3, or ``none``.
-    level
-        Compression level.
-    inside
-        The compressor inside of blosc; else empty.
-    """
-
+    # Its name in Zarr v3, or ``none``.
     name: Literal["none", "zstd", "gzip", "blosc"]
     level: int = 0
+    # The compressor inside of blosc; else empty.
     inside: str = ""
 
     def codecs(self, size: int | None) -> list[_Codec]:
@@ -74,11 +66,6 @@ class CodecChoice:
         ----------
         size
             Bytes of an item, by which blosc shuffles; None for types of variable size, which are not shuffled.
-
-        Examples
-        --------
-        >>> CodecChoice("zstd", 3).codecs(2)
-        [{'name': 'zstd', 'configuration': {'level': 3, 'checksum': False}}]
         """
         settings: dict[str, Any]
         if self.name == "none":
@@ -108,15 +95,6 @@ def parse_codec_choice(text: str) -> CodecChoice:
     ------
     UsageError
         It is none of these, or has no such level.
-
-    Examples
-    --------
-    >>> parse_codec_choice("zstd:3"), parse_codec_choice("blosc-lz4")
-    (CodecChoice(name='zstd', level=3, inside=''), CodecChoice(name='blosc', level=5, inside='lz4'))
-    >>> parse_codec_choice("zstd:99")
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UsageError: expected a level of zstd from -131072 to 22; got 99
     """
     match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text)
     if match is None or match[1] not in _SPELLINGS:
@@ -141,11 +119,6 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
     ------
     UsageError
         It is neither, or a length is below 1.
-
-    Examples
-    --------
-    >>> parse_chunk_lengths("y=512,x=512")
-    {'y': 512, 'x': 512}
     """
     lengths = parse_axis_lengths(value)
     if lengths is None:
@@ -213,16 +186,6 @@ def transcoded_document(
         `shards` are no multiples of the chunks.
     UnsupportedError
         No known array→bytes codec is in the chain.
-
-    Examples
-    --------
-    >>> document = {
-    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": ["bytes", "crc32c"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
-    ... }
-    >>> transcoded = transcoded_document(document, chunks=(50,), codec=CodecChoice("zstd", 3))
-    >>> transcoded["chunk_grid"]["configuration"]["chunk_shape"], [codec["name"] for codec in transcoded["codecs"]]
-    ([50], ['bytes', 'zstd', 'crc32c'])
     """
     plain = relayout_document(document, None)
     if chunks is None and codec is None:
@@ -242,15 +205,6 @@ def needs_transcoding(document: Document, transcoded: Document) -> bool:
 
     Other shards, and a checksum at the end of each chunk, need neither: `ozx.flow.chunks.reshard.iter_resharded` moves
     encoded chunks, and adds or removes the checksum.
-
-    Examples
-    --------
-    >>> document = {
-    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": ["bytes"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
-    ... }
-    >>> needs_transcoding(document, transcoded_document(document, codec=CodecChoice("none"), shards=(64,)))
-    False
     """
     first, second = (relayout_document(each, None, "drop") for each in (document, transcoded))
     return (first["chunk_grid"], first["codecs"]) != (second["chunk_grid"], second["codecs"])

@@ -38,47 +38,26 @@ class Interval(NamedTuple):
         return self.stop - self.start
 
     def pixels(self) -> tuple[int, int]:
-        """Return the first and the end of the full-resolution pixels that the interval touches.
-
-        Examples
-        --------
-        >>> Interval(Fraction("0.4"), Fraction("12.00000001")).pixels()
-        (0, 12)
-        """
+        """Return the first and the end of the full-resolution pixels that the interval touches."""
         return _settle(self.start, math.floor), _settle(self.stop, math.ceil)
 
 
 @dataclass(frozen=True, slots=True)
 class AxisGrid:
-    """One resolution level along one axis.
+    """One resolution level along one axis."""
 
-    Attributes
-    ----------
-    length, chunk
-        The lengths of the array and of a chunk, in its own pixels.
-    whole
-        The number of pixels of the full resolution.
-    factor
-        Full-resolution pixels per pixel of the level.
-    origin
-        The edge where its first pixel begins.
-    """
-
+    # The lengths of the array and of a chunk, in its own pixels.
     length: int
     chunk: int
+    # The number of pixels of the full resolution.
     whole: int
+    # Full-resolution pixels per pixel of the level.
     factor: Fraction = Fraction(1)
+    # The edge where its first pixel begins.
     origin: Fraction = Fraction(0)
 
     def first(self, interval: Interval) -> int:
-        """Return the start of the crop for `interval`: a chunk border, in the level's own pixels.
-
-        Examples
-        --------
-        >>> grid = AxisGrid(128, 32, 256, Fraction(2))
-        >>> grid.first(Interval(Fraction(100), Fraction(200))), grid.last(Interval(Fraction(100), Fraction(200)))
-        (32, 128)
-        """
+        """Return the start of the crop for `interval`: a chunk border, in the level's own pixels."""
         if self._is_whole(interval):
             return 0
         position = (interval.start - self.origin) / self.factor / self.chunk
@@ -121,13 +100,7 @@ class AxisGrid:
 def make_grid(
     length: int, chunk: int, whole: int, scales: tuple[float, float], translations: tuple[float, float]
 ) -> AxisGrid:
-    """Return the grid of a level along an axis.
-
-    Examples
-    --------
-    >>> make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.1625)) == make_grid(128, 32, 256, (0.325, 0.65), (0.0, 0.0))
-    True
-    """
+    """Return the grid of a level along an axis."""
     # Exact in decimal digits: 0.65 is twice 0.325.
     full, own = (Fraction(repr(float(scale))) for scale in scales)
     begin, shift = (Fraction(repr(float(translation))) for translation in translations)
@@ -145,13 +118,6 @@ def align(
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
     coarsest levels mostly are a single chunk, and the region would be the whole image.
-
-    Examples
-    --------
-    >>> levels = [{"x": AxisGrid(512 >> level, 64, 512, Fraction(1 << level))} for level in range(4)]
-    >>> region, shares = align({"x": Interval(Fraction(70), Fraction(250))}, levels)
-    >>> [int(end) for end in region["x"]], shares
-    ([0, 256], [True, True, True, False])
     """
     finest = levels[0]
     region = {axis: finest[axis].shown(interval) for axis, interval in requested.items()}

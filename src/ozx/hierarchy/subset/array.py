@@ -14,17 +14,11 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of pixels in an array.
+    """A box of pixels in an array."""
 
-    Attributes
-    ----------
-    start
-        Its first pixel along each dimension: multiples of the chunks' lengths.
-    shape
-        Its lengths. It ends at chunk borders or at the array's edge.
-    """
-
+    # Its first pixel along each dimension: multiples of the chunks' lengths.
     start: Lengths
+    # Its lengths. It ends at chunk borders or at the array's edge.
     shape: Lengths
 
     def is_whole(self, shape: Lengths) -> bool:
@@ -36,16 +30,6 @@ def crop_document(document: Document, layout: ArrayLayout, box: Box) -> Document
     """Return the ``zarr.json`` of an array cropped to `box`; chunks, keys and codecs stay.
 
     Shards keep their lengths unless the array becomes shorter.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout
-    >>> document = {
-    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": [{"name": "bytes"}],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, "chunk_key_encoding": "default",
-    ... }
-    >>> crop_document(document, parse_layout(document, "0"), Box((32,), (40,)))["shape"]
-    [40]
     """
     new: Document = {**document, "shape": list(box.shape)}
     if layout.shards is None:

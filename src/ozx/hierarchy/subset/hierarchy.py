@@ -45,51 +45,30 @@ class CroppedArray:
 
 @dataclass(frozen=True, slots=True)
 class ImageSubset:
-    """The extracted part of one image.
-
-    Attributes
-    ----------
-    path
-        Path of its group.
-    levels
-        Paths of the kept levels, below the group, the finest first.
-    left_out
-        Paths of the other levels.
-    region
-        The full-resolution pixels that are shown, by axis: first and end. Empty if no region is requested.
-    """
+    """The extracted part of one image."""
 
     path: str
+    # Paths of the kept levels, below the group, the finest first.
     levels: tuple[str, ...]
+    # Paths of the other levels.
     left_out: tuple[str, ...]
+    # The full-resolution pixels that are shown, by axis: first and end. Empty if no region is requested.
     region: dict[str, tuple[int, int]]
 
 
 @dataclass(slots=True)
 class Subset:
-    """The extracted part of a hierarchy.
+    """The extracted part of a hierarchy."""
 
-    Attributes
-    ----------
-    images
-        Images and label images, in the order of their groups.
-    documents
-        New documents by path, those of cropped arrays included.
-    arrays
-        The cropped arrays, by path.
-    dropped
-        Paths of nodes that are left out with everything below them.
-    notes
-        One sentence each.
-    most_levels
-        The largest number of levels of an image before any were skipped.
-    """
-
+    # Images and label images, in the order of their groups.
     images: list[ImageSubset] = field(default_factory=list)
+    # New documents by path, those of cropped arrays included.
     documents: dict[str, Document] = field(default_factory=dict)
     arrays: dict[str, CroppedArray] = field(default_factory=dict)
+    # Paths of nodes that are left out with everything below them.
     dropped: set[str] = field(default_factory=set)
     notes: tuple[str, ...] = ()
+    # The largest number of levels of an image before any were skipped.
     most_levels: int = 0
 
 

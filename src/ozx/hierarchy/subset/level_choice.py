@@ -21,23 +21,11 @@ class LevelChoice:
     stop: int | None = None
 
     def choose(self, count: int) -> list[int]:
-        """Return the chosen levels of `count`.
-
-        Examples
-        --------
-        >>> LevelChoice(-2).choose(5), LevelChoice(0, 1).choose(3), LevelChoice(4).choose(3)
-        ([3, 4], [0], [])
-        """
+        """Return the chosen levels of `count`."""
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def nearest(self, count: int) -> list[int]:
-        """Return the chosen levels of `count`, or the nearest level if there are none.
-
-        Examples
-        --------
-        >>> LevelChoice(4).nearest(3), LevelChoice(None, -2).nearest(2), LevelChoice(1, 3).nearest(3)
-        ([2], [0], [1, 2])
-        """
+        """Return the chosen levels of `count`, or the nearest level if there are none."""
         found = self.choose(count)
         if found:
             return found
@@ -54,11 +42,6 @@ def parse_levels(value: str | int | slice) -> LevelChoice:
     ------
     UsageError
         It is none of these.
-
-    Examples
-    --------
-    >>> [str(parse_levels(text)) for text in ("2:", ":3", "1:3", "0", "-1", ":")]
-    ['2:', ':3', '1:3', '0:1', '-1:', ':']
     """
     if type(value) is int:
         return _one(value)

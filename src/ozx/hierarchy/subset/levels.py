@@ -27,26 +27,17 @@ class AxisPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelCrops:
-    """The crops of the levels of one multiscale image.
+    """The crops of the levels of one multiscale image."""
 
-    Attributes
-    ----------
-    kept
-        The numbers of the kept levels, the finest first.
-    boxes
-        The box of each kept level's array; None for the whole array.
-    region
-        The region that they show, by axis, in pixels of the full resolution; empty if nothing is cropped.
-    left_out
-        The numbers of levels whose chunks are too long to show the region.
-    alone
-        The numbers of kept levels that show more than the region, for the same reason.
-    """
-
+    # The numbers of the kept levels, the finest first.
     kept: tuple[int, ...]
+    # The box of each kept level's array; None for the whole array.
     boxes: tuple[Box | None, ...]
+    # The region that they show, by axis, in pixels of the full resolution; empty if nothing is cropped.
     region: Mapping[str, Interval] = field(default_factory=dict)
+    # The numbers of levels whose chunks are too long to show the region.
     left_out: tuple[int, ...] = ()
+    # The numbers of kept levels that show more than the region, for the same reason.
     alone: tuple[int, ...] = ()
 
 

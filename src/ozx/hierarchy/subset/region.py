@@ -33,15 +33,6 @@ class AxisRange:
         ------
         UsageError
             It reaches beyond the image, or is empty.
-
-        Examples
-        --------
-        >>> AxisRange(-100, None).resolve("y", 256, "the root")
-        (156, 256)
-        >>> AxisRange(0, 300).resolve("y", 256, "the root")
-        Traceback (most recent call last):
-        ...
-        ozx.errors.UsageError: the root: expected a region within y=0:256; got y=0:300
         """
         start = 0 if self.start is None else self.start + (length if self.start < 0 else 0)
         stop = length if self.stop is None else self.stop + (length if self.stop < 0 else 0)
@@ -66,13 +57,6 @@ def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
     ------
     UsageError
         It is no region: a step, a missing axis, a repeated axis, something other than integers.
-
-    Examples
-    --------
-    >>> parse_region("y=0:2048, x=-100:, t=3")
-    {'y': AxisRange(start=0, stop=2048), 'x': AxisRange(start=-100, stop=None), 't': AxisRange(start=3, stop=4)}
-    >>> parse_region({"z": slice(None, 10), "t": -1})
-    {'z': AxisRange(start=None, stop=10), 't': AxisRange(start=-1, stop=None)}
     """
     if value is None:
         return {}

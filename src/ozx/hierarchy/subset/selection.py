@@ -15,20 +15,13 @@ __all__ = ["Selection"]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The requested part of each image.
+    """The requested part of each image."""
 
-    Attributes
-    ----------
-    levels
-        The levels; None for those that show the region.
-    region
-        By axis, in pixels of the full resolution.
-    skipped
-        Number of further finest levels to leave out; the coarsest stays.
-    """
-
+    # The levels; None for those that show the region.
     levels: LevelChoice | None = None
+    # By axis, in pixels of the full resolution.
     region: Region = field(default_factory=dict)
+    # Number of further finest levels to leave out; the coarsest stays.
     skipped: int = 0
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:

@@ -21,41 +21,24 @@ _SIZES = {"bool": 1, "bfloat16": 2, "complex_bfloat16": 4, "numpy.datetime64": 8
 
 @dataclass(frozen=True, slots=True)
 class ArrayMetadata:
-    """An array's metadata; unreadable values are None and described in `problems`.
-
-    Attributes
-    ----------
-    shape
-        Lengths of the dimensions.
-    data_type
-        Zarr v3 name of the data type.
-    item_size
-        Bytes of one decoded item; None for types of variable or unknown size.
-    chunks
-        Shape of the unit that a reader decodes: inner chunks if the array is sharded.
-    shards
-        Shape of the stored object if the array is sharded, else None.
-    codecs
-        Names, from the outside in; those inside a shard follow ``sharding_indexed``.
-    dimension_names
-        One name, or None, per dimension; None if the array gives no names.
-    fill_value
-        The value in the document.
-    attributes
-        The user's attributes.
-    problems
-        Missing values and values of the wrong type, one phrase each.
-    """
+    """An array's metadata; unreadable values are None and described in `problems`."""
 
     shape: tuple[int, ...] | None
+    # Zarr v3 name of the data type.
     data_type: str | None
+    # Bytes of one decoded item; None for types of variable or unknown size.
     item_size: int | None
+    # Shape of the unit that a reader decodes: inner chunks if the array is sharded.
     chunks: tuple[int, ...] | None
+    # Shape of the stored object if the array is sharded, else None.
     shards: tuple[int, ...] | None
+    # Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     codecs: tuple[str, ...]
+    # One name, or None, per dimension; None if the array gives no names.
     dimension_names: tuple[str | None, ...] | None
     fill_value: Any
     attributes: dict[str, Any]
+    # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
 
     @property
@@ -72,19 +55,7 @@ class ArrayMetadata:
 
 
 def parse_array(document: dict[str, Any]) -> ArrayMetadata:
-    """Parse an array's ``zarr.json``; never fails, `problems` describes faults.
-
-    Examples
-    --------
-    >>> array = parse_array({
-    ...     "shape": [2, 256], "data_type": "uint16", "fill_value": 0, "codecs": ["bytes"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 64]}},
-    ... })
-    >>> array.shape, array.chunks, array.codecs, array.decoded_bytes, array.problems
-    ((2, 256), (1, 64), ('bytes',), 1024, ())
-    >>> parse_array({"shape": "big"}).problems[0]
-    'shape is missing or no list of lengths'
-    """
+    """Parse an array's ``zarr.json``; never fails, `problems` describes faults."""
     problems = []
     shape = as_lengths(document.get("shape"))
     if shape is None:
@@ -117,15 +88,7 @@ def parse_array(document: dict[str, Any]) -> ArrayMetadata:
 
 
 def item_size(data_type: NamedConfiguration) -> int | None:
-    """Return the bytes of one decoded item, or None for types of variable or unknown size.
-
-    Examples
-    --------
-    >>> [item_size(NamedConfiguration(name, {})) for name in ("uint16", "int4", "r24", "float8_e4m3", "string")]
-    [2, 1, 3, 1, None]
-    >>> item_size(NamedConfiguration("fixed_length_utf32", {"length_bytes": 20}))
-    20
-    """
+    """Return the bytes of one decoded item, or None for types of variable or unknown size."""
     if data_type.name in _SIZES:
         return _SIZES[data_type.name]
     sized = _SIZED_TYPE.match(data_type.name)

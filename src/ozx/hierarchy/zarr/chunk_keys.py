@@ -21,29 +21,15 @@ _COORDINATE = "(0|[1-9][0-9]{0,17})"
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """A chunk key encoding; keys are relative to the array.
+    """A chunk key encoding; keys are relative to the array."""
 
-    Attributes
-    ----------
-    name
-        ``default`` (``c/0/1``) or ``v2`` (``0.1``), which Zarr v2 itself uses, too.
-    separator
-        ``/`` or ``.``.
-    """
-
+    # ``default`` (``c/0/1``) or ``v2`` (``0.1``), which Zarr v2 itself uses, too.
     name: str = "default"
+    # ``/`` or ``.``.
     separator: str = "/"
 
     def encode(self, coordinates: Sequence[int]) -> str:
-        """Return the key of the chunk at `coordinates`.
-
-        Examples
-        --------
-        >>> ChunkKeys().encode((1, 0)), ChunkKeys("v2", ".").encode((1, 0))
-        ('c/1/0', '1.0')
-        >>> ChunkKeys().encode(()), ChunkKeys("v2", ".").encode(())
-        ('c', '0')
-        """
+        """Return the key of the chunk at `coordinates`."""
         parts = list(map(str, coordinates))
         if self.name == "default":
             parts.insert(0, "c")
@@ -54,11 +40,6 @@ class ChunkKeys:
         """Return the coordinates of `key` in a grid of `ndim` dimensions, or None for any other key.
 
         Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
-
-        Examples
-        --------
-        >>> [ChunkKeys().decode(key, 2) for key in ("c/1/0", "c/01/0", "c/1", "c.1.0", "thumbnail.png")]
-        [(1, 0), None, None, None, None]
         """
         found = _pattern(self, ndim).fullmatch(key)
         return None if found is None else tuple(map(int, found.groups()))
@@ -81,11 +62,6 @@ def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
         It is another encoding.
     FormatError
         It has no name, or an invalid separator.
-
-    Examples
-    --------
-    >>> parse_chunk_keys({"name": "v2", "configuration": {"separator": "/"}}, "0")
-    ChunkKeys(name='v2', separator='/')
     """
     named = parse_named(value)
     if named is None:

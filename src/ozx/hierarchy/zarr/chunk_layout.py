@@ -33,51 +33,31 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShardLevel:
-    """One sharding codec.
+    """One sharding codec."""
 
-    Attributes
-    ----------
-    shape
-        Lengths of a shard, in pixels.
-    chunks_per_shard
-        Number of pieces along each dimension.
-    index
-        Format of its index.
-    """
-
+    # Lengths of a shard, in pixels.
     shape: Lengths
+    # Number of pieces along each dimension.
     chunks_per_shard: Lengths
     index: IndexFormat
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """The layout of an array's chunks.
+    """The layout of an array's chunks."""
 
-    Attributes
-    ----------
-    shape
-        Lengths of the array, in pixels.
-    chunks
-        Lengths of a chunk, the smallest piece that is encoded separately.
-    levels
-        The sharding codecs, from the outside in; empty without sharding.
-    codecs
-        The chain that encodes a chunk, as in the document.
-    keys
-        The chunk key encoding.
-    item_size
-        Bytes of a decoded item; None for types of variable or unknown size.
-    dimension_names
-        One name or None per dimension.
-    """
-
+    # Lengths of the array, in pixels.
     shape: Lengths
+    # Lengths of a chunk, the smallest piece that is encoded separately.
     chunks: Lengths
+    # The sharding codecs, from the outside in; empty without sharding.
     levels: tuple[ShardLevel, ...]
+    # The chain that encodes a chunk, as in the document.
     codecs: tuple[Any, ...]
     keys: ChunkKeys
+    # Bytes of a decoded item; None for types of variable or unknown size.
     item_size: int | None
+    # One name or None per dimension.
     dimension_names: tuple[str | None, ...]
 
     @property
@@ -127,15 +107,6 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
         Its chunks must not be moved, or the indexes of its shards cannot be read.
     FormatError
         Shapes are missing or do not fit each other.
-
-    Examples
-    --------
-    >>> layout = parse_layout({
-    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": ["bytes"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
-    ... }, "0")
-    >>> layout.chunks, layout.shards, layout.grid
-    ((32,), None, (4,))
     """
     where = node or "the root"
     check_understood(document, node, understands)
@@ -200,18 +171,6 @@ def relayout_document(document: Document, shards: Lengths | None, checksums: Che
     ------
     UsageError
         `shards` are no multiples of the chunks, or the array has no dimensions.
-
-    Examples
-    --------
-    >>> document = {
-    ...     "node_type": "array", "shape": [100], "data_type": "uint8", "codecs": [{"name": "bytes"}],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [32]}}, "chunk_key_encoding": "default",
-    ... }
-    >>> sharded = relayout_document(document, (64,))
-    >>> sharded["chunk_grid"]["configuration"]["chunk_shape"], sharded["codecs"][0]["configuration"]["chunk_shape"]
-    ([64], [32])
-    >>> relayout_document(sharded, None) == document
-    True
     """
     layout = parse_layout(document, "", _accept_all)
     codecs = [_full(codec) for codec in change_checksum(layout.codecs, checksums)]

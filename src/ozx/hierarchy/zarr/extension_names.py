@@ -50,13 +50,7 @@ def is_listed(point: str, name: str) -> bool:
 
 
 def registry_date() -> str:
-    """Return the month of the list of registered names.
-
-    Examples
-    --------
-    >>> registry_date()
-    '2026-09'
-    """
+    """Return the month of the list of registered names."""
     return str(_registry()["date"])
 
 

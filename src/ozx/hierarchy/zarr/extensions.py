@@ -56,38 +56,21 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Something that a reader has to understand unless the document lets it ignore that.
+    """Something that a reader has to understand unless the document lets it ignore that."""
 
-    Attributes
-    ----------
-    point
-        The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
-        document that the core does not define.
-    name
-        Its name, or empty.
-    must_understand
-        Whether a reader that does not understand it has to refuse the node.
-    value
-        The value in the document.
-    pointer
-        JSON pointer (RFC 6901) to it.
-    """
-
+    # The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
+    # document that the core does not define.
     point: str
     name: str
+    # Whether a reader that does not understand it has to refuse the node.
     must_understand: bool
     value: Any
+    # JSON pointer (RFC 6901) to it.
     pointer: str
 
     @property
     def what(self) -> str:
-        """Name of its point in messages: ``codec``, ``data type``, ….
-
-        Examples
-        --------
-        >>> Extension("chunk_grid", "regular", must_understand=True, value={}, pointer="/chunk_grid").what
-        'chunk grid'
-        """
+        """Name of its point in messages: ``codec``, ``data type``, …."""
         return _WORDS[self.point]
 
     @property
@@ -101,14 +84,6 @@ def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/exten
 
     Anything but an array, and an item without a name, cannot be understood and becomes one extension without a name.
     An empty array gives none, though ZEP 10 asks writers to leave the field out then.
-
-    Examples
-    --------
-    >>> found = parse_extensions(["example.offset", {"name": "example.statistics", "must_understand": False}])
-    >>> [(extension.name, extension.must_understand, extension.pointer) for extension in found]
-    [('example.offset', True, '/extensions/0'), ('example.statistics', False, '/extensions/1')]
-    >>> [extension.must_understand for extension in parse_extensions(5)]
-    [True]
     """
     if not isinstance(value, list):
         return (Extension(point, "", _is_required(value), value, pointer),)
@@ -152,12 +127,6 @@ def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:
     """Return the fields of a ``zarr.json`` that neither the core nor ZEP 10 defines.
 
     Zarr core 3.1, "must_understand": a reader fails on them unless they are objects with ``"must_understand": false``.
-
-    Examples
-    --------
-    >>> document = {"node_type": "group", "cache": {"must_understand": False}, "origin": [0, 0], "extensions": []}
-    >>> [(field.name, field.must_understand) for field in unknown_fields(document)]
-    [('cache', False), ('origin', True)]
     """
     known = CORE_FIELDS.get(str(document.get("node_type")))
     if known is None or document.keys() <= known:

@@ -12,17 +12,11 @@ __all__ = ["GroupMetadata", "parse_group"]
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:
-    """A group's metadata.
+    """A group's metadata."""
 
-    Attributes
-    ----------
-    attributes
-        The user's attributes; those of OME-Zarr are under ``ome``.
-    problems
-        Values of the wrong type, one phrase each.
-    """
-
+    # The user's attributes; those of OME-Zarr are under ``ome``.
     attributes: dict[str, Any]
+    # Values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
 
 

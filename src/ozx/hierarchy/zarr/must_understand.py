@@ -38,15 +38,7 @@ _HINT = "Keep the present chunks: ozx pack and ozx unpack carry them unchanged."
 
 
 def is_registered(point: str, value: Any) -> bool:
-    """Tell whether a codec, data type, chunk grid or chunk key encoding is one of the core or the registry.
-
-    Examples
-    --------
-    >>> is_registered("codecs", {"name": "zstd"}), is_registered("codecs", {"name": "numcodecs.bz2"})
-    (True, False)
-    >>> is_registered("data_type", "r16"), is_registered("extensions", "example.offset")
-    (True, False)
-    """
+    """Tell whether a codec, data type, chunk grid or chunk key encoding is one of the core or the registry."""
     named = parse_named(value)
     if named is None:
         return False
@@ -72,13 +64,6 @@ def check_understood(document: Document, node: str, understands: Understands = i
     UnsupportedError
         A required extension or unknown field is not understood; an array has a storage transformer, or a codec,
         data type, chunk grid or chunk key encoding that is not understood. Optional codecs may be unknown.
-
-    Examples
-    --------
-    >>> check_understood({"node_type": "group", "extensions": ["example.offset"]}, "labels")
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UnsupportedError: labels: expected chunks that may be moved; found the extension 'example.offset'...
     """
     # Zarr core 3.1, "must_understand"; ZEP 10 (draft of 2025-05-12) for `extensions`.
     found = list(unknown_fields(document))

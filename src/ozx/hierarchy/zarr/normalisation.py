@@ -66,15 +66,6 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
         The node has a required extension that is not understood.
     FormatError
         It is no JSON object (``zarr/json``).
-
-    Examples
-    --------
-    >>> normalise_document(b'{"zarr_format": 3, "node_type": "group", "cache": {"must_understand": false}}', "")
-    b'{"zarr_format": 3, "node_type": "group"}'
-    >>> normalise_document(b'{"zarr_format": 3, "node_type": "group", "extensions": ["example.offset"]}', "labels")
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UnsupportedError: labels: expected what this reader understands; found the extension 'example.offset'...
     """
     key = f"{node}/{METADATA}" if node else METADATA
     try:

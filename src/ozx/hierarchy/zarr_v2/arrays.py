@@ -29,27 +29,18 @@ _FIELDS_OF_LAYOUT = frozenset(("shards", "shard_format", "sharding", "storage_tr
 
 @dataclass(frozen=True, slots=True)
 class UpgradedArray:
-    """An upgraded array, not sharded.
+    """An upgraded array, not sharded."""
 
-    Attributes
-    ----------
-    document
-        Its ``zarr.json``. Equal arrays may share it: copy it before you change it.
-    treatment
-        What its chunks need: nothing (``verbatim``), a gzip frame (``zlib_to_gzip``), or to be decoded as Zarr v2 and
-        encoded by the codecs of `document` (``transcode``).
-    separator
-        The separator in its old chunk keys; the new ones are ``c/0/0``.
-    null_fill
-        Whether it had no fill value: then 0 is written, and the pixels of a missing chunk are unknown.
-    notes
-        Differences worth a note, one phrase each.
-    """
-
+    # Its ``zarr.json``. Equal arrays may share it: copy it before you change it.
     document: Document
+    # What its chunks need: nothing (``verbatim``), a gzip frame (``zlib_to_gzip``), or to be decoded as Zarr v2 and
+    # encoded by the codecs of `document` (``transcode``).
     treatment: Treatment
+    # The separator in its old chunk keys; the new ones are ``c/0/0``.
     separator: str
+    # Whether it had no fill value: then 0 is written, and the pixels of a missing chunk are unknown.
     null_fill: bool
+    # Differences worth a note, one phrase each.
     notes: tuple[str, ...] = ()
 
 
@@ -78,17 +69,6 @@ def upgrade_array(
         Zarr v3 has no equivalent of the data type or the compressor, or chunks are stored in another way.
     FormatError
         The document is malformed, or the number of names is not that of the dimensions.
-
-    Examples
-    --------
-    >>> upgraded = upgrade_array({
-    ...     "zarr_format": 2, "shape": [9, 9], "chunks": [4, 4], "dtype": ">u2", "fill_value": None, "order": "F",
-    ...     "compressor": {"id": "zlib", "level": 1}, "filters": None,
-    ... }, {"stain": "DAPI"}, ["y", "x"])
-    >>> [codec["name"] for codec in upgraded.document["codecs"]], upgraded.treatment
-    (['transpose', 'bytes', 'gzip'], 'zlib_to_gzip')
-    >>> upgraded.separator, upgraded.null_fill, upgraded.document["dimension_names"]
-    ('.', True, ['y', 'x'])
     """
     notes = _check_fields(zarray)
     shape, chunks = _geometry(zarray)

@@ -59,14 +59,6 @@ def upgrade_compression(
         Blosc with a compressor that Zarr v3 does not register: snappy.
     FormatError
         It is no configuration of such a codec.
-
-    Examples
-    --------
-    >>> upgrade_compression({"id": "zlib", "level": 3}, None, 2)  # doctest: +NORMALIZE_WHITESPACE
-    UpgradedCompression(codecs=({'name': 'gzip', 'configuration': {'level': 3}},), treatment='zlib_to_gzip',
-        notes=('zlib becomes gzip: the compressed data stay, only header and checksum change',))
-    >>> upgrade_compression({"id": "bz2", "level": 1}, [], 2).treatment
-    'transcode'
     """
     steps = [_parse(step, "filter") for step in _list(filters)]
     last = None if compressor is None else _parse(compressor, "compressor")

@@ -29,23 +29,14 @@ _HINT = "Rewrite the array with a type that Zarr v3 registers: numbers, booleans
 
 @dataclass(frozen=True, slots=True)
 class UpgradedDataType:
-    """A Zarr v2 data type in terms of v3.
+    """A Zarr v2 data type in terms of v3."""
 
-    Attributes
-    ----------
-    data_type
-        The value in a ``zarr.json``: the name of a core type, an object for the others.
-    kind
-        Its letter in v2 and numpy: ``b i u f c U M m``.
-    item_size
-        Bytes of one item.
-    endian
-        ``little`` or ``big``; None for items of one byte.
-    """
-
+    # The value in a ``zarr.json``: the name of a core type, an object for the others.
     data_type: str | dict[str, Any]
+    # Its letter in v2 and numpy: ``b i u f c U M m``.
     kind: str
     item_size: int
+    # ``little`` or ``big``; None for items of one byte.
     endian: str | None
 
 
@@ -58,17 +49,6 @@ def upgrade_data_type(value: Any) -> UpgradedDataType:
         Zarr v3 registers no equivalent: structured types, objects, byte strings, raw bytes, long doubles.
     FormatError
         It is no data type of Zarr v2.
-
-    Examples
-    --------
-    >>> upgrade_data_type(">u2")
-    UpgradedDataType(data_type='uint16', kind='u', item_size=2, endian='big')
-    >>> upgrade_data_type("<M8[ns]").data_type
-    {'name': 'numpy.datetime64', 'configuration': {'unit': 'ns', 'scale_factor': 1}}
-    >>> upgrade_data_type("|S7")
-    Traceback (most recent call last):
-    ...
-    ozx.errors.UnsupportedError: expected a data type that Zarr v3 registers; found '|S7' (byte strings)
     """
     if isinstance(value, list) and value:
         raise _unsupported(value, "a structured type")

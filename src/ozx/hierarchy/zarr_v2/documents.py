@@ -26,15 +26,7 @@ _NAMES = {
 
 
 def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
-    """Return the Zarr v3 name of a v2 data type and the bytes of one item, or None for an invalid type.
-
-    Examples
-    --------
-    >>> parse_v2_dtype("<u2"), parse_v2_dtype("|b1"), parse_v2_dtype("<U5"), parse_v2_dtype("|O")
-    (('uint16', 2), ('bool', 1), ('fixed_length_utf32', 20), ('object', None))
-    >>> parse_v2_dtype([["x", "<i4"], ["y", "<i4"]])
-    ('structured', None)
-    """
+    """Return the Zarr v3 name of a v2 data type and the bytes of one item, or None for an invalid type."""
     if isinstance(value, list) and value:
         return "structured", None
     found = _DTYPE.fullmatch(value) if isinstance(value, str) else None
@@ -55,11 +47,6 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
     """Parse a ``.zarray`` and its ``.zattrs``; never fails.
 
     `codecs` are the ids of the filters, then that of the compressor; `shards` is None, as v2 has none.
-
-    Examples
-    --------
-    >>> parse_v2_array({"shape": [9], "chunks": [4], "dtype": "<u2", "compressor": {"id": "zlib"}}).codecs
-    ('zlib',)
     """
     problems = []
     shape, chunks = as_lengths(document.get("shape")), as_lengths(document.get("chunks"))

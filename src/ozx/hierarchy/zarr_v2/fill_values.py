@@ -33,20 +33,6 @@ def upgrade_fill_value(value: Any, dtype: UpgradedDataType) -> Any:
     ------
     FormatError
         It is no value of the data type, or beyond the range of an integer type.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.zarr_v2.data_types import upgrade_data_type
-    >>> upgrade_fill_value(0.0, upgrade_data_type("<u2")), upgrade_fill_value(1, upgrade_data_type("|b1"))
-    (0, True)
-    >>> upgrade_fill_value("NaN", upgrade_data_type("<f4")), upgrade_fill_value([0, "NaN"], upgrade_data_type("<c8"))
-    ('NaN', [0.0, 'NaN'])
-    >>> upgrade_fill_value("AQDAfw==", upgrade_data_type("<f4"))  # raw bytes: a NaN that is not the usual one
-    '0x7fc00001'
-    >>> upgrade_fill_value(-1, upgrade_data_type("|u1"))
-    Traceback (most recent call last):
-    ...
-    ozx.errors.FormatError: expected a fill_value from 0 to 255 (uint8); found -1
     """
     return _FILLS[dtype.kind](0 if value is None and dtype.kind != "U" else value, dtype)
 

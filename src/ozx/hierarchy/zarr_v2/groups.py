@@ -25,34 +25,19 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class UpgradedGroup:
-    """An upgraded group.
-
-    Attributes
-    ----------
-    document
-        Its ``zarr.json``.
-    is_ome
-        Whether its attributes include OME-Zarr metadata.
-    dimension_names
-        The path, below the group, of each array that is a level of an image here, and the names of the image's axes.
-    notes
-        Differences worth a note, one phrase each.
-    """
+    """An upgraded group."""
 
     document: Document
+    # Whether its attributes include OME-Zarr metadata.
     is_ome: bool
+    # The path, below the group, of each array that is a level of an image here, and the names of the image's axes.
     dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    # Differences worth a note, one phrase each.
     notes: tuple[str, ...] = ()
 
 
 def group_document(attributes: dict[str, Any]) -> Document:
-    """Return the ``zarr.json`` of a group with these attributes, its members in zarr-python's order.
-
-    Examples
-    --------
-    >>> group_document({})
-    {'attributes': {}, 'zarr_format': 3, 'node_type': 'group'}
-    """
+    """Return the ``zarr.json`` of a group with these attributes, its members in zarr-python's order."""
     return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
 
 
@@ -65,17 +50,6 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
         The metadata are of another version than 0.4.
     FormatError
         Axes of an image have no names, which the upgrade needs.
-
-    Examples
-    --------
-    >>> upgraded = upgrade_group({
-    ...     "multiscales": [{"version": "0.4", "axes": [{"name": "y"}, {"name": "x"}], "datasets": [{"path": "0"}]}],
-    ...     "author": "me",
-    ... })
-    >>> upgraded.document["attributes"]["ome"]["version"], upgraded.document["attributes"]["author"]
-    ('0.5', 'me')
-    >>> upgraded.dimension_names
-    (('0', ('y', 'x')),)
     """
     found = attributes or {}
     if _OME in found:

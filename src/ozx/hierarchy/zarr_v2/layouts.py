@@ -21,12 +21,6 @@ def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
         Shapes are missing or do not fit each other, or the separator is invalid.
     UnsupportedError
         There are more than 2**63 chunks.
-
-    Examples
-    --------
-    >>> layout = parse_v2_layout({"shape": [9, 9], "chunks": [4, 4], "dtype": "<u2", "zarr_format": 2}, "0")
-    >>> layout.grid, layout.keys.encode((2, 0))
-    ((3, 3), '2.0')
     """
     array = parse_v2_array(document)
     if array.shape is None or array.chunks is None or len(array.shape) != len(array.chunks):

@@ -38,12 +38,6 @@ def zlib_to_gzip(data: bytes | memoryview) -> bytes:
         It is no zlib stream, or it is damaged or truncated.
     UnsupportedError
         It needs a preset dictionary, which gzip does not have.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> gzip.decompress(zlib_to_gzip(zlib.compress(b"nucleus " * 3)))
-    b'nucleus nucleus nucleus '
     """
     view = memoryview(data)
     _check_header(view)

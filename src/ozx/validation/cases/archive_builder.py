@@ -147,11 +147,6 @@ class ArchiveBuilder:
     """A builder of an archive: entries in order, and named departures from the valid form.
 
     If `file_order` is given, entries missing from it are in the central directory only.
-
-    Examples
-    --------
-    >>> ArchiveBuilder.valid().names()
-    ['zarr.json', '0/zarr.json', '0/c/0']
     """
 
     def __init__(self) -> None:

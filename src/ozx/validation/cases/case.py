@@ -22,23 +22,6 @@ class Case:
 
     If a file cannot break the rule without breaking another, `found` names both.
 
-    Attributes
-    ----------
-    rule
-        The rule; the case breaks it if `found` has its id.
-    name
-        Description in a few words, unique among the cases of the rule.
-    make
-        Returns an archive, other bytes, or the files of a directory by key.
-    found
-        The ids of all findings, separated by spaces; ``rfc9/sharding=note`` if the severity is not the rule's own.
-    profile, level
-        Options of `validate`.
-    file
-        The path of the file; some rules are about names.
-    beside
-        Other files that the case needs, by path.
-
     Examples
     --------
     >>> case = Case("rfc9/stored", "all stored", ArchiveBuilder.valid, "rfc9/sharding=note")
@@ -46,13 +29,19 @@ class Case:
     (False, {'rfc9/sharding': 'note'})
     """
 
+    # The rule; the case breaks it if `found` has its id.
     rule: str
+    # Description in a few words, unique among the cases of the rule.
     name: str
+    # Returns an archive, other bytes, or the files of a directory by key.
     make: Callable[[], ArchiveBuilder | bytes | dict[str, bytes]]
+    # The ids of all findings, separated by spaces; ``rfc9/sharding=note`` if the severity is not the rule's own.
     found: str = ""
     profile: str = "rfc9"
+    # The path of the file; some rules are about names.
     file: str = "cells.ozx"
     level: Level = "archive"
+    # Other files that the case needs, by path.
     beside: Mapping[str, bytes] = field(default_factory=dict)
 
     @property

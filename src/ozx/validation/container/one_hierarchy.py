@@ -37,12 +37,6 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
         first; a `FormatError` or `UnsupportedError` that it raises becomes a finding.
     legacy_keys
         Keys that are metadata of Zarr v2.
-
-    Examples
-    --------
-    >>> for finding in check_metadata({}, [".zgroup", "0/.zarray"]):
-    ...     print(finding.id, "-", finding.message)
-    rfc9/root - expected a zarr.json at the root; found .zgroup: this is OME-Zarr 0.4 (Zarr v2)
     """
     nodes, faults = read_nodes(metadata)
     yield from check_read_faults(faults)
@@ -65,12 +59,6 @@ def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()
     ------
     FormatError
         The metadata are no OME-Zarr hierarchy; `rule` names the broken rule.
-
-    Examples
-    --------
-    >>> refuse_errors({}, path="cells.ome.zarr")
-    Traceback (most recent call last):
-    ozx.errors.FormatError: cells.ome.zarr: expected a zarr.json at the root; found no metadata of Zarr at all
     """
     for finding in check_metadata(metadata, legacy_keys):
         if finding.severity == "error":

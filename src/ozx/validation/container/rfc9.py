@@ -37,20 +37,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EntryRoles:
-    """The metadata among the entries.
+    """The metadata among the entries."""
 
-    Attributes
-    ----------
-    metadata
-        The keys of all ``zarr.json``, in the order of the central directory.
-    indices
-        Their entries.
-    legacy, legacy_indices
-        The keys of Zarr v2 metadata, and their entries.
-    """
-
+    # The keys of all ``zarr.json``, in the order of the central directory.
     metadata: list[str]
     indices: list[int]
+    # The keys of Zarr v2 metadata, and their entries.
     legacy: list[str]
     legacy_indices: list[int]
 

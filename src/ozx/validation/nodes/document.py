@@ -21,36 +21,21 @@ __all__ = ["NodeDocument", "merge_legacy"]
 
 @dataclass(frozen=True, slots=True)
 class NodeDocument:
-    """One node and its metadata.
+    """One node and its metadata."""
 
-    Attributes
-    ----------
-    key
-        The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
-    document
-        The document at `key`.
-    is_v3
-        Whether the document is a ``zarr.json``.
-    attributes
-        The user's attributes, of any JSON type; an empty object if there are none.
-    attributes_key, attributes_pointer
-        Key and JSON pointer of the attributes.
-    array
-        The metadata of an array, as far as they can be read.
-    faults
-        Doubtful JSON, by key.
-    source
-        The bytes of a ``zarr.json``; many nodes of a plate share them.
-    """
-
+    # The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
     key: str
     document: Document
     is_v3: bool = True
+    # The user's attributes, of any JSON type; an empty object if there are none.
     attributes: Any = field(default_factory=dict)
     attributes_key: str = ""
     attributes_pointer: str = ""
+    # The metadata of an array, as far as they can be read.
     array: ArrayMetadata | None = None
+    # Doubtful JSON, by key.
     faults: Mapping[str, JsonFaults] = field(default_factory=dict)
+    # The bytes of a ``zarr.json``; many nodes of a plate share them.
     source: bytes = field(default=b"", repr=False)
 
     @classmethod
@@ -61,12 +46,6 @@ class NodeDocument:
         ------
         FormatError
             It is no JSON object (``zarr/json``).
-
-        Examples
-        --------
-        >>> node = NodeDocument.of_v3("0/zarr.json", b'{"node_type": "group"}')
-        >>> node.path, node.node_type, node.ome
-        ('0', 'group', None)
         """
         document, faults = parse_strictly(data, key)
         return cls(

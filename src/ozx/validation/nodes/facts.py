@@ -29,43 +29,29 @@ Look = Callable[[NodeDocument], object]
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Facts from a ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``.
+    """Facts from a ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``."""
 
-    Attributes
-    ----------
-    key
-        The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
-    is_known
-        Whether that can be read.
-    zarr_format, node_type
-        The values in the document; None if missing.
-    has_ome
-        Whether there is an object ``attributes.ome``.
-    version
-        The value of ``attributes.ome.version``; None if missing.
-    unsharded_chunks
-        Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
-    array
-        The metadata of an array without attributes; kept if checks of the hierarchy follow.
-    ome
-        The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
-    ome_key, ome_pointer
-        Key and JSON pointer of `ome`.
-    references
-        Name and reference of each extension that refers to another node; kept likewise.
-    """
-
+    # The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
     key: str
+    # Whether that can be read.
     is_known: bool = True
+    # The values in the document; None if missing.
     zarr_format: Any = None
     node_type: Any = None
+    # Whether there is an object ``attributes.ome``.
     has_ome: bool = False
+    # The value of ``attributes.ome.version``; None if missing.
     version: Any = None
+    # Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     unsharded_chunks: int | None = None
+    # The metadata of an array without attributes; kept if checks of the hierarchy follow.
     array: ArrayMetadata | None = None
+    # The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
     ome: dict[str, Any] | None = None
+    # Key and JSON pointer of `ome`.
     ome_key: str = ""
     ome_pointer: str = ""
+    # Name and reference of each extension that refers to another node; kept likewise.
     references: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -93,20 +79,12 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """All nodes of a hierarchy.
+    """All nodes of a hierarchy."""
 
-    Attributes
-    ----------
-    nodes
-        By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
-    is_v3
-        Whether it is Zarr v3.
-    has_file
-        Tells whether there is a plain file of this key; True for every key if the files are unknown.
-    """
-
+    # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]
     is_v3: bool = True
+    # Tells whether there is a plain file of this key; True for every key if the files are unknown.
     has_file: Callable[[str], bool] = lambda _: True
 
 

@@ -20,15 +20,6 @@ Check = Generator[Finding, None, _T]
 class Place(NamedTuple):
     """A value in a metadata document.
 
-    Attributes
-    ----------
-    entry
-        Key of the document.
-    base
-        JSON pointer (RFC 6901) to the start of the steps.
-    steps
-        Keys and indexes from there to the value. Only a finding turns them into a pointer: a plate has 100,000 places.
-
     Examples
     --------
     >>> place = Place("0/zarr.json", "/attributes") / "a/b" / 0
@@ -37,7 +28,9 @@ class Place(NamedTuple):
     """
 
     entry: str
+    # JSON pointer (RFC 6901) to the start of the steps.
     base: str = ""
+    # Keys and indexes from there to the value. Only a finding turns them into a pointer: a plate has 100,000 places.
     steps: tuple[str | int, ...] = ()
 
     def __truediv__(self, step: str | int) -> Place:

@@ -19,20 +19,11 @@ __all__ = ["OmeGroup", "OmeNodes"]
 
 @dataclass(frozen=True, slots=True)
 class OmeGroup:
-    """A group with OME-Zarr metadata.
-
-    Attributes
-    ----------
-    node
-        The group.
-    ome
-        Its metadata, as far as they can be read.
-    place
-        Place of the metadata.
-    """
+    """A group with OME-Zarr metadata."""
 
     node: NodeFacts
     ome: OmeMetadata
+    # Place of the metadata.
     place: Place
 
     @property

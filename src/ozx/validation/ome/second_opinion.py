@@ -84,11 +84,6 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
         The metadata: ``attributes.ome`` of 0.5, all attributes of 0.4.
     is_v3
         Whether it is 0.5, in Zarr v3.
-
-    Examples
-    --------
-    >>> refusals({"version": "0.5", "labels": ["cells", 7]}, is_v3=True)
-    [(('labels', 1), 'Input should be a valid string')]
     """
     found: dict[tuple[tuple[str | int, ...], str], None] = {}
     for key, (module, model) in _MODELS.items():

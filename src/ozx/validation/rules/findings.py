@@ -43,11 +43,6 @@ def make_finding(
         A key, a JSON pointer into its document (RFC 6901), bytes from the beginning of the file.
     severity, hint
         The rule's own unless given.
-
-    Examples
-    --------
-    >>> make_finding("rfc9/zip64", "no ZIP64 structure at all").severity
-    'warning'
     """
     rule = RULES[identifier]
     return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.repair)

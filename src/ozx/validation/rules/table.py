@@ -18,33 +18,20 @@ _FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """One rule."""
 
-    Attributes
-    ----------
-    id
-        The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
-    severity
-        Severity of its findings, unless `clause` says when they have another.
-    title
-        What is wrong when the rule is broken, in a few words.
-    clause
-        The demand of the document.
-    document, revision
-        The document, and which edition of it.
-    meaning
-        Why the clause matters.
-    repair
-        How to repair a file that breaks it.
-    """
-
+    # The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
     id: str
+    # Severity of its findings, unless `clause` says when they have another.
     severity: Severity
+    # What is wrong when the rule is broken, in a few words.
     title: str
     clause: str
+    # The document, and which edition of it.
     document: str
     revision: str
     meaning: str
+    # How to repair a file that breaks it.
     repair: str
 
     def to_dict(self) -> dict[str, str]:
@@ -75,13 +62,7 @@ RULES: Mapping[str, Rule] = _Rules()
 
 
 def near_matches(identifier: str) -> list[str]:
-    """Return up to three ids that resemble `identifier`.
-
-    Examples
-    --------
-    >>> near_matches("RFC9 stored")[0], near_matches("overlap")[0]
-    ('rfc9/stored', 'zip/overlap')
-    """
+    """Return up to three ids that resemble `identifier`."""
     identifier = identifier.lower()
     found = [known for known in RULES if identifier in known.split("/")]
     found += difflib.get_close_matches(identifier, RULES, n=3, cutoff=0.6)

@@ -13,17 +13,7 @@ CodecKind = Literal["array", "serializer", "bytes"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a codec.
-
-    Attributes
-    ----------
-    expected
-        The expected value, in words.
-    fits
-        Tells whether a value is valid.
-    is_required
-        Whether the setting is required.
-    """
+    """One setting of a codec."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -32,19 +22,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CodecSettings:
-    """Kind and settings of a codec.
+    """Kind and settings of a codec."""
 
-    Attributes
-    ----------
-    kind
-        ``array`` (array to array), ``serializer`` (array to bytes) or ``bytes`` (bytes to bytes).
-    document
-        The specification, and its version.
-    settings
-        By name.
-    """
-
+    # ``array`` (array to array), ``serializer`` (array to bytes) or ``bytes`` (bytes to bytes).
     kind: CodecKind
+    # The specification, and its version.
     document: str
     settings: Mapping[str, Setting] = field(default_factory=dict)
 

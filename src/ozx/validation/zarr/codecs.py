@@ -23,23 +23,10 @@ _FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """A chain of codecs: its place and its input.
-
-    Attributes
-    ----------
-    node
-        The array.
-    pointer
-        JSON pointer to the chain.
-    shape
-        Shape of the encoded array; None if unknown.
-    item_size
-        Bytes of an item; None if unknown.
-    depth
-        Number of sharding codecs around the chain.
-    """
+    """A chain of codecs: its place and its input."""
 
     node: NodeDocument
+    # JSON pointer to the chain.
     pointer: str
     shape: tuple[int, ...] | None
     item_size: int | None

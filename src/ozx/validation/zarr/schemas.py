@@ -34,14 +34,6 @@ class Schemas:
     ------
     UsageError
         One is no JSON schema, or refers to another that is not given.
-
-    Examples
-    --------
-    >>> schemas = Schemas({"https://example.org/s": {"properties": {"unit": {"enum": ["m"]}}}})
-    >>> schemas.faults("https://example.org/s", {"unit": "ft"})
-    [(('unit',), "'ft' is not one of ['m']")]
-    >>> schemas.faults("https://example.org/other", {"unit": "ft"})
-    []
     """
 
     def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
