@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ozx.archive.positional_writing import write_all_at
+from ozx.archive.positional_writing import write_all_at, write_parts_at
 
 
 @pytest.fixture(params=["posix", "portable"], autouse=True)
@@ -58,3 +58,21 @@ def test_a_failure_passes_through(tmp_path):
             write_all_at(descriptor, b"new", 0)
     finally:
         os.close(descriptor)
+
+
+@pytest.mark.parametrize("count", [1, 2, 1023, 1024, 1025, 3000])
+def test_parts_follow_each_other(descriptor, count):
+    parts = [bytes([number % 251]) * (number % 7) for number in range(count)]
+    write_parts_at(descriptor, [memoryview(part) for part in parts], 5)
+    assert content(descriptor)[5:] == b"".join(parts)
+
+
+@pytest.mark.skipif(not hasattr(os, "pwritev"), reason="the system has no pwritev")
+@pytest.mark.parametrize("most", [1, 3, 4, 5, 11, 12])
+def test_parts_of_which_the_system_writes_only_some(descriptor, monkeypatch, most):
+    original = os.pwritev
+    monkeypatch.setattr(
+        os, "pwritev", lambda file, parts, offset: original(file, [b"".join(parts)[:most]], offset), raising=True
+    )
+    write_parts_at(descriptor, [b"abc", b"", b"defg", b"hijkl"], 2)
+    assert content(descriptor)[2:] == b"abcdefghijkl"

@@ -25,7 +25,7 @@ def content(growing):
 
 
 def write(growing, key, value):
-    return growing.write(key, memoryview(value))
+    return growing.write(key, [value])
 
 
 def read(growing, slot):
@@ -106,7 +106,7 @@ def test_a_write_that_fails_gives_its_place_back(growing, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("ozx.store.growing_file.write_pair_at", fail)
+        patched.setattr("ozx.store.growing_file.write_parts_at", fail)
         with pytest.raises(OSError, match="No space left"):
             write(growing, "a", b"1" * 500)
     assert growing.end == before

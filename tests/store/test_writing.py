@@ -591,7 +591,7 @@ def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
 
 
 def test_after_a_write_that_failed_the_store_goes_on(path, monkeypatch):
-    original = growing_file.write_pair_at
+    original = growing_file.write_parts_at
     with writer(path) as store:
         for key, value in VALUES.items():
             put(store, key, value)
@@ -599,11 +599,11 @@ def test_after_a_write_that_failed_the_store_goes_on(path, monkeypatch):
         def fail(*arguments):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(growing_file, "write_pair_at", fail)
+        monkeypatch.setattr(growing_file, "write_parts_at", fail)
         for key in ("0/c/0/0", "0/c/8/8", "zarr.json", "new/zarr.json"):
             with pytest.raises(OSError, match="No space left"):
                 put(store, key, b"new")
-        monkeypatch.setattr(growing_file, "write_pair_at", original)
+        monkeypatch.setattr(growing_file, "write_parts_at", original)
         assert contents(store) == VALUES  # what was there is there
         put(store, "0/c/0/1", b"new")
     assert_finished(path, VALUES | {"0/c/0/1": b"new"})
@@ -617,7 +617,7 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
     put(store, "zarr.json", SEED["zarr.json"])
     with monkeypatch.context() as patched:
         patched.setattr(finishing, "write_all_at", fail)
-        patched.setattr(growing_file, "write_pair_at", fail)
+        patched.setattr(growing_file, "write_parts_at", fail)
         patched.setattr("ozx.archive.writer.write_all_at", fail)
         with pytest.raises(OSError, match="No space left"):
             store.close()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 
 from ozx.errors import FormatError
 
-__all__ = ["copy_range", "write_all_at", "write_pair_at"]
+__all__ = ["copy_range", "write_all_at", "write_parts_at"]
 
 _BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
+# POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.
+_MOST_PARTS = 1024
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
 
 
@@ -29,15 +32,17 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
         view = view[written:]
 
 
-def write_pair_at(descriptor: int, first: bytes, second: memoryview, offset: int) -> None:
-    """Write two pieces one behind the other at `offset`, by one call if the system has it."""
+def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset: int) -> None:
+    """Write pieces one behind the other at `offset`, by few calls if the system has `os.pwritev`."""
     pwritev = getattr(os, "pwritev", None)
-    written = 0 if pwritev is None else pwritev(descriptor, [first, second], offset)
-    if written < len(first):
-        write_all_at(descriptor, first[written:], offset + written)
-        written = len(first)
-    if written < len(first) + len(second):
-        write_all_at(descriptor, second[written - len(first) :], offset + written)
+    for first in range(0, len(parts), _MOST_PARTS):
+        group = parts[first : first + _MOST_PARTS]
+        written = 0 if pwritev is None else pwritev(descriptor, group, offset)
+        for part in group:
+            if written < len(part):
+                write_all_at(descriptor, part[written:], offset + written)
+            written = max(0, written - len(part))
+            offset += len(part)
 
 
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:

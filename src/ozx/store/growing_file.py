@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_reading import PositionalFile
-from ozx.archive.positional_writing import write_all_at, write_pair_at
+from ozx.archive.positional_writing import write_all_at, write_parts_at
 from ozx.archive.writer import LOCAL_OVERHEAD, local_header
 from ozx.errors import FormatError
 from ozx.hierarchy.json.documents import parse_document
@@ -114,7 +114,7 @@ class GrowingFile:
     def draft(self, key: str, document: bytes) -> None:
         """Write a metadata document early, for a later recovery."""
         with self.lock:
-            slot = self._write(key, memoryview(document), is_draft=True)
+            slot = self._write(key, [document], is_draft=True)
             self.forget_draft(key)
             self._drafts[key] = slot
 
@@ -132,9 +132,9 @@ class GrowingFile:
                 self._space_of(slot).give_back(slot.offset, slot.length)
             self._drafts.clear()
 
-    def write(self, key: str, value: memoryview) -> Slot:
-        """Write a value to a free place and return its slot; the caller registers it."""
-        return self._write(key, value, is_draft=False)
+    def write(self, key: str, parts: Sequence[bytes | memoryview]) -> Slot:
+        """Write a value, given in parts, to a free place and return its slot; the caller registers it."""
+        return self._write(key, parts, is_draft=False)
 
     def free(self, slot: Slot) -> None:
         """Free the place of a value once no thread reads any more."""
@@ -181,11 +181,14 @@ class GrowingFile:
         """Offset behind the last value."""
         return 0 if self._body is None else self._body.end
 
-    def _write(self, key: str, value: memoryview, *, is_draft: bool) -> Slot:
+    def _write(self, key: str, parts: Sequence[bytes | memoryview], *, is_draft: bool) -> Slot:
         raw_name, flags = encode_name(key)
-        checksum = crc32(value)
-        header = local_header(raw_name, flags, checksum, len(value))
-        length = len(header) + len(value)
+        checksum = size = 0
+        for part in parts:
+            checksum = crc32(part, checksum)
+            size += len(part)
+        header = local_header(raw_name, flags, checksum, size)
+        length = len(header) + size
         with self.lock:
             if self._head is None or self._body is None:
                 raise RuntimeError("make_room comes first")
@@ -194,10 +197,10 @@ class GrowingFile:
                 offset = self._body.take(length)
             if offset is None:
                 raise RuntimeError("the body has no limit")
-        slot = Slot(raw_name, flags, checksum, len(value), offset, len(header))
+        slot = Slot(raw_name, flags, checksum, size, offset, len(header))
         try:
             with self._writing:
-                write_pair_at(self.partial.descriptor, header, value, offset)
+                write_parts_at(self.partial.descriptor, [header, *parts], offset)
         except BaseException:
             with self.lock:
                 self._space_of(slot).give_back(slot.offset, slot.length)

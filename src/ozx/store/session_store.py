@@ -43,6 +43,11 @@ class SessionStore(Store):
         """The session that reads values; None for a store that writes."""
         return self._read
 
+    @property
+    def write_session(self) -> WriteSession | None:
+        """The session that writes values; None for a store that only reads, or that belongs to another process."""
+        return None if self.read_only else self._write
+
     def __str__(self) -> str:
         return self._printable if "://" in self.path else format_location(Location(self.path))
 

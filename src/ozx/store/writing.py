@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import NamedTuple
@@ -145,7 +145,11 @@ class WriteSession:
             yield self._keys
 
     def set(self, key: str, value: memoryview) -> None:
-        """Store a value; the old one stays until the new one is written.
+        """Store a value; the old one stays until the new one is written. Raises as `set_parts`."""
+        self.set_parts(key, [value])
+
+    def set_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
+        """Store a value that is given in parts, in bytes each.
 
         Raises
         ------
@@ -158,12 +162,12 @@ class WriteSession:
         fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
         if fault is not None:
             raise UsageError(f"{key!r} is not a valid key: {fault}", path=self.path)
-        with self._writing_errors(len(value)):
-            self._set(key, value)
+        with self._writing_errors(sum(map(len, parts))):
+            self._set(key, parts)
 
-    def _set(self, key: str, value: memoryview) -> None:
+    def _set(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
         if is_any_metadata_key(key):
-            document = bytes(value)
+            document = b"".join(parts)
             with self._lock:
                 growing = self._begin()
                 if growing.has_room:
@@ -178,7 +182,7 @@ class WriteSession:
                 growing.make_room(self._documents)
             self._writes += 1
         try:
-            slot = growing.write(key, value)  # without the lock: threads write side by side
+            slot = growing.write(key, parts)  # without the lock: threads write side by side
             with self._lock:
                 self._forget(key)
                 self._slots[key] = slot

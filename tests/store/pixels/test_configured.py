@@ -48,13 +48,13 @@ def test_arrays_of_archives_have_it_and_others_keep_theirs(archive: Path, tmp_pa
     assert int(other[:].sum()) == 60
 
 
-def test_archives_that_are_written_keep_zarrs_pipeline(tmp_path: Path) -> None:
+def test_archives_that_are_written_have_it_too(tmp_path: Path) -> None:
     ozx.use_pipeline()
     with ozx.OzxStore(tmp_path / "a.ozx", "w") as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
         array = root.create_array("0", shape=(4, 4), chunks=(2, 2), dtype="u1")
         array[1:3] = 1
-        assert not isinstance(pipeline_of(array), ArchivePipeline)
+        assert isinstance(pipeline_of(array), ArchivePipeline)
         assert int(array[:].sum()) == 8
 
 

@@ -181,15 +181,16 @@ def parse_index(
     return ShardIndex(offsets.reshape(chunks_per_shard), sizes.reshape(chunks_per_shard))
 
 
-def build_index(offsets: Any, lengths: Any) -> bytes:
-    """Return a shard's index, given in C order, in the format of ozx: little-endian, followed by its CRC-32C."""
+def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:
+    """Return a shard's index, given in C order; by default in the format of ozx: little-endian, then its CRC-32C."""
+    form = IndexFormat() if form is None else form
     sizes = np.asarray(lengths, np.int64).ravel()
-    pairs = np.empty((len(sizes), 2), "<u8")
+    pairs = np.empty((len(sizes), 2), "<u8" if form.endian == "little" else ">u8")
     pairs[:, 0] = np.asarray(offsets, np.int64).ravel()
     pairs[:, 1] = sizes
     pairs[sizes == 0] = _EMPTY
     data = pairs.tobytes()
-    return data + int(google_crc32c.value(data)).to_bytes(_CHECKSUM, "little")
+    return data + int(google_crc32c.value(data)).to_bytes(_CHECKSUM, "little") if form.has_checksum else data
 
 
 def index_size(chunks: int) -> int:

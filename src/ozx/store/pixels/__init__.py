@@ -1,11 +1,13 @@
-"""Pixels of arrays in an archive: many chunks by few reads, decoded in threads, into the caller's array.
+"""Pixels of arrays in an archive: many chunks by few reads, decoded and encoded in threads.
 
 ``pipeline``, ``configured``
     The codec pipeline that zarr-python calls, and the class for its configuration.
-``request``
-    The plan of one request, and how it is carried out.
-``blocks``
-    Spans of the file, joined into blocks, which threads read and decode.
+``request``, ``blocks``
+    A request that reads: its plan, and spans of the file, joined into blocks, which threads read and decode.
+``update``, ``encoding``
+    A request that writes, and the new values of its chunks and shards.
+``threads``
+    The threads of all requests.
 ``chunk_codecs``, ``shard_indexes``, ``selections``
-    Codecs as decoders, the kept indexes of shards, and the inner chunks that a selection touches.
+    Codecs as functions, the kept indexes of shards, and the inner chunks that a selection touches.
 """

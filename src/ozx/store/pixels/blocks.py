@@ -5,13 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.flow.workers import default_jobs
-from ozx.store.after_fork import renew_after_fork
+from ozx.store.pixels.threads import POOL
 
 __all__ = ["Block", "BlockReader", "Span", "join_spans", "tile_spans"]
 
@@ -136,7 +133,7 @@ class BlockReader:
             The file is too short (``zip/changed``).
         """
         self._waiting.extend(blocks)
-        helpers = [_POOL.submit(self._work) for _ in range(min(jobs, len(blocks)) - 1)]
+        helpers = [POOL.submit(self._work) for _ in range(min(jobs, len(blocks)) - 1)]
         try:
             self._work()
         finally:
@@ -183,24 +180,3 @@ def _buffer(length: int) -> memoryview:
         if length <= 2 * _LARGEST_BLOCK:
             _kept.buffer = buffer
     return memoryview(buffer)[:length]
-
-
-class _Pool:
-    """Threads for all requests of the process, started at the first use."""
-
-    def __init__(self) -> None:
-        self.renew_locks()
-        renew_after_fork(self)
-
-    def renew_locks(self) -> None:
-        """Forget the threads, which a forked child lacks."""
-        self._executor: ThreadPoolExecutor | None = None
-
-    def submit(self, function: Callable[[], Any]) -> Future[Any]:
-        """Start `function` in a thread."""
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
-        return self._executor.submit(function)
-
-
-_POOL = _Pool()

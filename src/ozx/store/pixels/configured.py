@@ -39,15 +39,15 @@ class StorePipeline(CodecPipeline):
             The class configured before knows codecs only.
         """
         # Imported here: zarr-python loads this module whenever ozx is installed.
-        from ozx.store.pixels.pipeline import ArchivePipeline, local_session  # noqa: PLC0415
+        from ozx.store.pixels.pipeline import ArchivePipeline, knows_store  # noqa: PLC0415
 
-        if local_session(store) is not None:
+        if knows_store(store):
             return ArchivePipeline.from_metadata(array_metadata)
         return cls.others.from_array_metadata_and_store(array_metadata=array_metadata, store=store)
 
 
 def use_pipeline() -> None:
-    """Let zarr-python read the arrays of every local `OzxStore` through ozx's codec pipeline, in this process.
+    """Let zarr-python read and write arrays of local archives through the codec pipeline of ozx, in this process.
 
     Only arrays opened afterwards have it; those of `ozx.open` have it anyway. Arrays of other stores keep the pipeline
     that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.

@@ -19,11 +19,13 @@ from zarr.storage import StorePath
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
-from ozx.store.pixels.chunk_codecs import ChunkDecoders
-from ozx.store.pixels.request import PixelRequest
+from ozx.store.pixels.chunk_codecs import ArrayCodecs
+from ozx.store.pixels.request import NotPlannedError, PixelRequest
+from ozx.store.pixels.update import PixelUpdate
 from ozx.store.reading import ArchiveSession
+from ozx.store.writing import WriteSession
 
-__all__ = ["ArchivePipeline", "local_session", "with_archive_pipeline"]
+__all__ = ["ArchivePipeline", "knows_store", "local_session", "with_archive_pipeline"]
 
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
@@ -32,7 +34,7 @@ _MISSING, _PRESENT = {"status": "missing"}, {"status": "present"}
 
 
 class ArchivePipeline(BoundedPipeline):
-    """Reads the chunks of a request together, checked and bounded; see `ozx.store.pixels`."""
+    """Reads and writes the chunks of a request together, checked and bounded; see `ozx.store.pixels`."""
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Read, decode and place the chunks of a request.
@@ -53,7 +55,7 @@ class ArchivePipeline(BoundedPipeline):
         session, target = _session_of(items), out.as_ndarray_like()
         if session is None or not isinstance(target, np.ndarray):
             return await super().read(items, out, drop_axes)
-        request = PixelRequest(session, self._decoders, items, target, drop_axes)
+        request = PixelRequest(session, self._codecs, items, target, drop_axes)
         try:
             await _answer(request, len(items))
         except (OzxError, OSError):
@@ -65,9 +67,41 @@ class ArchivePipeline(BoundedPipeline):
                 raise error.at(session.source.name) from error.__cause__
         return _results(request.missing)
 
+    async def write(self, batch_info: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
+        """Encode and store the chunks of a request, each value once and in order.
+
+        Parameters
+        ----------
+        batch_info, value, drop_axes
+            As for `zarr.abc.codec.CodecPipeline.write`.
+
+        Raises
+        ------
+        ResourceError
+            The file cannot be written.
+        UndecodableChunkError
+            A chunk of which a part stays does not decode; names file and chunk.
+        """
+        items = list(batch_info)
+        if not items:
+            return
+        session, pixels = _write_session_of(items), value.as_ndarray_like()
+        if session is None or not isinstance(pixels, np.ndarray):
+            await super().write(items, value, drop_axes)
+            return
+        try:
+            update = PixelUpdate(session, self._codecs, items, pixels, drop_axes)
+        except NotPlannedError:
+            await super().write(items, value, drop_axes)
+            return
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, update.write)
+        except UndecodableChunkError as error:
+            raise error.at(session.path) from error.__cause__
+
     @cached_property
-    def _decoders(self) -> ChunkDecoders:
-        return ChunkDecoders(tuple(self))
+    def _codecs(self) -> ArrayCodecs:
+        return ArrayCodecs(tuple(self))
 
 
 async def _answer(request: PixelRequest, count: int) -> None:
@@ -110,6 +144,17 @@ def local_session(store: Any) -> ArchiveSession | None:
     """Return the session of the local archive that a store reads; None for other stores, also wrappers of others."""
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     return None if session is None or session.is_remote else session
+
+
+def knows_store(store: Any) -> bool:
+    """Tell whether a store reads or writes a local archive."""
+    return local_session(store) is not None or getattr(store, "write_session", None) is not None
+
+
+def _write_session_of(items: list[Any]) -> WriteSession | None:
+    """Return the session of the archive that all chunks go to, or None."""
+    first = items[0][0] if items else None
+    return getattr(first.store, "write_session", None) if isinstance(first, StorePath) else None
 
 
 def _session_of(items: list[Any]) -> ArchiveSession | None:

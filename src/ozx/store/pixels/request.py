@@ -20,7 +20,7 @@ from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.workers import default_jobs
 from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.pixels.blocks import Block, BlockReader, Span, join_spans, tile_spans
-from ozx.store.pixels.chunk_codecs import ChunkCodec, ChunkDecoders, ShardCodec
+from ozx.store.pixels.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.store.pixels.selections import Overlap, bounding_box, covers, is_basic, iter_overlaps
 from ozx.store.pixels.shard_indexes import indexes_of
 from ozx.store.reading import ArchiveSession
@@ -48,8 +48,8 @@ class PixelRequest:
     ----------
     session
         The open archive, a local file.
-    decoders
-        The decoders of the array's chunks.
+    codecs
+        The codecs of the array's chunks.
     items
         What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
         selection in the result, and whether it is the complete chunk.
@@ -62,14 +62,14 @@ class PixelRequest:
     def __init__(
         self,
         session: ArchiveSession,
-        decoders: ChunkDecoders,
+        codecs: ArrayCodecs,
         items: Sequence[Any],
         out: NDArray[Any],
         drop_axes: tuple[int, ...],
     ) -> None:
         self._session = session
         self._indexes = indexes_of(session)
-        self._decoders = decoders
+        self._codecs = codecs
         self._items = items
         self._out = out
         self._drop_axes = drop_axes
@@ -152,7 +152,7 @@ class PixelRequest:
         return [-1 if index is None else index for index in indices]
 
     def _codec(self, spec: Any) -> ChunkCodec | ShardCodec:
-        codec = self._decoders.find(spec.shape, spec.dtype)
+        codec = self._codecs.find(spec.shape, spec.dtype)
         if codec is None or self._out.dtype.kind != codec.dtype.kind:
             raise NotPlannedError
         return codec

@@ -1,0 +1,217 @@
+"""New values of chunks and shards, made of new pixels and of what is stored already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.hierarchy.zarr.shards import build_index, parse_index
+from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec
+from ozx.store.pixels.selections import Box, iter_overlaps
+
+__all__ = ["Background", "ChunkEdit", "ShardEdit"]
+
+Lengths = tuple[int, ...]
+Selection = Any
+Parts = list[bytes | memoryview]
+
+_INTEGER_SIZES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The value of pixels that are not stored, and whether chunks of nothing else are stored all the same."""
+
+    fill_value: Any
+    is_stored: bool
+
+    def is_all_of(self, pixels: NDArray[Any]) -> bool:
+        """Tell whether a chunk has no other pixels; bits are compared, so that minus zero is another value."""
+        fill = np.asarray(self.fill_value, pixels.dtype).tobytes()
+        if pixels[(slice(0, 1),) * pixels.ndim].tobytes() != fill:
+            return False
+        item = len(fill)
+        unit = f"u{item if item in _INTEGER_SIZES else 1}"
+        items = np.ascontiguousarray(pixels).reshape(-1).view(unit).reshape(pixels.size, -1)
+        return bool((items == np.frombuffer(fill, unit)).all())
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkEdit:
+    """New pixels of one chunk.
+
+    Attributes
+    ----------
+    codec
+        The codec of the chunk.
+    stored
+        The stored chunk; None if there is none, or nothing of it stays.
+    inside
+        The part of the chunk that changes; None for all of it.
+    pixels
+        Its new pixels.
+    background
+        The value of missing pixels.
+    """
+
+    codec: ChunkCodec | ShardCodec
+    stored: memoryview | None
+    inside: Selection | None
+    pixels: NDArray[Any]
+    background: Background
+
+    @property
+    def size(self) -> int:
+        """Decoded length in bytes."""
+        return self.codec.size
+
+    def encode(self) -> memoryview | None:
+        """Return the chunk to store, None for one that is not stored.
+
+        Raises
+        ------
+        ValueError
+            The stored chunk is damaged.
+        """
+        if isinstance(self.codec, ShardCodec):
+            return self._encode_shard(self.codec)
+        chunk = self._merged(self.codec)
+        if not self.background.is_stored and self.background.is_all_of(chunk):
+            return None
+        return self.codec.encode(chunk)
+
+    def _merged(self, codec: ChunkCodec) -> NDArray[Any]:
+        if self.inside is None:
+            return np.broadcast_to(self.pixels, codec.shape)
+        chunk = np.empty(codec.shape, self.pixels.dtype)
+        _decode_into(chunk, codec, self.stored, self.background)
+        chunk[self.inside] = self.pixels
+        return chunk
+
+    def _encode_shard(self, codec: ShardCodec) -> memoryview | None:
+        whole = tuple(slice(0, extent) for extent in codec.shape)
+        pixels = np.broadcast_to(self.pixels, codec.shape) if self.inside is None else self.pixels
+        shard = ShardEdit(codec, self.stored, self.inside or whole, pixels, self.background)
+        for place, edit in shard.iter_edits():
+            shard.put(place, edit.encode())
+        parts = shard.parts()
+        return None if parts is None else memoryview(b"".join(parts))
+
+
+class ShardEdit:
+    """New pixels of one shard: its inner chunks that change, those that stay, and the index of all.
+
+    Parameters
+    ----------
+    codec
+        The layout of the shard.
+    stored
+        The stored shard; None if there is none.
+    selection
+        The part of the shard that changes: slices without steps, or a box around anything else.
+    pixels
+        Its new pixels; for slices in all axes of the shard.
+    background
+        The value of missing pixels.
+    where
+        The shard's name in messages.
+
+    Raises
+    ------
+    FormatError
+        The index of the stored shard is damaged (``zarr/shard-index``).
+    """
+
+    def __init__(
+        self,
+        codec: ShardCodec,
+        stored: memoryview | None,
+        selection: tuple[slice, ...] | Box,
+        pixels: NDArray[Any],
+        background: Background,
+        where: str = "a shard",
+    ) -> None:
+        self._codec = codec
+        self._selection = selection
+        self._pixels = pixels
+        self._background = background
+        self._chunks: dict[Lengths, memoryview] = {}
+        if stored is not None:
+            self._chunks.update(_inner_chunks(codec, stored, where))
+
+    def iter_edits(self) -> Iterator[tuple[Lengths, ChunkEdit]]:
+        """Yield the inner chunks that change, each with its place; raise ValueError if a stored one is damaged."""
+        if isinstance(self._selection, Box):
+            yield from self._iter_edits_in(self._selection)
+            return
+        for place, inside, target in iter_overlaps(self._selection, self._codec.shape, self._codec.inner.shape):
+            stored = None if inside is None else self._chunks.get(place)
+            yield place, ChunkEdit(self._codec.inner, stored, inside, self._pixels[target], self._background)
+
+    def _iter_edits_in(self, box: Box) -> Iterator[tuple[Lengths, ChunkEdit]]:
+        """Decode the inner chunks of a box that change, set the new pixels, and yield them as whole chunks."""
+        inner = self._codec.inner
+        if isinstance(inner, ShardCodec):
+            raise TypeError("expected slices for shards in shards")
+        lengths = tuple(count * extent for count, extent in zip(box.shape, inner.shape, strict=True))
+        array = np.empty(lengths, self._pixels.dtype)
+        targets = [
+            tuple(
+                slice((at - first) * extent, (at - first + 1) * extent)
+                for at, first, extent in zip(place, box.first, inner.shape, strict=True)
+            )
+            for place in box.chunks
+        ]
+        for place, target in zip(box.chunks, targets, strict=True):
+            _decode_into(array[target], inner, self._chunks.get(place), self._background)
+        array[box.selection] = self._pixels
+        for place, target in zip(box.chunks, targets, strict=True):
+            yield place, ChunkEdit(inner, None, None, array[target], self._background)
+
+    def put(self, place: Lengths, data: memoryview | None) -> None:
+        """Set an inner chunk, None for one that is not stored."""
+        if data is None:
+            self._chunks.pop(place, None)
+        else:
+            self._chunks[place] = data
+
+    def parts(self) -> Parts | None:
+        """Return the shard in parts: inner chunks in C order without gaps, and the index; None for an empty shard."""
+        if not self._chunks:
+            return None
+        lengths = np.zeros(self._codec.grid, np.int64)
+        order = sorted(self._chunks)
+        for place in order:
+            lengths[place] = len(self._chunks[place])
+        flat, form = lengths.ravel(), self._codec.index
+        start = form.size(len(flat)) if form.location == "start" else 0
+        index = build_index(np.cumsum(flat) - flat + start, flat, form)
+        chunks: Parts = [self._chunks[place] for place in order]
+        return [index, *chunks] if form.location == "start" else [*chunks, index]
+
+
+def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | None, background: Background) -> None:
+    if stored is None:
+        target[...] = background.fill_value
+    elif len(stored) > largest_stored(codec.size):
+        raise ValueError(f"expected at most {largest_stored(codec.size):,} bytes; it has {len(stored):,}")
+    else:
+        target[...] = codec.decode(stored)
+
+
+def _inner_chunks(codec: ShardCodec, stored: memoryview, where: str) -> dict[Lengths, memoryview]:
+    count = prod(codec.grid)
+    offset = max(0, codec.index.offset(count, len(stored)))
+    data = bytes(stored[offset : offset + codec.index.size(count)])
+    offsets, lengths = parse_index(data, codec.grid, len(stored), where, codec.index)
+    places = np.argwhere(lengths).tolist()
+    return {
+        tuple(place): stored[int(offsets[tuple(place)]) : int(offsets[tuple(place)]) + int(lengths[tuple(place)])]
+        for place in places
+    }

@@ -1,0 +1,35 @@
+"""The threads of all requests for pixels in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from ozx.flow.workers import default_jobs
+from ozx.store.after_fork import renew_after_fork
+
+__all__ = ["POOL"]
+
+T = TypeVar("T")
+
+
+class _Pool:
+    """Threads that start at the first use."""
+
+    def __init__(self) -> None:
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Forget the threads, which a forked child lacks."""
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Start `function` in a thread."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
+        return self._executor.submit(function)
+
+
+POOL = _Pool()

@@ -1,0 +1,231 @@
+"""One request that writes pixels: chunks are encoded in threads, and each value is written once, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from zarr.core.codec_pipeline import fill_value_or_default
+
+from ozx.errors import OzxError
+from ozx.flow.decoding.bounded import UndecodableChunkError
+from ozx.store.pixels.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.store.pixels.encoding import Background, ChunkEdit, Parts, ShardEdit
+from ozx.store.pixels.request import NotPlannedError
+from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
+from ozx.store.pixels.threads import POOL
+from ozx.store.writing import WriteSession
+
+__all__ = ["PixelUpdate"]
+
+# Pixels that one thread encodes at a time, so that handing them over costs little.
+_BATCH = 1 << 20
+# Pixels that wait for their turn to be written.
+_AHEAD = 16 << 20
+
+Lengths = tuple[int, ...]
+Selection = Any
+
+
+class PixelUpdate:
+    """The chunks of one selection, and their new pixels.
+
+    Parameters
+    ----------
+    session
+        The archive that is written.
+    codecs
+        The codecs of the array's chunks.
+    items
+        What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
+        selection in the new pixels, and whether it is the complete chunk.
+    value
+        The new pixels; of shape () for one value everywhere.
+    drop_axes
+        The axes of length 1 that the new pixels lack.
+
+    Raises
+    ------
+    NotPlannedError
+        A codec, a data type or a kind of selection is not supported here; nothing was written.
+    """
+
+    def __init__(
+        self,
+        session: WriteSession,
+        codecs: ArrayCodecs,
+        items: Sequence[Any],
+        value: NDArray[Any],
+        drop_axes: tuple[int, ...],
+    ) -> None:
+        self._session = session
+        self._items = items
+        self._value = value
+        self._drop_axes = drop_axes
+        self._plan = [self._plan_value(codecs, item) for item in items]
+
+    def write(self) -> None:
+        """Encode the chunks, and write each value once, in the order of the request.
+
+        Raises
+        ------
+        UndecodableChunkError
+            A chunk of which a part stays does not decode.
+        OzxError
+            As `WriteSession.set_parts`.
+        """
+        value: _Value | None = None
+        for job, data in _encoded(self._iter_jobs()):
+            if value is not job.value and value is not None:
+                self._store(value)
+            value = job.value
+            value.put(job.place, data)
+        if value is not None:
+            self._store(value)
+
+    def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
+        """Return the codec of a value, and the box around a selection of a shard that is not one itself."""
+        _, spec, selection, *_ = item
+        codec = codecs.find(spec.shape, spec.dtype)
+        if codec is None or self._value.dtype.kind != codec.dtype.kind:
+            raise NotPlannedError
+        if isinstance(codec, ChunkCodec) or (_is_box(selection) and not self._drop_axes):
+            return codec, None
+        is_plain = isinstance(selection, tuple) and isinstance(codec.inner, ChunkCodec)
+        box = bounding_box(selection, codec.shape, codec.inner.shape) if is_plain else None
+        if box is None:
+            raise NotPlannedError
+        return codec, box
+
+    def _iter_jobs(self) -> Iterator[_Job]:
+        for item, (codec, box) in zip(self._items, self._plan, strict=True):
+            path, spec, _, _, is_complete, *_ = item
+            selection, pixels = self._change(item)
+            stored = None if is_complete else self._session.read(path.path)
+            view = None if stored is None else memoryview(stored)
+            background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
+            if isinstance(codec, ShardCodec):
+                shard = ShardEdit(codec, view, selection if box is None else box, pixels, background, path.path)
+                value = _Value(path.path, shard)
+                with _named(path.path):
+                    yield from (_Job(value, place, edit) for place, edit in shard.iter_edits())
+            else:
+                inside = None if covers(selection, codec.shape) else selection
+                yield _Job(_Value(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
+
+    def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
+        """Return the part of a chunk that changes, and its new pixels; where possible in all axes, as slices."""
+        _, spec, selection, wanted, *_ = item
+        pixels = self._value[wanted] if self._value.shape else self._value
+        axes = range(len(spec.shape))
+        if self._drop_axes:
+            return selection, pixels[tuple(None if axis in self._drop_axes else slice(None) for axis in axes)]
+        if not _is_box(selection):
+            return selection, pixels
+        box = tuple(
+            slice(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
+            for part, length in zip(selection, spec.shape, strict=True)
+        )
+        if self._value.shape:
+            pixels = pixels[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
+        return box, np.broadcast_to(pixels, tuple(part.stop - part.start for part in box))
+
+    def _store(self, value: _Value) -> None:
+        parts = value.parts()
+        if parts is None:
+            self._session.delete(value.key)
+        else:
+            self._session.set_parts(value.key, parts)
+
+
+class _Value:
+    """A value that is stored once all its chunks are encoded."""
+
+    def __init__(self, key: str, shard: ShardEdit | None = None) -> None:
+        self.key = key
+        self._shard = shard
+        self._chunk: memoryview | None = None
+
+    def put(self, place: Lengths, data: memoryview | None) -> None:
+        if self._shard is not None:
+            self._shard.put(place, data)
+        else:
+            self._chunk = data
+
+    def parts(self) -> Parts | None:
+        if self._shard is not None:
+            return self._shard.parts()
+        return None if self._chunk is None else [self._chunk]
+
+
+class _Job(NamedTuple):
+    """A chunk to encode, and the value that it belongs to."""
+
+    value: _Value
+    place: Lengths
+    edit: ChunkEdit
+
+    def encode(self) -> memoryview | None:
+        with _named(self.value.key, self.place):
+            return self.edit.encode()
+
+
+def _encoded(jobs: Iterator[_Job]) -> Iterator[tuple[_Job, memoryview | None]]:
+    """Encode in threads; yield each job with its encoded chunk, in order."""
+    pending: deque[tuple[list[_Job], Future[list[memoryview | None]]]] = deque()
+    ahead = 0
+    try:
+        for batch in _batches(jobs):
+            size = sum(job.edit.size for job in batch)
+            while pending and ahead + size > _AHEAD:
+                done, future = pending.popleft()
+                ahead -= sum(job.edit.size for job in done)
+                yield from zip(done, future.result(), strict=True)
+            pending.append((batch, POOL.submit(partial(_encode_all, batch))))
+            ahead += size
+        while pending:
+            done, future = pending.popleft()
+            yield from zip(done, future.result(), strict=True)
+    finally:
+        for _, future in pending:
+            if not future.cancel():
+                future.exception()
+
+
+def _batches(jobs: Iterator[_Job]) -> Iterator[list[_Job]]:
+    batch: list[_Job] = []
+    size = 0
+    for job in jobs:
+        batch.append(job)
+        size += job.edit.size
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _encode_all(batch: list[_Job]) -> list[memoryview | None]:
+    return [job.encode() for job in batch]
+
+
+@contextmanager
+def _named(key: str, place: Lengths = ()) -> Iterator[None]:
+    """Add the name of a stored chunk to the error of decoding it."""
+    try:
+        yield
+    except OzxError:
+        raise
+    except ValueError as error:
+        inner = f"inner chunk {list(place)}: " if place else ""
+        raise UndecodableChunkError(key, f"{inner}{error}") from error
+
+
+def _is_box(selection: Selection) -> bool:
+    return isinstance(selection, tuple) and is_basic(selection)

@@ -1,0 +1,302 @@
+"""Pixels written through ozx's codec pipeline are those that zarr-python's own writes."""
+
+import itertools
+import threading
+import tracemalloc
+import warnings
+import zipfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from zarr.codecs import BloscCodec, ShardingCodec
+from zarr.core.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
+
+import ozx
+from ozx.errors import ResourceError
+from ozx.flow.decoding.bounded import UndecodableChunkError
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline
+from ozx.store import growing_file
+from ozx.store.pixels.pipeline import with_archive_pipeline
+from ozx.store.writing import WriteSession
+from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE
+
+LAYOUTS = {
+    **LAYOUTS,
+    "bitshuffled": {"chunks": CHUNK, "compressors": [BloscCodec(cname="zstd", shuffle="bitshuffle")]},
+    "index-first": {
+        "chunks": (4, 64, 64),
+        "compressors": None,
+        "serializer": ShardingCodec(chunk_shape=CHUNK, index_location="start"),
+    },
+    "empty-chunks-kept": {"chunks": CHUNK, "compressors": None, "config": {"write_empty_chunks": True}},
+    "empty-inner-chunks-kept": {**LAYOUTS["shards"], "config": {"write_empty_chunks": True}},
+}
+
+# zarr-python's chunks have the same bytes, unless they are of another release of zstd.
+SAME_BYTES = ("uncompressed", "gzip", "blosc", "bitshuffled", "checksum", "transposed-uncompressed", "one-chunk")
+
+
+def create(store: zarr.abc.store.Store, dtype: str = "u2", fill: object = 7, **layout: object) -> zarr.Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}}, overwrite=True)
+        return root.create_array("0", shape=SHAPE, dtype=dtype, fill_value=fill, **layout)
+
+
+def put(array: zarr.Array, kind: str, selection: object, seed: int) -> None:
+    """Set the selected pixels to random values, which are the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == "mask":
+            mask = np.random.default_rng(2).random(array.shape) > 0.97
+            array.set_mask_selection(mask, rng.integers(0, 100, int(mask.sum())).astype(array.dtype))
+            return
+        place = {"basic": array, "oindex": array.oindex, "vindex": array.vindex, "blocks": array.blocks}[kind]
+        place[selection] = rng.integers(0, 100, np.shape(place[selection])).astype(array.dtype)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests fail that would fall back to zarr-python's way."""
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the request fell back")
+
+    monkeypatch.setattr(BoundedPipeline, "write", refuse)
+
+
+def values(store: MemoryStore) -> dict[str, bytes]:
+    return {key: value.to_bytes() for key, value in store._store_dict.items() if "/c" in key}
+
+
+def chunks_of(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if "/c" in name}
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) -> None:
+    # zarr-python 3.1 cannot write lists into shards.
+    memory, reference = MemoryStore(), dict(LAYOUTS[layout])
+    if "shards" in reference:
+        reference = {"chunks": reference["shards"], "compressors": None, "config": reference.get("config")}
+    elif reference.pop("serializer", None) is not None and layout != "big-endian":
+        reference = {"chunks": reference["chunks"], "compressors": None}
+    expected = create(memory, **reference)
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        for seed, (name, (kind, selection)) in enumerate(SELECTIONS.items()):
+            if name == "nothing" or (layout == "nested-shards" and kind in ("oindex", "vindex", "mask")):
+                continue
+            if layout == "nested-shards" and name == "steps":
+                continue
+            put(expected, kind, selection, seed)
+            put(array, kind, selection, seed)
+            np.testing.assert_array_equal(array[:], expected[:], err_msg=name)
+    found, wanted = chunks_of(tmp_path / "a.ozx"), values(memory)
+    assert found.keys() == wanted.keys()
+    if layout in SAME_BYTES:
+        assert found == wanted
+    reader = zarr.open_array(ozx.OzxStore(tmp_path / "a.ozx"), path="0", mode="r")
+    np.testing.assert_array_equal(reader[:], expected[:])
+
+
+@pytest.mark.parametrize("selection", ["points", "mask", "steps"])
+def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) -> None:
+    memory = MemoryStore()
+    arrays = [create(memory, **LAYOUTS["nested-shards"])]
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        arrays.append(with_archive_pipeline(create(store, **LAYOUTS["nested-shards"])))
+        for array in arrays:
+            array[:, :40] = 3
+            put(array, *SELECTIONS[selection], 5)
+        np.testing.assert_array_equal(arrays[1][:], arrays[0][:])
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("dtype", "fill"), [("bool", True), ("i1", -1), ("u8", 3), ("f2", np.nan), ("f8", 0.0), ("c16", 1j), ("M8[s]", 5)]
+)
+@pytest.mark.parametrize("layout", ["zstd", "shards"])
+def test_every_plain_data_type(tmp_path: Path, dtype: str, fill: object, layout: str) -> None:
+    fill = np.datetime64(5, "s") if dtype.startswith("M") else fill
+    memory, pixels = MemoryStore(), np.random.default_rng(3).integers(0, 2, SHAPE).astype(dtype)
+    expected = create(memory, dtype, fill, **LAYOUTS[layout])
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, dtype, fill, **LAYOUTS[layout]))
+        for target in (expected, array):
+            target[:] = pixels
+            target[:2, :20] = fill
+            target[2:4] = fill
+        np.testing.assert_array_equal(array[:], expected[:])
+    assert chunks_of(tmp_path / "a.ozx").keys() == values(memory).keys()
+
+
+@pytest.mark.usefixtures("alone")
+def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, "f4", 0.0, **LAYOUTS["shards"]))
+        array[0, :16, :32] = -0.0
+    assert np.signbit(ozx.open(tmp_path / "a.ozx")["0"][0, :16, :32]).all()
+
+
+@pytest.mark.usefixtures("alone")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_order_of_boxes(tmp_path: Path, data: st.DataObject) -> None:
+    layout = data.draw(st.sampled_from(["zstd", "shards", "nested-shards", "index-first", "transposed"]))
+    expected = np.full(SHAPE, 7, "u2")
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        for number in range(data.draw(st.integers(1, 5))):
+            box = tuple(
+                slice(*sorted(data.draw(st.tuples(st.integers(0, length), st.integers(0, length))))) for length in SHAPE
+            )
+            value = data.draw(st.sampled_from([7, number]))  # 7 is the fill value
+            array[box] = value
+            expected[box] = value
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], expected)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", ["zstd", "uncompressed", "shards"])
+def test_each_value_is_written_once_and_in_order(tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[str] = []
+    original = WriteSession.set_parts
+
+    def counting(self: WriteSession, key: str, parts: object) -> None:
+        keys.append(key)
+        original(self, key, parts)
+
+    monkeypatch.setattr(WriteSession, "set_parts", counting)
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        for part in (slice(None), slice(0, 3)):
+            keys.clear()
+            array[part, 5:69, 3:] = np.random.default_rng(4).integers(0, 99, array[part, 5:69, 3:].shape)
+            assert Counter(keys).most_common(1)[0][1] == 1
+            assert keys == sorted(keys)
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_same_pixels_give_the_same_bytes(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(4).integers(0, 99, SHAPE).astype("u2")
+    for name in ("a", "b"):
+        with ozx.OzxStore(tmp_path / f"{name}.ozx", "w", sync=False) as store:
+            with_archive_pipeline(create(store, **LAYOUTS["zstd"]))[:] = pixels
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+
+
+@pytest.mark.parametrize("layout", ["zstd", "shards"])
+def test_a_damaged_chunk_of_which_a_part_stays_is_named(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "a.ozx"
+    with ozx.OzxStore(path, "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array[:] = np.arange(np.prod(SHAPE)).reshape(SHAPE)
+        value = bytearray(store.get_sync("0/c/0/0/0").to_bytes())
+        value[:8] = b"\xff" * 8
+        store.set_sync("0/c/0/0/0", Buffer.from_bytes(bytes(value)))
+        with pytest.raises(UndecodableChunkError, match=r"0/c/0/0/0: ") as raised:
+            array[0, :3, :3] = 1
+        assert raised.value.path == str(path)
+        array[:2, :16, :32] = 1  # whole chunks need no old ones
+        assert (array[:2, :16, :32] == 1).all()
+
+
+@pytest.mark.parametrize("layout", ["zstd", "shards"])
+def test_a_full_disk_is_an_error_and_the_store_goes_on(
+    tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array[0, 0, 0] = 1
+        with monkeypatch.context() as patched:
+
+            def fail(*_: object) -> None:
+                raise OSError(28, "No space left on device")
+
+            patched.setattr(growing_file, "write_parts_at", fail)
+            with pytest.raises(ResourceError, match=r"a\.ozx"):
+                array[:] = 5
+        array[:] = 6
+    assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 6).all()
+
+
+@pytest.mark.usefixtures("alone")
+def test_threads_write_side_by_side(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(4).integers(0, 99, (64, 70, 90)).astype("u2")
+    barrier = threading.Barrier(8)
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = with_archive_pipeline(
+            root.create_array("0", shape=pixels.shape, dtype="u2", chunks=(1, 16, 32), shards=(1, 64, 64))
+        )
+
+        def write(number: int) -> None:
+            barrier.wait()
+            for plane in range(number, 64, 8):
+                array[plane] = pixels[plane]
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(write, range(8)))
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels)
+
+
+def test_appending_to_a_file_changes_its_chunks(tmp_path: Path) -> None:
+    path, expected = tmp_path / "a.ozx", np.full(SHAPE, 7, "u2")
+    with ozx.OzxStore(path, "w", sync=False) as store:
+        with_archive_pipeline(create(store, **LAYOUTS["shards"]))[1:3] = 9
+    expected[1:3] = 9
+    with ozx.OzxStore(path, "a", sync=False) as store:
+        with_archive_pipeline(zarr.open_group(store)["0"])[2:4, 10:20] = 11
+    expected[2:4, 10:20] = 11
+    np.testing.assert_array_equal(ozx.open(path)["0"][:], expected)
+
+
+@pytest.mark.parametrize("layout", ["uncompressed", "zstd", "shards"])
+def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> None:
+    chosen = {**LAYOUTS[layout], "chunks": (1, 512, 512)}
+    if layout == "shards":
+        chosen["shards"] = (4, 1024, 1024)
+    pixels = np.random.default_rng(1).integers(0, 4096, (16, 2048, 2048), "u2")  # 128 MiB
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = with_archive_pipeline(root.create_array("0", shape=pixels.shape, dtype="u2", **chosen))
+        array[0, 0, 0] = 1
+        tracemalloc.start()
+        array[:] = pixels
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 48 << 20
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][3], pixels[3])
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_small_arrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = with_archive_pipeline(root.create_array("0", shape=shape, dtype="i4"))
+        array[...] = np.full(shape, 5, "i4")
+    assert (np.asarray(ozx.open(tmp_path / "a.ozx")["0"][...]) == 5).all()
+
+
+def test_use_pipeline_is_for_writing_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = itertools.count()
+    original = WriteSession.set_parts
+    monkeypatch.setattr(WriteSession, "set_parts", lambda *given: (next(calls), original(*given))[1])
+    with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):
+        ozx.use_pipeline()
+        with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+            create(store, **LAYOUTS["zstd"])[:2, :16, :32] = 1
+    assert next(calls) > 0
+    assert (ozx.open(tmp_path / "a.ozx")["0"][:2, :16, :32] == 1).all()
