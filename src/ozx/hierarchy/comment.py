@@ -37,12 +37,10 @@ def make_comment(version: str, *, json_first: bool) -> bytes:
 
 
 def parse_comment(data: bytes) -> Comment:
-    """Parse a comment; never raises, `problem` describes faults.
+    """Parse a comment; never raises an error: `problem` describes faults.
 
     Examples
     --------
-    >>> parse_comment(b'{"ome":{"version":"0.5"}}').version
-    '0.5'
     >>> parse_comment(b"made by hand").problem
     'it is not JSON'
     """

@@ -6,7 +6,7 @@ __all__ = ["NoteCollector", "tell"]
 
 
 class NoteCollector:
-    """Collects notes on nodes; equal notes on many nodes become one sentence.
+    """Notes on nodes; equal notes on many nodes become one sentence.
 
     Examples
     --------

@@ -25,9 +25,9 @@ _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The role of a key in the hierarchy: a node's metadata, a chunk, another file, or a misfit inside an array.
+    """Role of a key: a node's metadata, a chunk, another file, or a misfit (a key inside an array that is no chunk).
 
-    `array` and `place` identify the chunk; a misfit has `array`, too.
+    `array` and `place` identify the chunk; `array` is also the array of a misfit.
     """
 
     kind: Literal["metadata", "chunk", "file", "misfit"]
@@ -36,24 +36,16 @@ class Role:
 
 
 class PartialHierarchy:
-    """Nodes by path, from the documents that exist.
-
-    Attributes
-    ----------
-    version
-        The OME-Zarr version of the root, or None.
-    nodes
-        Path to ``group`` or ``array``.
-    grids
-        Path of each array to its chunk grid; None for a grid that ozx does not know.
-    mentioned
-        Paths of nodes that the OME-Zarr metadata of groups lists.
-    """
+    """The nodes of a hierarchy by path, parsed from the documents that exist."""
 
     def __init__(self) -> None:
+        # The OME-Zarr version of the root.
         self.version: str | None = None
+        # Path to ``group`` or ``array``.
         self.nodes: dict[str, str] = {}
+        # None for a grid that ozx does not know.
         self.grids: dict[str, ChunkGrid | None] = {}
+        # Paths of nodes that the OME-Zarr metadata of groups lists.
         self.mentioned: set[str] = set()
         self._copies: dict[str, dict[str, Any]] = {}
         self._last_folder: tuple[str, str | None] | None = None
@@ -130,13 +122,7 @@ class PartialHierarchy:
 
 
 def document_key(path: str) -> str:
-    """Return the key of a node's ``zarr.json``.
-
-    Examples
-    --------
-    >>> document_key(""), document_key("labels/cells")
-    ('zarr.json', 'labels/cells/zarr.json')
-    """
+    """Return the key of a node's ``zarr.json``."""
     return f"{path}/{METADATA}" if path else ROOT_METADATA
 
 
@@ -146,13 +132,7 @@ def parent_of(path: str) -> str:
 
 
 def parents_of(path: str) -> Iterator[str]:
-    """Yield the paths above `path`, nearest first, without the root's.
-
-    Examples
-    --------
-    >>> list(parents_of("labels/cells/0"))
-    ['labels/cells', 'labels']
-    """
+    """Yield the paths above `path`, nearest first, without the root's."""
     path = parent_of(path)
     while path:
         yield path

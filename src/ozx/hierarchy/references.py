@@ -19,17 +19,7 @@ __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_refere
 
 
 class Surroundings:
-    """The nodes before and after a subtree is extracted.
-
-    Parameters
-    ----------
-    node
-        Path of the node that becomes the root.
-    before
-        Paths of all nodes of the hierarchy.
-    after
-        Paths of the kept nodes, below the new root.
-    """
+    """The nodes `before` and `after` the subtree at `node` is extracted; paths in `after` begin at the new root."""
 
     def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
         self._node = node
@@ -37,12 +27,12 @@ class Surroundings:
         self._after = after
 
     def had(self, path: str, reference: str) -> bool:
-        """Tell whether `reference`, in the node at `path` below the new root, names a node of the old hierarchy."""
+        """Tell whether `reference`, in the node at `path` below the new root, refers to a node of the old hierarchy."""
         target = resolve_reference(join_path(self._node, path), reference)
         return target is not None and target in self._before
 
     def has(self, path: str, reference: str) -> bool:
-        """Tell whether `reference` names a node of the new hierarchy."""
+        """Tell whether `reference` refers to a node of the new hierarchy."""
         target = None if self._node and reference.startswith("/") else resolve_reference(path, reference)
         return target is not None and target in self._after
 
@@ -84,7 +74,7 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Refuse to break a reference; return notes about those that were broken before.
+    """Raise an error for a reference that the extraction would break; return notes about references already broken.
 
     Raises
     ------

@@ -48,15 +48,10 @@ class UpgradedHierarchy:
 
 
 def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
-    """Upgrade the metadata of an OME-Zarr 0.4 hierarchy to 0.5.
+    """Upgrade the metadata of an OME-Zarr 0.4 hierarchy, given the values of all its metadata keys, to 0.5.
 
-    Parameters
-    ----------
-    documents
-        The values of all metadata keys (``.zgroup``, ``.zarray``, ``.zattrs``, ``.zmetadata``, ``zarr.json``); other
-        keys are ignored. Each value is read at most once, those of ``.zmetadata`` never: they are copies.
-    keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
+    Each value is read at most once, those of ``.zmetadata`` never: they are copies. `keep_numcodecs` keeps chunks whose
+    codecs only zarr-python reads, instead of transcoding them.
 
     Raises
     ------

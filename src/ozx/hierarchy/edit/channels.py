@@ -25,14 +25,12 @@ def edit_channels(
     """Set names and colours of channels in the ``ome`` attributes of an image, in place; return the differences.
 
     If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
-    without window or colour (OME-Zarr 0.5, "omero" metadata). `notes` gets a sentence about what was assumed.
+    without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to `notes`.
 
     Raises
     ------
     UsageError
         The image has another number of channels.
-    FormatError
-        The number of channels is unknown.
     """
     count = count_channels(ome, node, axes, array)
     for what, values in (("channel names", edits.channel_names), ("colors", edits.colors)):
@@ -60,14 +58,14 @@ def edit_channels(
 
 
 def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: ArrayMetadata | None) -> int:
-    """Count an image's channels: the length of its channel axis, 1 without one.
+    """Return the number of an image's channels: the length of its channel axis, or 1 without such an axis.
 
-    Without an array of the full resolution, or its shape, the ``omero`` block decides.
+    The ``omero`` block decides if the array of the full resolution, or its shape, is missing.
 
     Raises
     ------
     FormatError
-        The ``omero`` block lists none either.
+        The ``omero`` block lists no channels either.
     """
     index = _index(axes, "channel", "c")
     if index is None and axes:

@@ -29,9 +29,7 @@ _Document = dict[str, Any]
 
 
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
-    """Return the OME-Zarr metadata of a group that can be edited.
-
-    Groups without a version have that of the root, `version`.
+    """Return the OME-Zarr metadata of a group that can be edited; without a version, a group has `version`, the root's.
 
     Raises
     ------
@@ -55,20 +53,9 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
 def edit_image(
     document: _Document, edits: Edits, node: str, *, array: ArrayMetadata | None = None, version: str | None = None
 ) -> Edited:
-    """Return an image's ``zarr.json`` with the requested changes.
+    """Return a copy of an image's ``zarr.json`` with the requested changes.
 
-    Parameters
-    ----------
-    document
-        The parsed ``zarr.json``; it is not changed.
-    edits
-        The requested changes.
-    node
-        Path of the image's group.
-    array
-        The full resolution, which determines the number of channels; needed for channels only.
-    version
-        The OME-Zarr version of the root.
+    `array` is that of the full resolution; only edits of channels need it, for their number.
 
     Raises
     ------
@@ -113,22 +100,9 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` after a change of its image.
+    """Return a label image's ``zarr.json`` with the factors of its image's pixel sizes, and with its image's new units.
 
-    A label image may have another resolution than its image, and fewer axes: its pixel sizes are multiplied by the
-    image's factors, which keeps it in place. Units are those of the image.
-
-    Parameters
-    ----------
-    document, node, version
-        As for `edit_image`.
-    factors, units
-        Factors of the image's pixel sizes, and its new units, by axis.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        As for `edit_image`.
+    A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """
     ome = check_editable(document, node, version)
     new = copy_json(document)
@@ -143,28 +117,17 @@ def edit_label(
 
 
 def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
-    """Return a plate's ``zarr.json`` with another name.
-
-    Raises
-    ------
-    UnsupportedError
-        It is not of version 0.5.
-    """
+    """Return a plate's ``zarr.json`` with another name."""
     check_editable(document, node, version)
     new = copy_json(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
 def update_copy(document: _Document, below: str, new: _Document) -> bool:
-    """Update, in place, the copy of an edited group in the consolidated metadata of a group above it.
+    """Update, in place, the copy of an edited group in the consolidated metadata above it; return whether there is one.
 
     zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
     old copy would hide the edit. `below` is the edited group's path relative to the group above.
-
-    Returns
-    -------
-    bool
-        Whether there was such a copy.
     """
     copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
     found = as_object(copies.get(below))

@@ -61,25 +61,9 @@ class EditPlan:
 def edit_hierarchy(
     nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: Edits, node: str = ""
 ) -> EditPlan:
-    """Plan `edits` of the images that `node` leads to, and of their label images.
+    """Plan `edits` of the images at or below `node`, and of their label images.
 
-    Parameters
-    ----------
-    nodes
-        All nodes by path.
-    read
-        Returns the value of a metadata key, or None.
-    edits
-        The requested changes.
-    node
-        Path of a plate, well, series, image or label image; by default the root.
-
-    Raises
-    ------
-    UsageError
-        There is no such node or no image below it, or the edits do not fit the images.
-    FormatError, UnsupportedError
-        As for `ozx.hierarchy.edit.image.edit_image`; there is no hierarchy, or no image in it.
+    `node` is the path of a plate, well, series, image or label image; `read` returns the value of a metadata key.
     """
     images = _find_images(nodes, node)
     editor = _DocumentEditor(nodes, read)

@@ -19,14 +19,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
     """Return the JSON object in the value of the metadata key `key`.
 
-    Parameters
-    ----------
-    data
-        The value.
-    key
-        Its name in messages.
-    decoder
-        Another decoder, such as that of `ozx.hierarchy.json.strict`, which reports what Python accepts silently.
+    `ozx.hierarchy.json.strict` has a `decoder` that reports what Python accepts silently.
 
     Raises
     ------

@@ -27,7 +27,7 @@ _TWO_BYTES, _FOUR_BYTES = re.compile(rb"[\xc4-\xef]"), re.compile(rb"[\xf0-\xff]
 
 
 def check_document_length(length: int, key: str) -> None:
-    """Raise if a metadata document is too long to be read.
+    """Raise an error if a metadata document is too long to be read.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def check_value_length(length: int, key: str) -> None:
 
 
 class LongDocuments:
-    """The documents of a hierarchy that are longer than 1 MiB; all together share the limit of one.
+    """Documents longer than 1 MiB of one hierarchy; the limit for one document holds for all of them together.
 
     Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
     """
@@ -58,7 +58,7 @@ class LongDocuments:
         self._lengths: dict[str, int] = {}
 
     def check(self, length: int, key: str) -> None:
-        """Raise if the value of the metadata key `key` is too long to be read beside the earlier ones.
+        """Raise an error if the value of the metadata key `key` is too long to be read in addition to the earlier ones.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class LongDocuments:
 
 
 def check_document(data: bytes, key: str) -> None:
-    """Raise if a metadata document would take too much memory when it is parsed.
+    """Raise an error if a metadata document would need too much memory once parsed.
 
     Raises
     ------

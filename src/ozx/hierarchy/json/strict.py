@@ -37,13 +37,7 @@ class JsonFaults:
 
 
 def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
-    """Return the JSON object in the value of the metadata key `key`, and its doubtful features.
-
-    Raises
-    ------
-    FormatError
-        It is not UTF-8, not JSON, or no object (``zarr/json``).
-    """
+    """Return the JSON object in the value of the metadata key `key`, and its doubtful features."""
     faults = JsonFaults()
     document = parse_document(data, key, _noticing(faults))
     if _SURROGATE.search(data):

@@ -121,12 +121,8 @@ class OmeMetadata:
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
     """Parse the OME-Zarr attributes of a group; None if there are none. Never fails.
 
-    Parameters
-    ----------
-    attributes
-        ``attributes`` of a ``zarr.json``, or the whole ``.zattrs``.
-    zarr_format
-        3: the metadata is under ``ome`` (0.5, "OME-Zarr Metadata"). 2: at the top, a version in each object (0.4).
+    `attributes` are those of a ``zarr.json`` (`zarr_format` 3), with the metadata under ``ome`` (0.5, "OME-Zarr
+    Metadata"), or a whole ``.zattrs`` (2), with the metadata at the top and a version in each object (0.4).
     """
     if zarr_format == 3:
         if "ome" not in attributes:

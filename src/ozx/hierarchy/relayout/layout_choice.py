@@ -72,12 +72,7 @@ class LayoutChoice:
         """Return whether an array's chunks keep, get or lose checksums.
 
         A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none, so that damage to one
-        chunk can pass for pixels: chunks that move into shards get a checksum unless the user declines.
-
-        Parameters
-        ----------
-        come_into_shards
-            Whether the chunks end in shards, and were not in shards before or are encoded again.
+        chunk can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.
         """
         if self.checksums is not None:
             return self.checksums

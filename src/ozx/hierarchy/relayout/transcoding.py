@@ -60,12 +60,9 @@ class CodecChoice:
     inside: str = ""
 
     def codecs(self, size: int | None) -> list[_Codec]:
-        """Return the codecs of a chain, one or none.
+        """Return the codecs of a chain, one or none, for items of `size` bytes.
 
-        Parameters
-        ----------
-        size
-            Bytes of an item, by which blosc shuffles; None for types of variable size, which are not shuffled.
+        Blosc shuffles by the size; items of variable size (None) are not shuffled.
         """
         settings: dict[str, Any]
         if self.name == "none":
@@ -163,29 +160,11 @@ def transcoded_document(
     codec: CodecChoice | None = None,
     shards: Lengths | None = None,
 ) -> Document:
-    """Return the ``zarr.json`` of an array with other chunk lengths or another compressor.
+    """Return the ``zarr.json`` of an array with other chunk lengths or another compressor; None keeps the present ones.
 
     The requested compressor replaces all present ones; the order of dimensions, the order of bytes and checksums stay.
-    Array-to-array codecs that Zarr v3 does not register leave with the compressor: pixels are stored as they were
-    decoded, also if the codec was lossy.
-
-    Parameters
-    ----------
-    document
-        In the form that `parse_layout` takes.
-    chunks
-        Chunk lengths in pixels, see `choose_chunks`; None for those of `document`.
-    codec
-        The compressor; None for the chain of `document`.
-    shards
-        As for `relayout_document`.
-
-    Raises
-    ------
-    UsageError
-        `shards` are no multiples of the chunks.
-    UnsupportedError
-        No known array→bytes codec is in the chain.
+    Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
+    even if the codec was lossy.
     """
     plain = relayout_document(document, None)
     if chunks is None and codec is None:

@@ -29,25 +29,8 @@ def crop_image_document(
     """Return the ``zarr.json`` of an image's group with the kept part of its levels, and notes.
 
     Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
-    multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow.
-
-    Parameters
-    ----------
-    document
-        The ``zarr.json``; it is not changed.
-    multiscales
-        Its images, parsed.
-    crops
-        The crops of each image's levels.
-    shapes
-        The known shapes of the arrays before, by path below the group.
-    where
-        The group's name in messages.
-
-    Raises
-    ------
-    UnsupportedError
-        A level's transformations are not scales and translations.
+    multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow. `shapes` are the known
+    shapes of the uncropped arrays, by path below the group; `where` is the group's name in messages.
     """
     new: Document = copy_json(document)
     ome = new["attributes"]["ome"]

@@ -14,7 +14,7 @@ LABELS = "labels"
 
 
 def labels_group(path: str) -> str:
-    """Return the group that lists the label image at `path`.
+    """Return the path of the group that lists the label image at `path`.
 
     Examples
     --------

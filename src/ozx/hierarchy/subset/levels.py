@@ -70,29 +70,10 @@ def crop_levels(
     *,
     keep_all: bool,
 ) -> LevelCrops | None:
-    """Crop levels to a region; None if the finest shows nothing of it.
+    """Crop levels to a region in pixels of the full resolution; return None if the finest level shows nothing of it.
 
-    Parameters
-    ----------
-    multiscale
-        The image of `places`, or a label image of it.
-    kept
-        Numbers of the levels to keep.
-    requested
-        The region by axis, in pixels of the full resolution; axes that the image does not have are ignored.
-    places
-        The axes of the full resolution.
-    layout_of
-        Returns the layout of a level's array.
-    where
-        The image's name in messages.
-    keep_all
-        Whether to keep levels that cannot show exactly the region of the others.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        As for `place_axes` and `layout_of`; or an axis has another unit than at full resolution.
+    `multiscale` is the image of `places`, or a label image of it; requested axes that it does not have are ignored.
+    `keep_all` also keeps the levels that cannot show exactly the region of the others.
     """
     axes = [axis.name for axis in multiscale.axes]
     asked = {axis: interval for axis, interval in requested.items() if axis in axes}

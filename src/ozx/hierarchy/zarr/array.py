@@ -55,7 +55,7 @@ class ArrayMetadata:
 
 
 def parse_array(document: dict[str, Any]) -> ArrayMetadata:
-    """Parse an array's ``zarr.json``; never fails, `problems` describes faults."""
+    """Parse an array's ``zarr.json``; never fails: `problems` describes faults."""
     problems = []
     shape = as_lengths(document.get("shape"))
     if shape is None:

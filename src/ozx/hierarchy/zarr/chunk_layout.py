@@ -92,19 +92,10 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
     A chain with other codecs beside ``sharding_indexed`` counts as opaque, and so does that of an array without
     dimensions: its chunks are those of the grid.
 
-    Parameters
-    ----------
-    document
-        The array's ``zarr.json``.
-    node
-        Path of the array.
-    understands
-        See `check_understood`, which the caller calls for the groups above.
-
     Raises
     ------
     UnsupportedError
-        Its chunks must not be moved, or the indexes of its shards cannot be read.
+        Its chunks must not be moved (see `check_understood`), or the indexes of its shards cannot be read.
     FormatError
         Shapes are missing or do not fit each other.
     """
@@ -153,19 +144,10 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:
-    """Return the ``zarr.json`` of an array with its chunks in other shards, or in none.
+    """Return the ``zarr.json`` of an array with its chunks in other shards (lengths in pixels), or in none.
 
     The codecs of the chunks stay, except for a checksum at their end; no other codec is beside ``sharding_indexed``.
     All other fields stay, and so does their order.
-
-    Parameters
-    ----------
-    document
-        In the form that `parse_layout` takes.
-    shards
-        Lengths of a shard in pixels, multiples of the chunks' lengths; None for separate chunks.
-    checksums
-        Whether each chunk ends in a checksum (the codec ``crc32c``).
 
     Raises
     ------

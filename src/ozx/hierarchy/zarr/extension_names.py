@@ -24,7 +24,7 @@ _RAW_BITS = re.compile(r"r[0-9]+")
 
 
 def name_kind(name: str) -> NameKind:
-    """Return the form of an extension's name.
+    """Return the kind of an extension's name.
 
     Examples
     --------

@@ -21,13 +21,7 @@ class GroupMetadata:
 
 
 def parse_group(document: dict[str, Any]) -> GroupMetadata:
-    """Parse a group's ``zarr.json``; never fails, `problems` describes faults.
-
-    Examples
-    --------
-    >>> parse_group({"node_type": "group", "attributes": {"ome": {"version": "0.5"}}}).attributes
-    {'ome': {'version': '0.5'}}
-    """
+    """Parse a group's ``zarr.json``; never fails: `problems` describes faults."""
     attributes = document.get("attributes", {})
     return GroupMetadata(
         attributes=as_object(attributes),

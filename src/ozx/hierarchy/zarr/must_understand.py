@@ -48,16 +48,7 @@ def is_registered(point: str, value: Any) -> bool:
 
 
 def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
-    """Raise if chunks of a node, or below it, must stay because of something that ozx does not understand.
-
-    Parameters
-    ----------
-    document
-        The ``zarr.json`` of an array, or of a group above it.
-    node
-        Path of the node; the root's is empty.
-    understands
-        Tells whether an extension, given by point and value, is understood.
+    """Raise an error if ozx does not understand a part of the document on which the place of chunks can depend.
 
     Raises
     ------

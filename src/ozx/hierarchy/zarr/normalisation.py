@@ -48,17 +48,8 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
 
     Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped,
     and so are consolidated metadata whose copies would need any of this (the documents themselves exist). Short-hand
-    names become objects, a data type without a configuration its name. Other faults are left for zarr to refuse.
-
-    Parameters
-    ----------
-    data
-        The stored document.
-    node
-        Path of the node, for messages; the root's is empty.
-    understands
-        Tells whether the reader understands an extension. Understood extensions of the node are dropped as well:
-        their handlers have read them.
+    names become objects, a data type without a configuration its name. Extensions of the node that the reader
+    understands are dropped as well: their handlers have read them. Other faults are left for zarr to refuse.
 
     Raises
     ------

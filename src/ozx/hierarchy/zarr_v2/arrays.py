@@ -53,22 +53,8 @@ def upgrade_array(
 ) -> UpgradedArray:
     """Upgrade the array of a ``.zarray`` and its ``.zattrs``.
 
-    Parameters
-    ----------
-    zarray, attributes
-        The documents; an array without ``.zattrs`` has no attributes.
-    dimension_names
-        The names of the axes, from an image that lists the array. The default is xarray's attribute, which is removed
-        in either case, as Zarr v3 has a field for the names.
-    keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
-
-    Raises
-    ------
-    UnsupportedError
-        Zarr v3 has no equivalent of the data type or the compressor, or chunks are stored in another way.
-    FormatError
-        The document is malformed, or the number of names is not that of the dimensions.
+    `dimension_names` are the axes of an image that lists the array, by default those in xarray's attribute, which is
+    removed in either case. `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of transcoding.
     """
     notes = _check_fields(zarray)
     shape, chunks = _geometry(zarray)

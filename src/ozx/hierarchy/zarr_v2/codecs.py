@@ -44,21 +44,8 @@ def upgrade_compression(
 ) -> UpgradedCompression:
     """Return the Zarr v3 codecs for the ``compressor`` and the ``filters`` of a ``.zarray``.
 
-    Parameters
-    ----------
-    compressor, filters
-        The values in the document; None, or an empty list, for none.
-    item_size
-        Bytes of one item, which blosc needs.
-    keep_numcodecs
-        Keep chunks whose codecs only zarr-python reads, instead of transcoding them.
-
-    Raises
-    ------
-    UnsupportedError
-        Blosc with a compressor that Zarr v3 does not register: snappy.
-    FormatError
-        It is no configuration of such a codec.
+    `item_size`, in bytes, is for blosc; `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of
+    transcoding them.
     """
     steps = [_parse(step, "filter") for step in _list(filters)]
     last = None if compressor is None else _parse(compressor, "compressor")

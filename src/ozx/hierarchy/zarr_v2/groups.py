@@ -48,8 +48,6 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
     ------
     UnsupportedError
         The metadata are of another version than 0.4.
-    FormatError
-        Axes of an image have no names, which the upgrade needs.
     """
     found = attributes or {}
     if _OME in found:
