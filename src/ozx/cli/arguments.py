@@ -24,17 +24,8 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
     """Return the second of two arguments if it is the output of the first, else None.
 
-    It is if its ending says so, or if no such file or directory exists. But a missing one that ends as the first does,
-    or in ``.zarr``, is a mistyped source.
-
-    Parameters
-    ----------
-    arguments
-        The arguments, sources first.
-    out_dir
-        The folder for outputs, or None.
-    endings
-        Endings of outputs, in lower case.
+    It is if its ending (`endings` are in lower case) says so, or if no such file or directory exists. But a missing one
+    that ends as the first does, or in ``.zarr``, is a mistyped source.
 
     Raises
     ------

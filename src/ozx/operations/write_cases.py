@@ -44,23 +44,14 @@ class CasesResult:
 
 @resource_errors()
 def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
-    """Write every rule's cases, and ``expected.json``, which says what is to be found in each; see docs/cases.md.
+    """Write every rule's cases, or those of one rule, and ``expected.json``: the findings in each; see docs/cases.md.
 
-    Twice the same call writes the same bytes.
-
-    Parameters
-    ----------
-    directory
-        The directory to make.
-    rule
-        The id of a rule: its cases only.
+    The same call always writes the same bytes.
 
     Raises
     ------
     UsageError
         `directory` exists or is a URL, or there is no such rule.
-    ResourceError
-        It cannot be written.
     """
     path = given_output(directory)
     if rule is not None and rule not in RULES:

@@ -35,26 +35,7 @@ def check_directory(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield findings about the hierarchy at `path`, also those that keep it from being packed.
-
-    Parameters
-    ----------
-    path
-        The directory.
-    level
-        Depth of the checks, as for `ozx.validate`.
-    options
-        Options of the checks of documents.
-    jobs
-        Number of threads that decode chunks.
-    progress
-        Receives the number of bytes read.
-
-    Raises
-    ------
-    OSError
-        A folder or file cannot be read.
-    """
+    """Yield findings about the hierarchy in a directory, also those that keep it from being packed."""
     yield from check_surroundings(path, is_directory=True)
     refusal = None
     try:

@@ -94,11 +94,6 @@ class NodeRules:
     """Findings about nodes, collected one node after the other while they are read.
 
     Only the first findings of each rule are kept, the others counted, since documents can be hostile.
-
-    Parameters
-    ----------
-    options
-        Optional checks.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -138,18 +133,11 @@ class NodeRules:
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
-    """Yield findings about the metadata documents of a hierarchy.
+    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or without any those of Zarr v2.
 
-    `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file.
-
-    Parameters
-    ----------
-    metadata
-        Key of each ``zarr.json`` to its bytes, or, where there is none, of the ``.zgroup``, ``.zarray`` and ``.zattrs``
-        of Zarr v2. A mapping may read them lazily: each key is looked up once, the root's first; a `FormatError` or
-        `UnsupportedError` that it raises becomes a finding.
-    options
-        Optional checks.
+    `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
+    documents lazily: each key is looked up once, the root's first; a `FormatError` or `UnsupportedError` that it raises
+    becomes a finding.
     """
     rules = NodeRules(options)
     is_v3 = any(map(is_metadata_key, metadata))

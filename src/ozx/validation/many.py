@@ -33,22 +33,8 @@ def validate_many(
 ) -> Iterator[Outcome]:
     """Yield a report or an error for each file, in order, once ready.
 
-    Parameters
-    ----------
-    paths
-        Files and directories. All are checked, even if some cannot be read.
-    jobs
-        Number of files checked at a time, each by its own process, since Python holds its lock while it parses
-        documents. With 1, as many threads as there are processors decode the chunks of a file (level ``data``).
-    level, profile, second_opinion, schemas
-        As for `validate`.
-    progress
-        Receives the progress of level ``data`` if `jobs` is 1.
-
-    Raises
-    ------
-    UsageError
-        The level, profile or node does not exist, or a schema is invalid.
+    `jobs` files are checked at a time, each by its own process, since Python holds its lock while it parses documents.
+    With 1, as many threads as there are processors decode the chunks of a file (level ``data``), and show `progress`.
     """
     check = partial(_outcome, level=level, profile=profile, second_opinion=second_opinion, schemas=schemas)
     if jobs <= 1 or len(paths) <= 1:

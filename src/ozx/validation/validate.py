@@ -124,21 +124,7 @@ def check_archive(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield all findings about an archive, except those about its name and place.
-
-    Parameters
-    ----------
-    reader
-        The archive.
-    level
-        Depth of the checks.
-    options
-        Optional checks.
-    strict
-        Whether the profile is ``strict``.
-    jobs, progress
-        As for `validate`.
-    """
+    """Yield all findings about an archive, except those about its name and place; `strict` is the profile."""
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:

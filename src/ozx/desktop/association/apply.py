@@ -20,8 +20,8 @@ __all__ = ["apply", "is_in_place", "merged"]
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
     """Apply `steps` in order and write their record to `path`.
 
-    Changes of the `old` association that this one lacks are reverted. A change that both make keeps in the record the
-    content before the old one. `command` is the program to associate.
+    Changes of the `old` association that this one lacks are reverted. The record of a change in both keeps the content
+    before the old one. `command` is the program to associate.
     """
     files: list[ChangedFile] = []
     values: list[ChangedValue] = []

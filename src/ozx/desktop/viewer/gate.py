@@ -12,7 +12,7 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """Admits requests with the token.
+    """Check of requests for a secret token.
 
     The browser starts with an address that every user of this computer can see in the list of processes. It leads to
     the page once and is worthless afterwards.

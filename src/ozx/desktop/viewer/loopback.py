@@ -68,11 +68,11 @@ def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Serves requests to 127.0.0.1 with `respond`, each connection in its own thread; port 0 takes a free one.
+    """Server that answers requests to 127.0.0.1 with `respond`, each connection in a thread; port 0 takes a free one.
 
-    Refused are other hosts in the ``Host`` header (403), as from a foreign site whose name points here, and methods
-    that change something (405). Errors of `respond` become responses that name them; unexpected ones also go to stderr
-    and end the connection.
+    Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here,
+    and so are methods that change something (405). Errors of `respond` become responses that name them; unexpected ones
+    also go to stderr and end the connection.
     """
 
     daemon_threads = True

@@ -131,7 +131,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that nearly all pixels of a channel lie in, of the whole picture or a part.
+        """Return a range in which nearly all pixels of a channel lie, of the whole picture or a part.
 
         Raises
         ------

@@ -51,8 +51,6 @@ def page_serving(
 
     Raises
     ------
-    FormatError, UnsupportedError, UsageError, OSError
-        As `ozx.store.opening.opened_hierarchy`.
     ResourceError
         neuroglancer is not installed, or another program has the port.
     """

@@ -23,13 +23,7 @@ __all__ = ["check_ambiguities", "each_entry"]
 
 
 def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
-    """Yield findings about parts of an archive that programs read differently.
-
-    Parameters
-    ----------
-    facts
-        Result of `ozx.archive.audit.facts.audit`.
-    """
+    """Yield findings about parts of an archive that programs read differently."""
     yield from _check_ends(facts)
     yield from _check_beginning(facts)
     yield from _check_paths(facts)

@@ -28,15 +28,10 @@ _Nodes = Mapping[str, NodeFacts]
 
 
 def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield findings where metadata are not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
+    """Yield findings if metadata are not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
 
-    Parameters
-    ----------
-    metadata
-        Key of each ``zarr.json`` to its bytes. A mapping may read them lazily: each key is looked up once, the root's
-        first; a `FormatError` or `UnsupportedError` that it raises becomes a finding.
-    legacy_keys
-        Keys that are metadata of Zarr v2.
+    A mapping may read the ``zarr.json`` lazily: each key is looked up once, the root's first; a `FormatError` or
+    `UnsupportedError` that it raises becomes a finding.
     """
     nodes, faults = read_nodes(metadata)
     yield from check_read_faults(faults)
@@ -44,16 +39,7 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
 
 
 def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Raise the first error in metadata that are about to be written.
-
-    Parameters
-    ----------
-    metadata
-        The ``zarr.json`` by key.
-    legacy_keys
-        Keys that are metadata of Zarr v2.
-    path
-        The path in the error.
+    """Raise the first error in the ``zarr.json`` that are about to be written; `path` is the file in its message.
 
     Raises
     ------
@@ -101,15 +87,7 @@ def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory:
 
 
 def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
-    """Yield a finding when arrays of several chunks are not sharded.
-
-    Parameters
-    ----------
-    nodes
-        The nodes by path.
-    keys
-        All keys of the hierarchy; read only if there is such an array.
-    """
+    """Yield a finding if arrays of several chunks are not sharded; `keys` are read only if there is such an array."""
     # RFC-9: "The sharding codec SHOULD be used to reduce the number of entries within the ZIP archive."
     arrays = {path: node.key for path, node in nodes.items() if (node.unsharded_chunks or 0) > 1}
     if not arrays:

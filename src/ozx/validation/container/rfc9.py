@@ -138,19 +138,7 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
 def check_comment(
     data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
 ) -> Iterator[Finding]:
-    """Yield findings about the archive comment.
-
-    Parameters
-    ----------
-    data
-        The comment's bytes.
-    comment
-        Those bytes, parsed by `ozx.hierarchy.comment.parse_comment`.
-    root_version
-        The OME-Zarr version of the root, or None.
-    strict
-        Whether a comment with other content is an error (profile ``strict``).
-    """
+    """Yield findings about the archive comment; with `strict`, other content in it is an error."""
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
     if not data:

@@ -25,15 +25,7 @@ TOO_MANY_ENTRIES = 262_144
 
 
 def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield findings about an archive as a ZIP file.
-
-    Parameters
-    ----------
-    facts
-        Result of `ozx.archive.audit.facts.audit`.
-    strict
-        Whether extra fields are errors (profile ``strict``).
-    """
+    """Yield findings about an archive as a ZIP file; with `strict`, extra fields are errors."""
     yield from _check_end_records(facts)
     yield from _check_places(facts)
     yield from _check_headers(facts)

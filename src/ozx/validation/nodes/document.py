@@ -106,13 +106,7 @@ class NodeDocument:
 
 
 def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDocument:
-    """Return a node of Zarr v2.
-
-    Parameters
-    ----------
-    documents
-        Those of its ``.zarray``, ``.zgroup`` and ``.zattrs`` that exist, by key and in this order.
-    """
+    """Return a node of Zarr v2 from those of its ``.zarray``, ``.zgroup`` and ``.zattrs`` that exist, in this order."""
     key = next(iter(documents))
     attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")
     document = documents[key][0]

@@ -101,14 +101,8 @@ def read_nodes(
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
     """Return the nodes by path, and the faults of reading; each value is looked up once, the root's first.
 
-    Parameters
-    ----------
-    metadata
-        Key of each ``zarr.json`` to its bytes; may read them lazily.
-    unread
-        Keys of damaged entries, which are not looked up.
-    look
-        Is called with each document. Without it the facts lack `array` and `ome`.
+    Keys in `unread` (damaged entries) are not looked up. `look` is called with each document; without it the facts lack
+    `array` and `ome`.
     """
     nodes, faults, memory = {}, [], _Memory(keep=look is not None)
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
@@ -151,17 +145,7 @@ class _Memory:
 def read_legacy_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str], look: Look
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes of a Zarr v2 hierarchy by path, and the faults of reading.
-
-    Parameters
-    ----------
-    metadata
-        Key of each ``.zgroup``, ``.zarray`` and ``.zattrs`` to its bytes; other keys are ignored.
-    unread
-        Keys of damaged entries, which are not looked up.
-    look
-        Is called with each document.
-    """
+    """Return the nodes of a Zarr v2 hierarchy by path, and the faults of reading; arguments as for `read_nodes`."""
     nodes, faults = {}, []
     for path, keys in _by_node(metadata).items():
         nodes[path] = NodeFacts(keys[0], is_known=False, zarr_format=2)

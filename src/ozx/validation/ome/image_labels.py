@@ -26,17 +26,7 @@ def check_labels(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Iterator[Finding]:
-    """Yield findings about the ``image-label`` of a label image.
-
-    Parameters
-    ----------
-    value
-        ``image-label``, or `MISSING`.
-    place
-        Its place.
-    is_v2
-        Whether this is OME-Zarr 0.4, which demands less.
-    """
+    """Yield findings about the ``image-label`` (or its absence) of a label image; OME-Zarr 0.4 demands less of it."""
     # "the OME-Zarr Metadata in this image-level `zarr.json` file SHOULD contain another key, `image-label`, whose value
     # is also a JSON object."
     if value is MISSING:

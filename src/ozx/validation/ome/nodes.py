@@ -42,13 +42,7 @@ class OmeGroup:
 
 
 class OmeNodes:
-    """All nodes, and the OME-Zarr metadata of groups whose version the rules know.
-
-    Parameters
-    ----------
-    hierarchy
-        The nodes, and a test for other files.
-    """
+    """All nodes, and the OME-Zarr metadata of groups whose version the rules know."""
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         self._nodes = nodes = hierarchy.nodes

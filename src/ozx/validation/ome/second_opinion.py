@@ -49,15 +49,7 @@ def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Iterator[Finding]:
-    """Yield findings about OME-Zarr metadata that ome-zarr-models refuses and our own rules allow.
-
-    Parameters
-    ----------
-    node
-        The node.
-    ours
-        Findings of our own rules about its OME-Zarr metadata.
-    """
+    """Yield findings about OME-Zarr metadata that ome-zarr-models refuses and our own findings do not report."""
     ome = node.ome
     if ome is None or node.node_type == "array" or any(finding.id == "ome/unknown-version" for finding in ours):
         return
@@ -76,15 +68,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
 
 
 def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return JSON pointers and messages of ome-zarr-models about OME-Zarr metadata.
-
-    Parameters
-    ----------
-    ome
-        The metadata: ``attributes.ome`` of 0.5, all attributes of 0.4.
-    is_v3
-        Whether it is 0.5, in Zarr v3.
-    """
+    """Return JSON pointers and messages of ome-zarr-models about ``attributes.ome`` (0.5), or all attributes (0.4)."""
     found: dict[tuple[tuple[str | int, ...], str], None] = {}
     for key, (module, model) in _MODELS.items():
         if key in ome and not (key == "multiscales" and "image-label" in ome) and not _takes_long(ome[key]):

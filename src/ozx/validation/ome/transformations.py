@@ -28,15 +28,7 @@ def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place
 
 
 def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield findings about the transformations of a level, or of a multiscale; return the scale.
-
-    Parameters
-    ----------
-    value, place
-        The transformations, and their place.
-    ndim
-        Number of axes; None if unknown.
-    """
+    """Yield findings about the transformations of a level, or of a multiscale, with `ndim` axes; return the scale."""
     # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "coordinateTransformations",
     # which contains a list of transformations". "It is a list of dictionaries."
     steps = yield from expect_objects(value, place, "ome/transformations")

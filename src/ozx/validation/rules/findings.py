@@ -31,18 +31,10 @@ def make_finding(
     severity: Severity | None = None,
     hint: str | None = None,
 ) -> Finding:
-    """Return a finding of a rule.
+    """Return a finding of a rule: what was expected, and what was found.
 
-    Parameters
-    ----------
-    identifier
-        The rule's id.
-    message
-        What was expected, and what was found.
-    entry, pointer, offset
-        A key, a JSON pointer into its document (RFC 6901), bytes from the beginning of the file.
-    severity, hint
-        The rule's own unless given.
+    Its place is a JSON pointer (RFC 6901) in the document of the key `entry`, or an offset in the file. Severity and
+    hint are the rule's own unless given.
     """
     rule = RULES[identifier]
     return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.repair)
@@ -54,7 +46,7 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
     Raises
     ------
     FormatError, UnsupportedError
-        The error itself where it names no rule of the table: then it is a fault of this program.
+        The error itself if it names no rule of the table: it is then a fault of ozx.
     """
     if error.rule is None or error.rule not in RULES:
         raise error
@@ -62,15 +54,7 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
 
 
 def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]) -> Iterator[Finding]:
-    """Yield the findings of the first 20 items; one more finding counts the others.
-
-    Parameters
-    ----------
-    identifier
-        The rule that the items break.
-    describe
-        Returns the finding for one item.
-    """
+    """Yield the findings of the first 20 items that break a rule; one more finding counts the others."""
     for item in items[:MOST_OF_A_KIND]:
         yield describe(item)
     rest = len(items) - MOST_OF_A_KIND

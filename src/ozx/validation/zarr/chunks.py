@@ -38,18 +38,8 @@ def check_data(
 ) -> Iterator[Finding]:
     """Yield findings about the values of a hierarchy; each is read once, several at a time.
 
-    Memory holds some values at a time, at least one for each worker, and their decoded chunks.
-
-    Parameters
-    ----------
-    source
-        The hierarchy.
-    has_checksums
-        Whether reading a value checks it, so that other values than chunks are read, too.
-    jobs
-        Number of values decoded at a time; by default the number of processors.
-    progress
-        Receives the number of checked bytes.
+    Memory holds some values at a time, at least one for each worker, and their decoded chunks. If the source
+    `has_checksums`, which reading a value checks, other values than chunks are read, too.
     """
     arrays, found = _read_arrays(source)
     findings = LimitedFindings()

@@ -50,15 +50,7 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
-    """Yield findings where the attributes of a node break the schemas of its conventions.
-
-    Parameters
-    ----------
-    node
-        The node.
-    schemas
-        The given schemas; conventions with other schemas are ignored.
-    """
+    """Yield findings where the attributes of a node break one of the given schemas of its conventions."""
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)
     declared = attributes.get(CONVENTIONS)

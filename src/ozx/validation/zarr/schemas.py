@@ -25,11 +25,6 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 class Schemas:
     """The given schemas, by their URL in documents.
 
-    Parameters
-    ----------
-    documents
-        URL to schema.
-
     Raises
     ------
     UsageError
@@ -56,8 +51,6 @@ class Schemas:
 
         Raises
         ------
-        OSError
-            A file cannot be read.
         UsageError
             One is no JSON schema, or refers to another that is not given.
         """
@@ -74,16 +67,10 @@ class Schemas:
     def faults(
         self, url: Any, value: dict[str, Any], document: dict[str, Any] | None = None
     ) -> list[tuple[tuple[str | int, ...], str]]:
-        """Return path and message of each breach of the schema of `url`; none if it is not given.
+        """Return path and message of each breach of the schema of `url`, whose fragment may be empty.
 
-        Parameters
-        ----------
-        url
-            The URL in the metadata, which may have an empty fragment.
-        value
-            The properties of the convention.
-        document
-            The whole document of the node, which schemas with a property ``attributes`` describe.
+        There are none if that schema is not given. `value` has the properties of the convention; a schema with a
+        property ``attributes`` describes the whole `document`.
 
         Raises
         ------
