@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
@@ -16,6 +16,7 @@ from ozx.flow.sources.location import parse_local
 from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits, parse_edits
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import NodeCollector
 
 __all__ = ["EditResult", "edit"]
@@ -50,14 +51,7 @@ class EditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx edit --json``."""
-        return {
-            "schema": 2,
-            "path": self.path,
-            "written": self.written,
-            "differences": [asdict(difference) for difference in self.differences],
-            "changes": [asdict(change) for change in self.changes],
-            "notes": list(self.notes),
-        }
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.atomic.new_file import replacing_file
@@ -12,6 +12,7 @@ from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.level_choice import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -63,7 +64,7 @@ class ExportedImageResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``images`` in ``ozx export --json``."""
-        return {**asdict(self), "levels": list(self.levels)}
+        return {**plain_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,7 @@ class ExportResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx export --json``."""
-        images = [image.to_dict() for image in self.images]
-        return {"schema": 2, **asdict(self), "images": images, "notes": list(self.notes)}
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ozx.atomic.new_file import replacing_file
@@ -17,6 +17,7 @@ from ozx.flow.sinks.file_size import parse_size
 from ozx.flow.sinks.target import check_place, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.flow.workers import working
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.level_choice import parse_levels
@@ -68,8 +69,7 @@ class ExtractedImage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``images`` in ``ozx extract --json``."""
-        region = {axis: list(ends) for axis, ends in self.region.items()}
-        return {**asdict(self), "levels": list(self.levels), "left_out": list(self.left_out), "region": region}
+        return {**plain_json(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,7 @@ class ExtractResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx extract --json``."""
-        images = [image.to_dict() for image in self.images]
-        return {"schema": 2, **asdict(self), "images": images, "notes": list(self.notes)}
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -21,6 +21,7 @@ from ozx.hierarchy.images import (
     label_paths,
     plate_wells,
 )
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import Node, NodeCollector
 
 __all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
@@ -154,7 +155,7 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON answer."""
-        return {"schema": 2, **_plain(self)}
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()
@@ -229,13 +230,6 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         ),
         notes=tuple(dict.fromkeys([*_remark(view, nodes), *notes])),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Convert a result to plain dicts and lists for JSON."""
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _check_root(view: DirectoryView) -> None:

@@ -25,6 +25,7 @@ from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
 from ozx.flow.workers import working
 from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.rfc9 import check_surroundings
@@ -88,20 +89,9 @@ class RecoverResult:
         """Return the answer of ``ozx recover --json``."""
         return {
             "schema": 2,
-            "source": self.source,
-            "path": self.path,
-            "entries": self.entries,
-            "bytes": self.bytes,
-            "complete": self.complete,
-            "directory": self.directory,
-            "unconfirmed": self.unconfirmed,
-            "lost_count": self.lost_count,
+            **plain_json(self),
             "lost": [{"key": entry.name, "reason": entry.reason} for entry in self.lost],
-            "arrays": [loss.to_dict() for loss in self.arrays],
-            "lost_chunks_count": self.lost_chunks_count,
             "lost_chunks": [chunk.to_dict() for chunk in self.lost_chunks],
-            "made": list(self.made),
-            "notes": list(self.notes),
         }
 
 

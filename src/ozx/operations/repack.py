@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -26,6 +26,7 @@ from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location
 from ozx.flow.workers import working
+from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import refuse_errors
@@ -99,8 +100,7 @@ class RepackResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx repack --json``."""
-        arrays = [_listed(asdict(array)) for array in self.arrays]
-        return {"schema": 2, **_listed(asdict(self)), "arrays": arrays}
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()
@@ -277,7 +277,3 @@ def _count(plan: RelayoutPlan) -> dict[str, int]:
     """Return how many arrays are treated in which way."""
     counts = Counter[str](array.treatment for array in plan.arrays.values())
     return dict(sorted((counts | Counter(copied=plan.copied)).items()))
-
-
-def _listed(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

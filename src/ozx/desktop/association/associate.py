@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ozx.desktop.association.apply import apply, is_in_place
@@ -15,6 +15,7 @@ from ozx.desktop.association.status import Status
 from ozx.desktop.association.systems import this_desktop
 from ozx.desktop.association.transaction import Action, Transaction, read_or_none
 from ozx.errors import UsageError, resource_errors
+from ozx.hierarchy.json.values import plain_json
 
 __all__ = ["Association", "associate", "association_status", "dissociate"]
 
@@ -48,15 +49,7 @@ class Association:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx associate --json``."""
-        return {
-            "schema": 2,
-            "system": self.system,
-            "command": list(self.command),
-            "record": self.record,
-            "written": self.written,
-            "actions": [{**asdict(action), "detail": list(action.detail)} for action in self.actions],
-            "notes": list(self.notes),
-        }
+        return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from ozx.hierarchy.json.values import plain_json
 
 __all__ = ["Opener", "Status", "opener_notes"]
 
@@ -59,15 +61,7 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx associate --status --json``."""
-        return {
-            "schema": 2,
-            "system": self.system,
-            "type": self.type,
-            "opens_with": None if self.opens_with is None else asdict(self.opens_with),
-            "associated": self.associated,
-            "record": self.record,
-            "notes": list(self.notes),
-        }
+        return {"schema": 2, **plain_json(self)}
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:

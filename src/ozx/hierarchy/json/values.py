@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ozx.errors import FormatError
@@ -19,6 +20,7 @@ __all__ = [
     "as_text",
     "as_texts",
     "copy_json",
+    "plain_json",
     "without_special_numbers",
 ]
 
@@ -44,6 +46,15 @@ def copy_json(value: Any) -> Any:
                 holder[key] = inner.copy()  # type: ignore[index]
                 waiting.append(holder[key])  # type: ignore[index]
     return root[0]
+
+
+def plain_json(value: Any) -> Any:
+    """Return a result as JSON values: a dataclass as an object, a tuple as an array."""
+    if is_dataclass(value):
+        return {field.name: plain_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain_json(item) for name, item in value.items()}
+    return [plain_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def as_object(value: Any) -> dict[str, Any]:
