@@ -1,1 +1,25 @@
-"""Zarr and OME-Zarr documents: keys and metadata, without I/O and without ZIP."""
+"""Zarr and OME-Zarr documents: keys and metadata, without I/O and without ZIP.
+
+``keys``, ``entry_order``
+    Store keys, nodes above each other; the order of an archive's entries.
+``comment``
+    The archive comment of RFC-9.
+``json/``
+    JSON documents: parsing, limits, strictness, values that may be missing, changes that keep the style.
+``zarr/``, ``zarr_v2/``
+    Zarr v3 and Zarr v2: arrays, groups, codecs, chunk layouts, extensions.
+``ome/``
+    The ``ome`` attributes: versions, transformations, units, rendering.
+``chunk_grid``
+    The keys of an array's chunks, for both versions.
+``nodes``, ``images``, ``references``
+    The nodes of a hierarchy, its images, and the paths by which nodes name others.
+``upgrade``
+    OME-Zarr 0.4 documents as 0.5.
+``relayout/``, ``subset/``, ``edit/``
+    Documents of a hierarchy with other chunks, of a part of it, and with other metadata.
+``partial_hierarchy``
+    A hierarchy with missing nodes, and the keys that fit it.
+``note_collector``
+    Notes about many nodes, one sentence for each kind.
+"""

@@ -1,1 +1,11 @@
-"""Edits of metadata: pixel sizes, units, channels, names."""
+"""Edits of metadata.
+
+``request``
+    The changes that a user asks for.
+``plan``
+    The images to edit and all documents that change.
+``image``, ``channels``
+    The changed documents of one image.
+``differences``
+    The difference in words.
+"""

@@ -1,1 +1,11 @@
-"""JSON documents: parsing, limits, strictness, values that may be missing, changes that keep the style."""
+"""JSON documents.
+
+``documents``, ``limits``
+    Bytes to a metadata document and back; how large a document may be.
+``strict``
+    The same with a list of what other programs refuse or read differently.
+``values``
+    Typed access to values that may be missing or of another type.
+``changes``
+    Changed values written in the style of the document.
+"""

@@ -1,1 +1,9 @@
-"""The ``ome`` attributes: versions, transformations, units, rendering."""
+"""OME-Zarr attributes.
+
+``metadata``
+    Version, images, labels, plates and series.
+``transformations``, ``units``
+    Scales and translations; units of axes.
+``rendering``
+    Colours and contrast of channels and labels.
+"""

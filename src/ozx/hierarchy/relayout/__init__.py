@@ -1,1 +1,11 @@
-"""The documents of arrays with other chunks, shards or codecs."""
+"""The documents of arrays in other chunks, shards or codecs.
+
+``layout_request``, ``axis_lengths``
+    The layout that a user asks for.
+``layout_choice``, ``shard_choice``
+    One layout for all arrays of a hierarchy; default shard sizes.
+``transcoding``, ``rechunking``
+    The document of an array with another codec or other chunks, and the mapping of its pixels.
+``extensions``
+    The extensions of an array that stay valid.
+"""

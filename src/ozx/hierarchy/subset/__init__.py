@@ -1,1 +1,9 @@
-"""The documents of a part of a hierarchy: some levels, or a region."""
+"""The documents of a part of a hierarchy.
+
+``selection``, ``region``, ``level_choice``
+    The pixels and levels that a user asks for.
+``alignment``, ``levels``, ``label_levels``
+    The whole chunks of each level that show a region; the levels that a label image keeps.
+``array``, ``image``, ``hierarchy``
+    The documents of a cropped array, of a cropped image, and of the whole subset.
+"""

@@ -1,1 +1,13 @@
-"""Zarr v2, and the conversion of its arrays and groups to Zarr v3."""
+"""Zarr v2, and its arrays and groups as Zarr v3.
+
+``documents``
+    Metadata of arrays and groups, from Zarr v2 documents.
+``arrays``, ``data_types``, ``fill_values``, ``codecs``
+    Conversion of an array to Zarr v3; its chunks stay unchanged if possible.
+``layouts``
+    The layout of an array's chunks.
+``zlib_to_gzip``
+    A zlib stream in a gzip frame, with the same compressed bytes.
+``groups``
+    Conversion of an OME-Zarr 0.4 group to 0.5.
+"""
