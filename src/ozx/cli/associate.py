@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from ozx.cli.output import one_line, print_json, say
+from ozx.cli.output import one_line, print_json, print_notes
 from ozx.desktop.association.associate import Association, associate, association_status, dissociate
 from ozx.desktop.association.status import Status
 from ozx.errors import UsageError
@@ -41,8 +41,7 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
     if remove and viewer is not None:
         raise UsageError("--viewer and --remove cannot be combined")
     result = dissociate(dry_run=dry_run) if remove else associate(viewer=viewer, dry_run=dry_run)
-    for note in result.notes:
-        say(f"note: {note}")
+    print_notes(result.notes)
     if as_json:
         print_json(result.to_dict())
         return
@@ -64,8 +63,7 @@ def _outcome(result: Association, *, remove: bool, dry_run: bool) -> str:
 
 
 def _show_status(status: Status, *, as_json: bool) -> None:
-    for note in status.notes:
-        say(f"note: {note}")
+    print_notes(status.notes)
     if as_json:
         print_json(status.to_dict())
         return

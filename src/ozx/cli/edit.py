@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ozx.cli.edit_text import describe_differences
-from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
-from ozx.cli.output import print_json, printable, say
+from ozx.cli.metadata_options import parse_metadata
+from ozx.cli.output import print_json, print_notes, printable
 from ozx.operations.edit import EditResult, edit
 
 __all__ = ["command"]
@@ -22,18 +24,7 @@ __all__ = ["command"]
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(
-    *,
-    path: str,
-    pixel_size: str | None,
-    unit: str | None,
-    channel_names: str | None,
-    colors: str | None,
-    name: str | None,
-    dry_run: bool,
-    no_sync: bool,
-    as_json: bool,
-) -> None:
+def command(*, path: str, dry_run: bool, no_sync: bool, as_json: bool, **options: Any) -> None:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
@@ -49,18 +40,8 @@ def command(
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
       ozx edit ozx:///data/series.ozx/0 --name Overview
     """
-    result = edit(
-        path,
-        pixel_size=None if pixel_size is None else parse_sizes(pixel_size),
-        unit=None if unit is None else parse_units(unit),
-        channel_names=None if channel_names is None else split_names(channel_names),
-        colors=None if colors is None else split_names(colors),
-        name=name,
-        dry_run=dry_run,
-        sync=not no_sync,
-    )
-    for note in result.notes:
-        say(f"note: {note}")
+    result = edit(path, **parse_metadata(options), dry_run=dry_run, sync=not no_sync)
+    print_notes(result.notes)
     if as_json:
         print_json(result.to_dict())
         return

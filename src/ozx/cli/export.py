@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.cli.output import format_bytes, one_line, print_result, progress_bar
 from ozx.operations.export import ExportedImageResult, ExportResult, export
 
 __all__ = ["command"]
@@ -31,20 +32,7 @@ __all__ = ["command"]
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(
-    *,
-    path: str,
-    out: str,
-    node: str,
-    levels: str | None,
-    compression: str,
-    tile: int | None,
-    jobs: int | None,
-    force: bool,
-    no_sync: bool,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Write images as a pyramidal OME-TIFF file.
 
     An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
@@ -62,24 +50,8 @@ def command(
     # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = export(
-            path,
-            out,
-            node=node,
-            levels=levels,
-            compression=compression,
-            tile=tile,
-            jobs=jobs,
-            force=force,
-            sync=not no_sync,
-            progress=progress,
-        )
-    for note in result.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(printable(_summary(result)))
+        result = export(path, out, **options, sync=not no_sync, progress=progress)
+    print_result(result, _summary, quiet=quiet, as_json=as_json)
     return DONE
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.cli.output import format_bytes, one_line, print_result, progress_bar
 from ozx.operations.extract import ExtractedImage, ExtractResult, extract
 
 __all__ = ["command"]
@@ -22,19 +24,7 @@ __all__ = ["command"]
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(
-    *,
-    path: str,
-    out: str,
-    node: str,
-    levels: str | None,
-    region: str | None,
-    max_size: str | None,
-    force: bool,
-    no_sync: bool,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Extract a part of a hierarchy: a node, some levels, a region.
 
     Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
@@ -49,23 +39,8 @@ def command(
       ozx extract cells.ozx preview.ozx --levels 2:
     """
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = extract(
-            path,
-            out,
-            node=node,
-            levels=levels,
-            region=region,
-            max_size=max_size,
-            force=force,
-            sync=not no_sync,
-            progress=progress,
-        )
-    for note in result.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(printable(_summary(result)))
+        result = extract(path, out, **options, sync=not no_sync, progress=progress)
+    print_result(result, _summary, quiet=quiet, as_json=as_json)
     return DONE
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from ozx.cli.app import WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
-from ozx.cli.metadata_options import parse_sizes, parse_units, split_names
-from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
+from ozx.cli.metadata_options import parse_metadata
+from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
 from ozx.errors import ResourceError, UsageError
 from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
 
@@ -69,36 +70,16 @@ _ENDINGS = (".ozx",)
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(  # noqa: PLR0913 (one for each option)
+def command(
     *,
     arguments: tuple[str, ...],
     out_dir: str | None,
-    series: int | None,
-    axes: str | None,
-    keep_singletons: bool,
-    pixel_size: str | None,
-    unit: str | None,
-    channel_names: str | None,
-    colors: str | None,
-    name: str | None,
-    ome_xml: str,
-    labels: bool,
-    reuse_levels: bool,
-    method: str | None,
-    downsample: str | None,
-    chunks: str | None,
-    shards: str,
-    codec: str | None,
-    chunk_checksums: str | None,
-    on_error: str,
-    thumbnail: bool,
-    force: bool,
-    resume: bool,
     jobs: int,
     dask: str | None,
     no_sync: bool,
     as_json: bool,
     quiet: bool,
+    **options: Any,
 ) -> int:
     """Turn TIFF files into .ozx files, with all resolution levels.
 
@@ -116,33 +97,10 @@ def command(  # noqa: PLR0913 (one for each option)
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
     sources, out = _split_arguments(arguments, out_dir)
-    options = {
-        "series": series,
-        "axes": axes,
-        "keep_singletons": keep_singletons,
-        "pixel_size": None if pixel_size is None else parse_sizes(pixel_size),
-        "unit": None if unit is None else parse_units(unit),
-        "channel_names": None if channel_names is None else split_names(channel_names),
-        "colors": None if colors is None else split_names(colors),
-        "name": name,
-        "ome_xml": ome_xml,
-        "labels": labels,
-        "reuse_levels": reuse_levels,
-        "method": method,
-        "downsample": downsample,
-        "chunks": chunks,
-        "shards": shards,
-        "codec": codec,
-        "chunk_checksums": chunk_checksums,
-        "on_error": on_error,
-        "thumbnail": thumbnail,
-        "force": force,
-        "resume": resume,
-        "sync": not no_sync,
-    }
+    options = {**parse_metadata(options), "sync": not no_sync}
     with _cluster(dask) as executor, progress_bar(quiet=quiet or as_json) as progress:
         if len(sources) == 1 and out_dir is None:
-            one = import_tiff(sources[0], out, **options, executor=executor, progress=progress)  # type: ignore[arg-type]
+            one = import_tiff(sources[0], out, **options, executor=executor, progress=progress)
             result = ImportManyResult((one,))
         else:
             result = import_tiffs(sources, out_dir=out_dir, jobs=jobs, **options, executor=executor, progress=progress)
@@ -196,8 +154,7 @@ def _print_result(imported: ImportResult, *, quiet: bool, as_json: bool) -> None
         return
     for sentence in imported.damage:
         say(f"warning: {sentence}")
-    for note in imported.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+    print_notes(imported.notes, quiet=quiet)
     if quiet or as_json:
         return
     parts = [f"{imported.images:,} {'image' if imported.images == 1 else 'images'}", f"{imported.entries:,} entries"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ozx.errors import UsageError
 
-__all__ = ["parse_sizes", "parse_units", "split_names"]
+__all__ = ["parse_metadata", "parse_sizes", "parse_units", "split_names"]
 
 _COMMA = re.compile(r"(?<!\\),")
 
@@ -68,3 +69,9 @@ def split_names(text: str) -> list[str]:
     ['DAPI', 'Cy5, far red']
     """
     return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
+
+
+def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a command, those about metadata parsed."""
+    parsers = {"pixel_size": parse_sizes, "unit": parse_units, "channel_names": split_names, "colors": split_names}
+    return options | {name: parse(options[name]) for name, parse in parsers.items() if options[name] is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,8 @@ __all__ = [
     "format_bytes",
     "one_line",
     "print_json",
+    "print_notes",
+    "print_result",
     "printable",
     "progress_bar",
     "report_error",
@@ -32,6 +34,21 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 def print_json(answer: dict[str, Any]) -> None:
     """Write one JSON document to stdout."""
     click.echo(to_json(answer, indent=2))
+
+
+def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = False, as_json: bool) -> None:
+    """Write the notes of a result to stderr, and the result as JSON or its summary to stdout."""
+    print_notes(result.notes, quiet=quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(printable(summary(result)))
+
+
+def print_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
+    """Write notes to stderr; some are warnings and say so themselves."""
+    for note in notes:
+        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
 
 
 def to_json(answer: object, indent: int | None = None) -> str:

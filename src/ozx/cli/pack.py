@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
-from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say, say_error
+from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
 from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
 
@@ -46,20 +48,12 @@ def command(
     *,
     arguments: tuple[str, ...],
     out_dir: str | None,
-    force: bool,
     jobs: int,
-    verify: bool,
     remove_source: bool,
-    checksum: str | None,
-    resume: bool,
-    shards: str,
-    chunks: str | None,
-    codec: str | None,
-    chunk_checksums: str | None,
-    thumbnail: bool,
     no_sync: bool,
     as_json: bool,
     quiet: bool,
+    **options: Any,
 ) -> int:
     """Turn OME-Zarr directories into .ozx files.
 
@@ -78,25 +72,13 @@ def command(
       ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
     """
     sources, out = _split_arguments(arguments, out_dir)
-    options = {
-        "force": force,
-        "verify": verify,
-        "remove_source": remove_source,
-        "checksum": checksum,
-        "resume": resume,
-        "shards": shards,
-        "chunks": chunks,
-        "codec": codec,
-        "chunk_checksums": chunk_checksums,
-        "thumbnail": thumbnail,
-        "sync": not no_sync,
-    }
+    options |= {"remove_source": remove_source, "sync": not no_sync}
     with progress_bar(quiet=quiet or as_json) as progress:
         if len(sources) == 1 and out_dir is None:
-            one = pack(sources[0], out, **options, progress=progress)  # type: ignore[arg-type]
+            one = pack(sources[0], out, **options, progress=progress)
             result = PackManyResult((one,))
         else:
-            result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)  # type: ignore[arg-type]
+            result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)
     for packed in result.results:
         _print_result(packed, quiet=quiet, as_json=as_json, is_removing=remove_source)
     if as_json:
@@ -132,8 +114,7 @@ def _print_result(packed: PackResult, *, quiet: bool, as_json: bool, is_removing
     for key in packed.left_out:
         say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet and not is_removing)
     is_left = is_removing and not packed.source_removed
-    for note in packed.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet and not is_left)
+    print_notes(packed.notes, quiet=quiet and not is_left)
     if quiet or as_json:
         return
     extras = [f"{packed.entries:,} entries", format_bytes(packed.bytes)]

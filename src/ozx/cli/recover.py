@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
-from ozx.cli.output import format_bytes, one_line, print_json, printable, progress_bar, say
+from ozx.cli.output import format_bytes, one_line, print_json, print_notes, printable, progress_bar
 from ozx.errors import shortened
 from ozx.flow.repair.losses import ArrayLoss
 from ozx.flow.repair.salvaged import LostChunk
@@ -55,8 +55,7 @@ def command(
     """
     with progress_bar(quiet=quiet or as_json) as progress:
         result = recover(broken, out, force=force, keep_unproven=keep_unproven, sync=not no_sync, progress=progress)
-    for note in result.notes:
-        say(f"note: {note}", quiet=quiet)
+    print_notes(result.notes, quiet=quiet)
     if as_json:
         print_json(result.to_dict())
     elif not quiet:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
+from ozx.cli.output import format_bytes, print_result, progress_bar, say
 from ozx.operations.repack import RepackResult, repack
 
 __all__ = ["command"]
@@ -52,24 +54,7 @@ _WORDS = {
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(
-    *,
-    source: str,
-    out: str,
-    shards: str,
-    chunks: str | None,
-    codec: str | None,
-    chunk_checksums: str | None,
-    keep_numcodecs: bool,
-    thumbnail: bool,
-    verify: bool,
-    force: bool,
-    replace_folder: bool,
-    no_sync: bool,
-    jobs: int | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def command(*, source: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file, or a directory
@@ -84,30 +69,10 @@ def command(
       ozx repack cells.ozx small.ozx --codec zstd:9 --shards auto
     """
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = repack(
-            source,
-            out,
-            shards=shards,
-            chunks=chunks,
-            codec=codec,
-            chunk_checksums=chunk_checksums,
-            keep_numcodecs=keep_numcodecs,
-            thumbnail=thumbnail,
-            verify=verify,
-            force=force,
-            replace_folder=replace_folder,
-            sync=not no_sync,
-            jobs=jobs,
-            progress=progress,
-        )
+        result = repack(source, out, **options, sync=not no_sync, progress=progress)
     for sentence in result.repaired:
         say(f"repaired: {sentence}", quiet=quiet)
-    for note in result.notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(printable(_summary(result)))
+    print_result(result, _summary, quiet=quiet, as_json=as_json)
     return DONE
 
 

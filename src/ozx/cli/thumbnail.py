@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ozx.cli.output import print_json, printable, say
-from ozx.operations.thumbnail import thumbnail
+from ozx.cli.output import print_result
+from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 
 __all__ = ["command"]
 
@@ -17,7 +19,7 @@ __all__ = ["command"]
 @click.option("--cache", is_flag=True, help="Write to the desktop's thumbnail folder, instead of OUT.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(*, path: str, out: str | None, size: int, cache: bool, force: bool, as_json: bool) -> None:
+def command(*, path: str, out: str | None, as_json: bool, **options: Any) -> None:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 
     OUT is a .png or .jpg file. It shows an image's middle plane, in the colours and contrast of its metadata; all wells
@@ -32,10 +34,8 @@ def command(*, path: str, out: str | None, size: int, cache: bool, force: bool, 
       ozx thumbnail plate.ozx plate.jpg --size 1024 --force
       ozx thumbnail cells.ozx --cache
     """
-    result = thumbnail(path, out, size=size, cache=cache, force=force)
-    for note in result.notes:
-        say(f"note: {note}")
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        click.echo(printable(f"{result.path}  {result.width} × {result.height} pixels"))
+    print_result(thumbnail(path, out, **options), _summary, as_json=as_json)
+
+
+def _summary(result: ThumbnailResult) -> str:
+    return f"{result.path}  {result.width} × {result.height} pixels"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.output import format_bytes, print_json, printable, progress_bar, say
-from ozx.operations.unpack import unpack
+from ozx.cli.output import format_bytes, print_result, progress_bar
+from ozx.operations.unpack import UnpackResult, unpack
 
 __all__ = ["command"]
 
@@ -19,17 +19,7 @@ __all__ = ["command"]
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(
-    *,
-    file: str,
-    out: str | None,
-    force: bool,
-    replace_folder: bool,
-    allow_bombs: bool,
-    no_sync: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(*, file: str, out: str | None, no_sync: bool, as_json: bool, quiet: bool, **options: bool) -> None:
     """Turn an .ozx file back into a directory.
 
     cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked the same way. Every
@@ -44,18 +34,9 @@ def command(
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
     """
     with progress_bar(quiet=quiet or as_json) as progress:
-        result = unpack(
-            file,
-            out,
-            force=force,
-            replace_folder=replace_folder,
-            allow_bombs=allow_bombs,
-            sync=not no_sync,
-            progress=progress,
-        )
-    for note in result.notes:
-        say(f"note: {note}", quiet=quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(printable(f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"))
+        result = unpack(file, out, **options, sync=not no_sync, progress=progress)
+    print_result(result, _summary, quiet=quiet, as_json=as_json)
+
+
+def _summary(result: UnpackResult) -> str:
+    return f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"
