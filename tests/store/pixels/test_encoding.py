@@ -66,7 +66,7 @@ def test_shards_of_every_index_format(location: str, endian: str, *, has_checksu
     index = parse_index(bytes(second[offset : offset + form.size(4)]), (2, 2), len(second), "0/c/0/0", form)
     assert index.lengths.tolist() == [[0, 8], [8, 8]]
     at = index.offsets
-    assert at[0, 1] < at[1, 0] < at[1, 1]
+    assert at[1, 0] < at[0, 1] < at[1, 1]  # Morton order
     last = np.frombuffer(second[at[1, 1] : at[1, 1] + 8], "<u2").tolist()
     assert last == [2, 7, 2, 7]
     with pytest.raises(FormatError, match="index"):
@@ -91,3 +91,21 @@ def test_points_in_a_shard() -> None:
         (0, 0): [[7, 5], [7, 7]],
         (1, 1): [[7, 7], [6, 7]],
     }
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("lexicographic", [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]),
+        ("colexicographic", [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]),
+        ("morton", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)]),
+    ],
+)
+def test_the_order_of_inner_chunks(order: str, expected: list[tuple[int, int]]) -> None:
+    codec = ShardCodec((6, 4), (3, 2), CHUNK, IndexFormat(), order)
+    shard = ShardEdit(codec, None, (slice(0, 6), slice(0, 4)), np.zeros((6, 4), "u2"), BACKGROUND)
+    for number, place in enumerate(expected):
+        shard.put(place, memoryview(bytes([number] * 8)))
+    parts = shard.parts()
+    assert parts is not None
+    assert [part[0] for part in parts[:-1]] == list(range(6))

@@ -14,7 +14,7 @@ import pytest
 import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from zarr.codecs import BloscCodec, ShardingCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec
 from zarr.core.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
@@ -110,6 +110,21 @@ def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) ->
     np.testing.assert_array_equal(reader[:], expected[:])
 
 
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", ["uncompressed-shards", "shards-of-checked-chunks"])
+def test_shards_have_the_bytes_of_zarr(tmp_path: Path, layout: str) -> None:
+    chosen = {**LAYOUTS[layout], "compressors": [Crc32cCodec()] if layout.endswith("checked-chunks") else None}
+    memory, pixels = MemoryStore(), np.random.default_rng(3).integers(0, 99, SHAPE).astype("u2")
+    expected = create(memory, **chosen)
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **chosen))
+        for target in (expected, array):
+            target[:4] = pixels[:4]
+            target[1:, 20:50, :40] = pixels[1:, 20:50, :40]
+            target[4:, :, 30:] = 7
+    assert chunks_of(tmp_path / "a.ozx") == values(memory)
+
+
 @pytest.mark.parametrize("selection", ["points", "mask", "steps"])
 def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) -> None:
     memory = MemoryStore()
@@ -147,6 +162,16 @@ def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
         array = with_archive_pipeline(create(store, "f4", 0.0, **LAYOUTS["shards"]))
         array[0, :16, :32] = -0.0
     assert np.signbit(ozx.open(tmp_path / "a.ozx")["0"][0, :16, :32]).all()
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", ["zstd", "shards"])
+def test_one_value_for_lists_and_numbers(tmp_path: Path, layout: str) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array.oindex[3, [69, 2], slice(None, None, 3)] = 5
+        assert (array[3, [2], ::3] == 5).all()
+        assert int((array[:] == 5).sum()) == 60
 
 
 @pytest.mark.usefixtures("alone")

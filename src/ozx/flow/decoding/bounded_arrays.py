@@ -243,12 +243,15 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
         if is_ours:
             found.append(codec)
         elif isinstance(codec, ShardingCodec):
+            # zarr-python 3.4 has an order of inner chunks.
+            order = {name: getattr(codec, name) for name in ("subchunk_write_order",) if hasattr(codec, name)}
             found.append(
                 _BoundedSharding(
                     chunk_shape=codec.chunk_shape,
                     codecs=_bounded_codecs(tuple(codec.codecs)),
                     index_codecs=codec.index_codecs,
                     index_location=codec.index_location,
+                    **order,
                 )
             )
         elif name in _VARIABLE_LENGTH:
@@ -290,7 +293,7 @@ def _knows_lengths(store: Store) -> bool:
     """Tell whether a store returns lengths without reading values."""
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)
-    return type(store).getsize is not Store.getsize
+    return getattr(type(store), "getsize", Store.getsize) is not Store.getsize
 
 
 def _named(error: Exception, getter: Any) -> Exception:

@@ -22,12 +22,14 @@ from ozx.flow.decoding.exact import decompress_into
 from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
 
-__all__ = ["ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs"]
+__all__ = ["MORTON", "ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs"]
 
 # Booleans, numbers and times: types whose values are their bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
 # Larger memory goes back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
+#: The only order of zarr-python before 3.4, and the default since.
+MORTON = "morton"
 _BLOSC_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 
 Lengths = tuple[int, ...]
@@ -138,12 +140,15 @@ class ShardCodec:
         The codec of its inner chunks.
     index
         The format of its index.
+    write_order
+        The order of inner chunks in a new shard, as zarr-python names it.
     """
 
     shape: Lengths
     grid: Lengths
     inner: ChunkCodec | ShardCodec
     index: IndexFormat
+    write_order: str = MORTON
 
     @property
     def size(self) -> int:
@@ -207,7 +212,7 @@ def _compile_shard(codec: ShardingCodec, shape: Lengths, dtype: np.dtype[Any]) -
     except (FormatError, UnsupportedError):
         return None
     grid = tuple(outer // length for outer, length in zip(shape, inner_shape, strict=True))
-    return ShardCodec(tuple(shape), grid, inner, form)
+    return ShardCodec(tuple(shape), grid, inner, form, getattr(codec, "subchunk_write_order", MORTON))
 
 
 def _compile_chunk(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:

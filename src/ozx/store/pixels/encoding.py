@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.hierarchy.zarr.shards import build_index, parse_index
-from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec
+from ozx.store.pixels.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.store.pixels.selections import Box, iter_overlaps
 
 __all__ = ["Background", "ChunkEdit", "ShardEdit"]
@@ -182,18 +183,41 @@ class ShardEdit:
             self._chunks[place] = data
 
     def parts(self) -> Parts | None:
-        """Return the shard in parts: inner chunks in C order without gaps, and the index; None for an empty shard."""
+        """Return the shard in parts: inner chunks without gaps, and the index; None for an empty shard."""
         if not self._chunks:
             return None
+        form = self._codec.index
         lengths = np.zeros(self._codec.grid, np.int64)
-        order = sorted(self._chunks)
-        for place in order:
-            lengths[place] = len(self._chunks[place])
-        flat, form = lengths.ravel(), self._codec.index
-        start = form.size(len(flat)) if form.location == "start" else 0
-        index = build_index(np.cumsum(flat) - flat + start, flat, form)
-        chunks: Parts = [self._chunks[place] for place in order]
+        offsets = np.zeros(self._codec.grid, np.int64)
+        end = form.size(lengths.size) if form.location == "start" else 0
+        chunks: Parts = []
+        for place in _ordered_places(self._codec.grid, self._codec.write_order):
+            chunk = self._chunks.get(place)
+            if chunk is not None:
+                chunks.append(chunk)
+                offsets[place], lengths[place] = end, len(chunk)
+                end += len(chunk)
+        index = build_index(offsets, lengths, form)
         return [index, *chunks] if form.location == "start" else [*chunks, index]
+
+
+@functools.lru_cache(64)
+def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
+    """Return the places of a grid in the order in which a shard has its chunks."""
+    places = [tuple(place) for place in np.argwhere(np.ones(grid, bool)).tolist()]
+    if order == "colexicographic":
+        places.sort(key=lambda place: place[::-1])
+    elif order == MORTON:
+        places.sort(key=_morton_number)
+    return places
+
+
+def _morton_number(place: Lengths) -> int:
+    """Return the bits of all axes in turn, those of the first axis lowest."""
+    bits = max(number.bit_length() for number in place)
+    return sum(
+        (number >> bit & 1) << (bit * len(place) + axis) for bit in range(bits) for axis, number in enumerate(place)
+    )
 
 
 def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | None, background: Background) -> None:

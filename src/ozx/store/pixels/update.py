@@ -123,10 +123,10 @@ class PixelUpdate:
         """Return the part of a chunk that changes, and its new pixels; where possible in all axes, as slices."""
         _, spec, selection, wanted, *_ = item
         pixels = self._value[wanted] if self._value.shape else self._value
-        axes = range(len(spec.shape))
-        if self._drop_axes:
-            return selection, pixels[tuple(None if axis in self._drop_axes else slice(None) for axis in axes)]
-        if not _is_box(selection):
+        if self._drop_axes and self._value.shape:
+            axes = range(len(spec.shape))
+            pixels = pixels[tuple(None if axis in self._drop_axes else slice(None) for axis in axes)]
+        if self._drop_axes or not _is_box(selection):
             return selection, pixels
         box = tuple(
             slice(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
