@@ -64,13 +64,7 @@ class ListedEntry(NamedTuple):
         ResourceError
             The archive cannot be read any more.
         """
-        return {
-            "key": self.key,
-            "size": self.size,
-            "offset": self.offset,
-            "crc32": self.crc32,
-            "method": self.method,
-        }
+        return {"key": self.key, "size": self.size, "offset": self.offset, "crc32": self.crc32, "method": self.method}
 
 
 @dataclass(frozen=True, slots=True)

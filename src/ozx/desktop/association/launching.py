@@ -63,8 +63,7 @@ def parse_viewer(command: str) -> tuple[str, ...]:
     program = shutil.which(os.path.expanduser(words[0]))
     if program is None:
         raise UsageError(
-            f"no program {words[0]!r} to open .ozx files with",
-            hint="Give its full path, or install it first.",
+            f"no program {words[0]!r} to open .ozx files with", hint="Give its full path, or install it first."
         )
     return (os.path.abspath(program), *words[1:])
 

@@ -129,11 +129,7 @@ _PREFLIGHT = {
 
 
 def serve_files(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    port: int = 0,
-    cors: str | None = None,
-    announce: Callable[[str], None],
+    paths: Sequence[str | os.PathLike[str]], *, port: int = 0, cors: str | None = None, announce: Callable[[str], None]
 ) -> None:
     """Serve files on this computer until an interrupt.
 

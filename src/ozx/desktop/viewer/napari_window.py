@@ -39,8 +39,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         viewer = napari.Viewer()
     except ImportError as error:
         raise ResourceError(
-            f"napari cannot be loaded: {error}",
-            hint="Install it with: pip install 'ozx-toolkit[napari]' 'napari[all]'",
+            f"napari cannot be loaded: {error}", hint="Install it with: pip install 'ozx-toolkit[napari]' 'napari[all]'"
         ) from error
     viewer.open(location.path, plugin="ozx-toolkit")
     napari.run()

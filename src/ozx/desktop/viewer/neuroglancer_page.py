@@ -34,10 +34,7 @@ _POLICY = (
 )
 # Its workers, which follow the policy of their own script, compile functions from text.
 _WORKER_POLICY = _POLICY.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' 'unsafe-eval'")
-_SAFE = {
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+_SAFE = {"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
 # The client keeps a connection to its server, beside a folder "v"; it shows that the page is open.
 _PAGE = "v/1/"
 _EVENTS = "events/1"

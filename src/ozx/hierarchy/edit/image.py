@@ -167,7 +167,7 @@ def _steps(dataset: dict[str, Any], axes: tuple[Axis, ...], node: str) -> list[d
     # OME-Zarr 0.5, "multiscales": coordinateTransformations MUST contain exactly one scale transformation.
     if sum(step.get("type") == "scale" for step in steps) != 1:
         raise FormatError(
-            f"{node or 'the root'}: expected exactly one scale for level {dataset.get('path')!r}; found {steps!r:.200}",
+            f"{node or 'the root'}: expected exactly one scale for level {dataset.get('path')!r}; found {steps!r:.200}"
         )
     return steps
 
@@ -183,11 +183,7 @@ def _checked(steps: list[Any], dimensions: int, node: str) -> list[dict[str, Any
 
 
 def _rescale(
-    item: dict[str, Any],
-    multiscale: Multiscale,
-    factors: Mapping[str, Fraction],
-    units: Mapping[str, str],
-    node: str,
+    item: dict[str, Any], multiscale: Multiscale, factors: Mapping[str, Fraction], units: Mapping[str, str], node: str
 ) -> list[Difference]:
     """Multiply the positions of all pixels by `factors`, in place; return the differences at full resolution."""
     changing = {axis: factor for axis, factor in factors.items() if factor != 1}

@@ -88,7 +88,7 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
     lengths = parse_axis_lengths(value)
     if lengths is None:
         raise UsageError(
-            f"expected auto, keep, none, or lengths of shards in pixels as in y=4096,x=4096; got {value!r}",
+            f"expected auto, keep, none, or lengths of shards in pixels as in y=4096,x=4096; got {value!r}"
         )
     return ShardPolicy("lengths", lengths)
 

@@ -228,8 +228,7 @@ class _SubsetPlanner:
             taken = crops.region[axis]
             if taken != interval:
                 self._notes.add(
-                    path,
-                    f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, as chunks are taken whole",
+                    path, f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, as chunks are taken whole"
                 )
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:

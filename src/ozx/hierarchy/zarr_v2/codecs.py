@@ -25,9 +25,7 @@ _LARGEST_TYPE = 255
 _DEFAULT_DEFLATE = 6
 
 # Bytes-to-bytes codecs of numcodecs, whose configuration is the same in v2 and, with their prefix, in v3.
-_NUMCODECS = frozenset(
-    ("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"),
-)
+_NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"))
 
 
 @dataclass(frozen=True, slots=True)

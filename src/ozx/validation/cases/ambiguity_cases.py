@@ -59,10 +59,7 @@ AMBIGUITY_CASES = (
     Case("zip/unicode-path", "of a name in UTF-8", lambda: _named_twice("é", "ü"), "zip/unicode-path"),
     Case("zip/unicode-path", "no name", lambda: _named_twice("notes", ""), "zip/unicode-path"),
     Case(
-        "zip/unicode-path",
-        "in the local header",
-        lambda: _extra(_unicode_path("0/c/9"), "local"),
-        "zip/unicode-path",
+        "zip/unicode-path", "in the local header", lambda: _extra(_unicode_path("0/c/9"), "local"), "zip/unicode-path"
     ),
     Case("zip/unicode-path", "the same name", lambda: _named_twice("notes", "notes")),
     Case("zip/unicode-path", "the same name in UTF-8", lambda: _named_twice("é", "é")),
@@ -86,18 +83,8 @@ AMBIGUITY_CASES = (
     Case("zip/flags", "bit 5", lambda: _flags(1 << 5), "zip/flags=error"),
     Case("zip/flags", "bit 12", lambda: _flags(1 << 12), "zip/flags"),
     Case("zip/flags", "bits 1 and 2", lambda: _flags(0b110)),
-    Case(
-        "zip/version-needed",
-        "6.4",
-        lambda: _valid().set("0/c/0", central={"version": 64}),
-        "zip/version-needed",
-    ),
-    Case(
-        "zip/version-needed",
-        "4.7",
-        lambda: _valid().set("0/c/0", central={"version": 47}),
-        "zip/version-needed",
-    ),
+    Case("zip/version-needed", "6.4", lambda: _valid().set("0/c/0", central={"version": 64}), "zip/version-needed"),
+    Case("zip/version-needed", "4.7", lambda: _valid().set("0/c/0", central={"version": 47}), "zip/version-needed"),
     Case(
         "zip/version-needed",
         "4.5 of VMS",
@@ -130,12 +117,7 @@ AMBIGUITY_CASES = (
         "zip/leading-entries",
     ),
     Case("zip/leading-entries", "a value that is an entry", lambda: _valid().add("notes", _deleted())),
-    Case(
-        "zip/bytes-after-directory",
-        "a byte",
-        lambda: _valid().with_(tail_gap=b"x"),
-        "zip/bytes-after-directory",
-    ),
+    Case("zip/bytes-after-directory", "a byte", lambda: _valid().with_(tail_gap=b"x"), "zip/bytes-after-directory"),
     Case(
         "zip/bytes-after-directory",
         "a digital signature",

@@ -34,12 +34,7 @@ _OTHER_CASES = (
     Case("zarr/json", "half a document, the root", lambda: _valid().value("zarr.json", b"{"), "zarr/json"),
     Case("zarr/json", "a line end more", lambda: _valid().value("0/zarr.json", array([4], [4]) + b"\n")),
     Case("ome/ome-xml", "the file is not there", _collection, "ome/ome-xml", level="hierarchy"),
-    Case(
-        "ome/ome-xml",
-        "the file is there",
-        lambda: _collection(**{"METADATA.ome.xml": b"<OME/>"}),
-        level="hierarchy",
-    ),
+    Case("ome/ome-xml", "the file is there", lambda: _collection(**{"METADATA.ome.xml": b"<OME/>"}), level="hierarchy"),
 )
 
 #: The cases, in the order of the rules.

@@ -244,12 +244,7 @@ ZIP_CASES = (
         lambda: ArchiveBuilder().classic().with_(prefix=b"leading"),
         "zip/prepended-bytes=warning rfc9/root rfc9/zip64",
     ),
-    Case(
-        "zip/prepended-bytes",
-        "an entry that was deleted",
-        _left_over,
-        "zip/leading-entries zip/unreferenced-bytes",
-    ),
+    Case("zip/prepended-bytes", "an entry that was deleted", _left_over, "zip/leading-entries zip/unreferenced-bytes"),
     Case("zip/trailing-bytes", "a line end", lambda: _valid().with_(suffix=b"\n"), "zip/trailing-bytes"),
     Case("zip/trailing-bytes", "a line end in the comment", lambda: _valid().with_(comment=_valid().comment + b"\n")),
     Case(
@@ -289,12 +284,7 @@ ZIP_CASES = (
         "zip/extra-field",
         "strict",
     ),
-    Case(
-        "zip/extra-field",
-        "padding",
-        lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}),
-        profile="strict",
-    ),
+    Case("zip/extra-field", "padding", lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}), profile="strict"),
     Case("zip/extra-field", "a time, not strict", lambda: _valid().set("0/c/0", local={"extra": TIME_FIELD})),
     Case("zip/large-entry", "2 GiB and a byte", lambda: _with_hole(_TWO_GIB + 1), "zip/large-entry"),
     Case("zip/large-entry", "2 GiB", lambda: _with_hole(_TWO_GIB)),

@@ -14,13 +14,7 @@ from ozx.archive.records import method_name
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json.values import as_object
-from ozx.hierarchy.keys import (
-    LEGACY_METADATA,
-    METADATA,
-    ROOT_METADATA,
-    is_legacy_metadata_key,
-    is_metadata_key,
-)
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, make_finding
 

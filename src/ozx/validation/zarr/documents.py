@@ -18,10 +18,7 @@ from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 __all__ = ["check_dimension_names", "check_fields", "check_json", "check_legacy", "check_name", "check_node_name"]
 
 # Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
-_MANDATORY = {
-    "array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"),
-    "group": (),
-}
+_MANDATORY = {"array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"), "group": ()}
 # Zarr v2 specification, "Metadata": keys that MUST be present.
 _LEGACY_MANDATORY = ("shape", "chunks", "dtype", "compressor", "fill_value", "order", "filters")
 # Zarr core 3.1, "Node names": the characters that are recommended.
