@@ -19,6 +19,7 @@ __all__ = [
     "describe_level",
     "image_paths",
     "label_paths",
+    "level_factor",
     "plate_wells",
 ]
 
@@ -167,6 +168,18 @@ def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | No
     if array is None:
         return Level(path, None, None, None, None, None, scale, translation)
     return Level(path, array.shape, array.data_type, array.chunks, array.shards, array.codecs, scale, translation)
+
+
+def level_factor(full: int, length: int) -> float:
+    """Return the downsampling factor of a dimension: a whole number if one explains both lengths.
+
+    Examples
+    --------
+    >>> level_factor(101, 51), level_factor(101, 50), level_factor(100, 30)
+    (2, 2, 3.3333333333333335)
+    """
+    factor = round(full / length)
+    return factor if length in (full // factor, -(-full // factor)) else full / length
 
 
 def _describe(

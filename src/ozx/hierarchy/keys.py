@@ -12,6 +12,7 @@ __all__ = [
     "missing_groups",
     "node_of",
     "path_order",
+    "paths_above",
     "top_nodes",
 ]
 
@@ -47,7 +48,7 @@ def node_of(key: str) -> str:
 def top_nodes(paths: Iterable[str]) -> list[str]:
     """Return the nodes that lie below no other node, breadth-first: the root, if there is one."""
     nodes = set(paths)
-    return sorted((path for path in nodes if nodes.isdisjoint(_above(path))), key=path_order)
+    return sorted((path for path in nodes if nodes.isdisjoint(paths_above(path))), key=path_order)
 
 
 def missing_groups(paths: Iterable[str]) -> list[str]:
@@ -56,10 +57,11 @@ def missing_groups(paths: Iterable[str]) -> list[str]:
     Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
     """
     nodes = set(paths)
-    return sorted({folder for path in nodes for folder in _above(path)} - nodes, key=path_order)
+    return sorted({folder for path in nodes for folder in paths_above(path)} - nodes, key=path_order)
 
 
-def _above(path: str) -> Iterator[str]:
+def paths_above(path: str) -> Iterator[str]:
+    """Yield the paths above `path`, the nearest first, the root's (empty) last."""
     while path:
         path = path.rpartition("/")[0]
         yield path

@@ -14,7 +14,15 @@ from ozx.errors import FormatError
 from ozx.hierarchy.chunk_grid import ChunkGrid, parse_chunk_grid
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object
-from ozx.hierarchy.keys import METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import (
+    METADATA,
+    ROOT_METADATA,
+    is_legacy_metadata_key,
+    is_metadata_key,
+    missing_groups,
+    node_of,
+    paths_above,
+)
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
 
@@ -87,18 +95,9 @@ class PartialHierarchy:
         place = grid.coordinates(key[len(array) + 1 :] if array else key)
         return Role("misfit", array) if place is None else Role("chunk", array, place)
 
-    def missing_groups(self) -> Iterator[str]:
-        """Yield the paths of missing groups above nodes; those nearest the root first."""
-        missing = set()
-        for path in self.nodes:
-            above = path
-            while above:
-                above = parent_of(above)
-                if above in missing:
-                    break
-                if above not in self.nodes:
-                    missing.add(above)
-        yield from sorted(missing, key=lambda path: (path.count("/") if path else -1, path))
+    def missing_groups(self) -> list[str]:
+        """Return the paths of missing groups above nodes, breadth-first."""
+        return missing_groups(self.nodes)
 
     def replacement(self, path: str) -> bytes | None:
         """Return the copy of a node's ``zarr.json`` in the consolidated metadata of a group above it."""
@@ -133,10 +132,7 @@ def parent_of(path: str) -> str:
 
 def parents_of(path: str) -> Iterator[str]:
     """Yield the paths above `path`, nearest first, without the root's."""
-    path = parent_of(path)
-    while path:
-        yield path
-        path = parent_of(path)
+    yield from filter(None, paths_above(path))
 
 
 def is_node_document(value: Any) -> bool:

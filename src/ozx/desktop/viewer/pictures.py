@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ozx.desktop.viewer.chunk_cache import ChunkCache
 from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UsageError
+from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pictures.channels import percentile_window
@@ -86,7 +87,7 @@ class Picture:
         found = []
         for number, source in enumerate(self.sources):
             height, width = source.shape[down], source.shape[right]
-            factor = _factor(full_height, height), _factor(full_width, width)
+            factor = float(level_factor(full_height, height)), float(level_factor(full_width, width))
             found.append(PictureLevel(number, 1, height, width, factor))
         down_and_right = self.sources[-1].shape[down], self.sources[-1].shape[right]
         while max(found[-1].height, found[-1].width) > _LARGEST_OVERVIEW:
@@ -232,18 +233,6 @@ class Pictures:
             if 0 in source.shape:
                 raise FormatError(f"{level.path}: expected pixels, found the shape {source.shape}")
         return picture
-
-
-def _factor(full: int, length: int) -> float:
-    """Return the downsampling factor: a whole number if one explains both lengths.
-
-    Examples
-    --------
-    >>> _factor(101, 51), _factor(100, 30)
-    (2.0, 3.3333333333333335)
-    """
-    factor = round(full / length)
-    return float(factor) if length in (full // factor, -(-full // factor)) else full / length
 
 
 def _span(number: int, length: int, step: int) -> range:

@@ -14,7 +14,7 @@ from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import copy_json
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Axis
@@ -176,7 +176,7 @@ class _DocumentEditor:
     def finish(self) -> EditPlan:
         """Update consolidated metadata, and return all changes."""
         for path in list(self._new):
-            for above in _groups_above(path):
+            for above in paths_above(path):
                 self._update_copy(above, path)
         changed = [path for path in self._nodes if path in self._new]
         changes = [
@@ -219,9 +219,3 @@ class _DocumentEditor:
         datasets = ome.multiscales[0].datasets if ome is not None else ()
         node = self._nodes.get(join_path(image, datasets[0].path)) if datasets and datasets[0].path else None
         return None if node is None else node.array
-
-
-def _groups_above(path: str) -> list[str]:
-    """Return the paths of the groups above `path`, the nearest first."""
-    parts = path.split("/") if path else []
-    return ["/".join(parts[:depth]) for depth in reversed(range(len(parts)))]

@@ -14,7 +14,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object
-from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Dataset, Multiscale, OmeMetadata, parse_ome
@@ -323,7 +323,7 @@ class _SubsetPlanner:
 
     def _check_groups(self, path: str) -> None:
         """Raise if an image's group, or a group above it, has must-understand metadata that ozx does not know."""
-        for above in _upwards(path):
+        for above in (path, *paths_above(path)):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)
             self._checked.add(above)
@@ -331,13 +331,6 @@ class _SubsetPlanner:
     def _note_extensions(self, path: str) -> None:
         if EXTENSIONS in self._documents[path]:
             self._notes.add(path, "its extensions are unchanged, and may refer to parts that are left out")
-
-
-def _upwards(path: str) -> Iterable[str]:
-    yield path
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def _path(multiscale: Multiscale, number: int) -> str:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError, UsageError
+from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.images.pixel_source import ArrayLike
 
-__all__ = ["Layer", "Place", "level_factor", "parse_layer", "place_levels"]
+__all__ = ["Layer", "Place", "parse_layer", "place_levels"]
 
 #: Scale and translation of a level.
 Place = tuple[tuple[float, ...], tuple[float, ...]]
@@ -130,18 +131,6 @@ def place_levels(
         steps = zip(translation, scale, factors, strict=True)
         places.append((scales, tuple(start + one * (factor - 1) / 2 for start, one, factor in steps)))
     return tuple(places)
-
-
-def level_factor(full: int, length: int) -> float:
-    """Return the downsampling factor of a dimension: a whole number if one explains both lengths.
-
-    Examples
-    --------
-    >>> level_factor(101, 51), level_factor(101, 50), level_factor(100, 30)
-    (2, 2, 3.3333333333333335)
-    """
-    factor = round(full / length)
-    return factor if length in (full // factor, -(-full // factor)) else full / length
 
 
 def _check_upright(name: str, meta: Mapping[str, Any]) -> None:

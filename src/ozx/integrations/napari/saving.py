@@ -13,6 +13,7 @@ import numpy as np
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import OzxError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.sources.location import given_output
+from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import ShownChannel
 from ozx.images.pixel_source import ArrayLike, ArraySource
@@ -20,7 +21,7 @@ from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, NewLevel
 from ozx.integrations.napari.combined_arrays import Stacked, Strided
-from ozx.integrations.napari.layers import Layer, level_factor, parse_layer, place_levels
+from ozx.integrations.napari.layers import Layer, parse_layer, place_levels
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
 __all__ = ["write_layers"]
