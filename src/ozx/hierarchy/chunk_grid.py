@@ -48,7 +48,7 @@ class ChunkGrid:
 
 
 class ChunkTally:
-    """Counts the stored chunks of an array and finds the region of the missing ones.
+    """Number of the stored chunks of an array, and region of the missing ones.
 
     Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
     """

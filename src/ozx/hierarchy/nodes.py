@@ -36,7 +36,7 @@ class Node:
 
 
 class NodeCollector:
-    """Takes metadata documents in any order and returns nodes."""
+    """Collector of nodes from metadata documents in any order."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}

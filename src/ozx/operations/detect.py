@@ -35,8 +35,8 @@ _ROOT = ROOT_METADATA.encode("ascii")
 def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
     r"""Return whether this is an OME-Zarr zip file (RFC-9), judged by content, not by name.
 
-    It is one when it is a ZIP file whose root ``zarr.json`` has ``ome`` attributes, or whose comment names an OME-Zarr
-    version. This is no validation: a file may break rules and still be meant as one.
+    It is one if it is a ZIP file whose root ``zarr.json`` has ``ome`` attributes, or whose comment names an OME-Zarr
+    version. This is no validation: a file that breaks rules may still be one.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
     Raises
     ------
     ResourceError
-        The file does not exist or cannot be read. Never for what is in it.
+        The file does not exist or cannot be read. Never because of its content.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
 
 class _Window:
-    """A source that answers from what was loaded of another, and gives nothing where that is not enough."""
+    """Source of the loaded parts of another source; it returns nothing of other parts."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source

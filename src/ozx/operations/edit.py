@@ -34,13 +34,13 @@ class EditResult:
     path
         The file.
     written
-        Whether the file was written: not in a dry run, and not where all is as it was asked for.
+        Whether the file was written: not in a dry run, nor if nothing changes.
     differences
-        What is different about the images.
+        The changed properties of images.
     changes
-        Every JSON value that differs, resolution levels and copies in consolidated metadata included.
+        Every changed JSON value, including those of resolution levels and of copies in consolidated metadata.
     notes
-        Things worth knowing, one sentence each.
+        Remarks, one sentence each.
     """
 
     path: str
@@ -68,7 +68,7 @@ def edit(
 ) -> EditResult:
     """Correct the metadata of an image, of all images of a plate or a series, or of one node; pixels stay unchanged.
 
-    The old file stays until the new one is complete. Where everything is as it was asked for, nothing is written.
+    The old file stays until the new one is complete. If nothing changes, nothing is written.
 
     Parameters
     ----------
@@ -81,27 +81,27 @@ def edit(
         must be in one of the images; images without it stay unchanged.
     unit
         A unit as OME-Zarr spells it (``micrometer``, ``second``), or units by axis. A single one goes to the axes of
-        its type, space or time: those in `pixel_size`, or all when that is not given. Numbers are not converted.
+        its type, space or time: those in `pixel_size`, or all without `pixel_size`. Numbers are not converted.
     channel_names, colors
-        One per channel; None or ``""`` keeps what a channel has. Colours are ``RRGGBB``, with or without ``#``, or
-        one of red, green, blue, cyan, magenta, yellow, white.
+        One per channel; None or ``""`` keeps the present one. Colours are ``RRGGBB``, with or without ``#``, or one of
+        red, green, blue, cyan, magenta, yellow, white.
     name
-        What the image is called or, where the root is a plate, the plate.
+        Name of the image or, if the root is a plate, of the plate.
     dry_run
-        Only tell what would change.
+        Return the changes without writing them.
     sync
         Whether to wait until the file is on the disk.
 
     Returns
     -------
     EditResult
-        What was changed, or with `dry_run` would be.
+        The changes, made or, with `dry_run`, planned.
 
     Raises
     ------
     UsageError
-        Nothing is asked for, a value cannot be meant, an image has no such axis or another number of channels, or it
-        is a directory.
+        Nothing is requested, a value is invalid, an image has no such axis or another number of channels, or it is a
+        directory.
     FormatError
         It is no archive, or its metadata is broken; or it changed meanwhile.
     UnsupportedError

@@ -1,4 +1,4 @@
-"""export: images become a pyramidal OME-TIFF file, so that nothing is locked in."""
+"""export: images become a pyramidal OME-TIFF file."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ExportResult:
     Attributes
     ----------
     source, path
-        The hierarchy as it was given, and the file made of it.
+        The hierarchy, as given, and the written file.
     node
         Path of the node that was exported; the root's is empty.
     bytes
@@ -82,15 +82,15 @@ class ExportResult:
     bigtiff
         Whether it is a BigTIFF file.
     compression
-        What its tiles are compressed with.
+        The compression of its tiles.
     ome_xml
-        ``updated`` where the OME-XML that the images came with was brought up to date, else ``made``.
+        ``updated`` if the original OME-XML of the images was updated, else ``made``.
     images
         The first 100 images.
     image_count
-        How many there are.
+        Number of all images.
     notes
-        What was left out or changed, one sentence each.
+        Parts left out or changed, one sentence each.
     """
 
     source: str
@@ -125,27 +125,27 @@ def export(
 ) -> ExportResult:
     """Write an image, all images of a series or a plate, or a label image as a tiled OME-TIFF file with its levels.
 
-    Each image is one of the file, its levels are SubIFDs. The OME-XML is the one that the images came with
-    (``OME/METADATA.ome.xml``), brought up to date, or else made from the metadata.
+    Each image becomes one of the file, with its levels as SubIFDs. The OME-XML is the original one
+    (``OME/METADATA.ome.xml``), updated, or else made from the metadata.
 
     Parameters
     ----------
     path
         An .ozx file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
     out
-        The file to make.
+        The file to write.
     node
         Path of an image, label image, plate, well or series, below the node of `path` if that names one.
     levels
-        Which resolution levels, as a slice of Python's has them: ``":3"`` the three finest, ``"1:"`` all but the
-        finest; 0 is the finest. By default all.
+        Resolution levels as a Python slice: ``":3"`` the three finest, ``"1:"`` all but the finest; 0 is the finest. By
+        default all.
     compression
         ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
     tile
-        Height and width of the tiles in pixels, a multiple of 16; by default 512, or that of the chunks where they fit
-        badly.
+        Height and width of the tiles in pixels, a multiple of 16; by default 512, or that of the chunks if 512 fits
+        them badly.
     jobs
-        How many threads read and compress; by default one for each processor, at most eight.
+        Number of threads that read and compress; by default one for each processor, at most eight.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -156,18 +156,18 @@ def export(
     Returns
     -------
     ExportResult
-        The file that was written, and what of the hierarchy is in it.
+        The written file, and the images in it.
 
     Raises
     ------
     UsageError
-        `out` exists or is a URL; there is no such node; another tile or compression than there is.
+        `out` exists or is a URL; there is no such node; the tile or compression is invalid.
     UnsupportedError
-        There is no image, or one of a type or with axes that OME-TIFF has not.
+        There is no image, or one with a type or axes that OME-TIFF does not have.
     FormatError
-        It is no archive, no hierarchy, or a damaged one; of a chunk image, level and region are named.
+        It is no archive, no hierarchy, or a damaged one; for a chunk, image, level and region are named.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------

@@ -43,12 +43,11 @@ class ExtractedImage:
     path
         Path of its group in the new file; the root's is empty.
     levels
-        Paths of the levels that are kept, below it, the finest first.
+        Paths of the kept levels below it, the finest first.
     left_out
-        Paths of the others.
+        Paths of the other levels.
     region
-        Which pixels of its full resolution are shown, by axis: the first, and the one behind the last. Empty where no
-        region was asked for.
+        The full-resolution pixels that are shown, by axis: start and stop. Empty without a requested region.
     """
 
     path: str
@@ -63,7 +62,7 @@ class ExtractedImage:
         Parameters
         ----------
         image
-            What was cut out of an image.
+            The extracted part of an image.
         """
         return cls(image.path, image.levels, image.left_out, image.region)
 
@@ -79,19 +78,19 @@ class ExtractResult:
     Attributes
     ----------
     source, path
-        What it was taken from, as it was given, and the file made of it.
+        The source, as given, and the written file.
     node
         Path of the node that became the root; the root's is empty.
     entries, bytes
         Number of entries, and length of the file in bytes.
     ome_version
-        The OME-Zarr version of it.
+        Its OME-Zarr version.
     images
         The first 100 images, label images included.
     image_count
-        How many there are.
+        Number of all images.
     notes
-        Things worth knowing, as sentences.
+        Remarks, one sentence each.
     """
 
     source: str
@@ -122,30 +121,30 @@ def extract(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
-    """Make a smaller .ozx file of a part of a hierarchy, to mail or to share; no pixel is decoded, none moves.
+    """Extract a part of a hierarchy into a new .ozx file; no pixel is decoded, and none changes its position.
 
-    Chunks are taken whole: a region grows until it ends at chunk borders, of the inner chunks where there are shards.
-    All levels show the same region then; levels whose chunks are too long for that are left out unless `levels` names
-    them. Scales stay, translations say where the region lies. Label images show the same region as their image.
+    Chunks are copied whole: a region grows to chunk borders, in shards to those of the inner chunks. All levels show
+    the same region; levels whose chunks are too long for that are left out unless `levels` names them. Scales stay, and
+    translations give the position of the region. Label images show the same region as their image.
 
     Parameters
     ----------
     path
         An .ozx file or a directory with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``).
     out
-        The file to make.
+        The file to write.
     node
         Path of a plate, well, image, label image or any other group, below the node of `path` if that names one: it
         becomes the root.
     levels
-        Which resolution levels, as a slice of Python's has them: ``"2:"`` all but the two finest, ``":3"``, ``"-1"``; 0
-        is the finest. An image without any of these keeps the nearest one.
+        Resolution levels as a Python slice: ``"2:"`` all but the two finest, ``":3"``, ``"-1"``; 0 is the finest. An
+        image without any of these keeps the nearest one.
     region
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
         ``(start, stop)``, slices or single indices. Nothing is clipped.
     max_size
-        The largest file that is wanted, in bytes or as ``"20MB"``: as many of the finest levels, of all images alike,
-        are left out as do not fit.
+        The largest size of the file, in bytes or as ``"20MB"``: finest levels, equally many in all images, are left out
+        until it fits.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -156,18 +155,18 @@ def extract(
     Returns
     -------
     ExtractResult
-        What was taken out: node, levels and region of each image.
+        The extracted part: node, levels and region of each image.
 
     Raises
     ------
     UsageError
         `out` exists or is a URL; there is no such node, axis or level; the region is outside of an image; nothing fits.
     FormatError
-        It is no OME-Zarr hierarchy, or is damaged; `rule` says what.
+        It is no OME-Zarr hierarchy, or is damaged; `rule` names the broken rule.
     UnsupportedError
-        It is OME-Zarr 0.4; extensions that are not understood forbid the change, or refer to what is left behind.
+        It is OME-Zarr 0.4; extensions that are not understood forbid the change, or refer to a node that is left out.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------

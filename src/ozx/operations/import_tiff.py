@@ -41,17 +41,17 @@ class ImportResult:
     Attributes
     ----------
     source, path
-        The TIFF file, and the file made of it.
+        The TIFF file, and the written file.
     status
         ``imported``; ``skipped`` when `resume` found the file complete; ``failed``.
     images
-        How many images are in the file; 0 for a failure.
+        Number of images in the file; 0 for a failure.
     entries, bytes
         Number of entries, and length of the file in bytes; 0 for a failure.
     notes
-        Things worth knowing, as sentences.
+        Remarks, one sentence each.
     damage
-        What of the source could not be read, and is zeros in the file (`on_error`): the first sentences.
+        Parts of the source that could not be read and are zeros in the file (`on_error`): the first sentences.
     error
         For a failure ``{"message", "rule", "hint"}``, else None.
     """
@@ -142,11 +142,11 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     source
         A TIFF file of any kind, or a ``.companion.ome`` file.
     out
-        The file to make; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
+        The file to write; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
-        The dimensions longer than 1 in the order of the file, such as ``tczyx``, where the file does not name them.
+        The dimensions longer than 1 in the order of the file, such as ``tczyx``, if the file does not name them.
     keep_singletons, series
-        Whether axes of length 1 stay; the number of the only image that is wanted, from 0 on.
+        Whether axes of length 1 stay; the number of the only image to import, from 0 on.
     pixel_size, unit, channel_names, colors, name
         Values instead of those of the file; as for `ozx.edit`.
     ome_xml
@@ -159,21 +159,21 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         Another layout than the usual one; see `ozx.repack`. By default chunks in shards end in a checksum;
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     on_error
-        ``fail``, or ``fill``: zeros in the place of what is damaged or missing, which the result names.
+        ``fail``, or ``fill``: zeros in place of damaged or missing parts, which the result lists.
     thumbnail, force, sync
         As for `ozx.pack`.
     resume
-        Do nothing where `out` exists and has the same images.
+        Do nothing if `out` exists and has the same images.
     executor
-        Decodes, halves and encodes; by default one thread per core. With ``Client.get_executor()`` of Dask the workers
-        of a cluster do it, which need to see the file under the same path.
+        Executor that decodes, halves and encodes; by default one thread per core. That of Dask,
+        ``Client.get_executor()``, uses the workers of a cluster, which need to see the file under the same path.
     progress
         Receives the number of bytes of pixels read.
 
     Returns
     -------
     ImportResult
-        The file that was written, how many images are in it, and what could not be carried over.
+        The written file, the number of its images, and the parts that could not be carried over.
 
     Raises
     ------
@@ -182,9 +182,9 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     UnsupportedError
         Its pixels are of a type that no image has, or cannot be decoded.
     UsageError
-        `out` exists or is a URL, or what is asked for does not fit the file.
+        `out` exists or is a URL, or an option does not fit the file.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------
@@ -226,9 +226,9 @@ def import_tiffs(
     sources
         The files.
     out_dir
-        The folder for the files, made when it is missing; by default each file goes beside its source.
+        The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
-        How many sources are imported at the same time; together they have one thread per core.
+        Number of sources imported at the same time; together they have one thread per core.
     progress
         Receives the number of bytes of pixels read.
     **options
@@ -237,13 +237,13 @@ def import_tiffs(
     Returns
     -------
     ImportManyResult
-        What became of each source; one that failed has ``failed`` as its status, and the error.
+        The result for each source; a failed one has the status ``failed``, and the error.
 
     Raises
     ------
     UsageError
-        Two sources would become the same file, `out_dir` or a source is a URL, or options mean nothing; nothing is
-        imported then.
+        Two sources would become the same file, `out_dir` or a source is a URL, or an option is invalid; then nothing is
+        imported.
     ResourceError
         `out_dir` cannot be made.
 
@@ -280,7 +280,7 @@ def import_tiffs(
 
 
 def _parse(asked: dict[str, Any]) -> _Order:
-    """Return the options of `import_tiff`, checked; `UsageError` where one means nothing."""
+    """Return the options of `import_tiff`, checked; `UsageError` if one is invalid."""
     on_error, ome_xml, axes, labels = (asked[name] for name in ("on_error", "ome_xml", "axes", "labels"))
     if on_error not in ("fail", "fill"):
         raise UsageError(f"expected fail or fill as on_error; got {on_error!r}")
@@ -320,7 +320,7 @@ def _sharing(options: _Order) -> Iterator[_Order]:
 
 
 def _default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the output of a source where none is named: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
+    """Return the default output of a source: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
     return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
 
 
@@ -395,6 +395,6 @@ def _write(
 
 
 def _first(sentences: list[str]) -> tuple[str, ...]:
-    """Return the first sentences; how many more there are stands at their end."""
+    """Return the first sentences, and the number of the others as the last one."""
     more = len(sentences) - _MOST_DAMAGE
     return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

@@ -1,4 +1,4 @@
-"""Looking at an OME-Zarr hierarchy: what it is, how large, and how it is stored."""
+"""Description of an OME-Zarr hierarchy: its kind, its size, and its storage."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class NodeSummary:
     Attributes
     ----------
     path
-        Where it stands; the root's path is empty.
+        Path of the node; the root's is empty.
     node_type
-        ``group``, ``array``, or None where its metadata does not tell.
+        ``group``, ``array``, or None if its metadata names neither.
     extensions
-        Names of the extensions it declares; without registered codecs, data types and the like.
+        Names of its declared extensions, without registered codecs, data types and the like.
     conventions
-        The conventions its attributes declare, by name or else by identifier.
+        Names, or else identifiers, of the conventions that its attributes declare.
     """
 
     path: str
@@ -83,11 +83,11 @@ class PlateSummary:
     Attributes
     ----------
     name
-        Its name; None where it has none.
+        Its name, or None.
     rows, columns
         Their names, in the order of the plate.
     wells
-        Every well that is listed, with the number of its fields.
+        The listed wells, with the number of fields in each.
     """
 
     name: str | None
@@ -103,15 +103,15 @@ class Inspection:
     Attributes
     ----------
     path
-        What was looked at.
+        The file, directory or node, as given.
     kind
         ``image``, ``plate``, ``series``, ``labels`` or ``other``.
     name
-        What the image, the plate or else the file is called.
+        Name of the image, of the plate, or else of the file.
     ome_version
-        As the root says it; None where it does not.
+        OME-Zarr version of the root, or None.
     zarr_format
-        2 or 3, that of the root; None where there is no root.
+        2 or 3, that of the root; None without a root.
     entries
         Entries of the archive, or files of the directory.
     bytes
@@ -119,21 +119,21 @@ class Inspection:
     decoded_bytes
         Size in bytes of all arrays once decoded, as far as their types have a known size.
     container
-        What holds the hierarchy.
+        The archive or directory of the hierarchy.
     images
         The first `MOST_IMAGES` images, in the order of the metadata.
     image_count
-        How many images there are in all, those included that are listed, but missing.
+        Number of all images, including those that are listed but missing.
     labels
         The label images that belong to `images`, the first `MOST_IMAGES`.
     arrays
-        Of a hierarchy of kind ``other`` without images: its first `MOST_IMAGES` arrays.
+        The first `MOST_IMAGES` arrays of a hierarchy of kind ``other`` without images.
     plate
-        The plate, where it is one.
+        The plate, or None.
     nodes
         All nodes, breadth-first.
     notes
-        What is missing, malformed or noteworthy, one sentence each.
+        Missing, malformed and noteworthy parts, one sentence each.
     """
 
     path: str
@@ -160,16 +160,16 @@ class Inspection:
 
 @resource_errors()
 def inspect(path: str | os.PathLike[str]) -> Inspection:
-    """Return what an ``.ozx`` file, another ZIP file, or a directory holds, or what there is below one of its nodes.
+    """Return a description of an ``.ozx`` file, another ZIP file, or a directory, or of one of its nodes.
 
-    Of an archive whose comment promises ``jsonFirst`` only the end records and the leading ``zarr.json`` are read, so
-    that the time does not depend on the number of entries. Malformed metadata is shown as far as it goes, with notes.
+    If the archive comment promises ``jsonFirst``, only the end records and the leading ``zarr.json`` are read: the time
+    does not depend on the number of entries. Malformed metadata is described as far as possible, with notes.
 
     Parameters
     ----------
     path
-        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: all paths are relative to the node
-        then, and entries and bytes are those below it.
+        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: all paths are then relative to the
+        node, and entries and bytes are those below it.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def _check_root(view: DirectoryView) -> None:
 
 
 def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, int]:
-    """Return the nodes, the number of entries, and the size of it all in bytes."""
+    """Return the nodes, the number of entries, and their total size in bytes."""
     collector = NodeCollector()
     entries = size = 0
     is_whole_archive = isinstance(view, ArchiveView) and not view.node
@@ -307,7 +307,7 @@ def _version(nodes: Mapping[str, Node]) -> str | None:
 
 
 def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> list[str]:
-    """Return a remark on the whole hierarchy, to be read before the details."""
+    """Return remarks on the whole hierarchy, which come before the details."""
     root, notes = nodes.get(""), []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)

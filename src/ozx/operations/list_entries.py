@@ -1,4 +1,4 @@
-"""Listing what an archive or a directory holds, without reading values."""
+"""List of the entries of an archive, or of the files of a directory, without reading values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class ListedEntry(NamedTuple):
     Attributes
     ----------
     key
-        The store key: the entry's name, from the node that was asked for.
+        The store key: the entry's name, relative to the given node.
     size
         Length of the value in bytes.
     crc32, method
         CRC-32 of the value, and how it is stored (``stored``, ``deflated``, …); None for a file of a directory.
     item, view
-        By these `offset` finds it.
+        The entry, and its archive or directory, for `offset`.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class ListedEntry(NamedTuple):
     def offset(self) -> int | None:
         """Offset of the stored bytes in the archive, in bytes; reads the local file header.
 
-        None for a file of a directory, and where there is no sound local header (``ozx validate`` says why).
+        None for a file of a directory, and without a sound local header (``ozx validate`` gives the reason).
 
         Raises
         ------
         ResourceError
-            The archive cannot be read any more.
+            The archive can no longer be read.
         """
         return self.view.data_offset(self.item)
 
@@ -62,7 +62,7 @@ class ListedEntry(NamedTuple):
         Raises
         ------
         ResourceError
-            The archive cannot be read any more.
+            The archive can no longer be read.
         """
         return {"key": self.key, "size": self.size, "offset": self.offset, "crc32": self.crc32, "method": self.method}
 
@@ -71,13 +71,13 @@ class ListedEntry(NamedTuple):
 class EntryListing:
     """The entries of an archive in the order of its central directory, or the files of a directory.
 
-    Iterating reads them one by one, so that a million cost no memory; it can be done again. `to_dict()`
-    is what ``ozx ls --json`` prints.
+    Iteration reads them one by one, so that a million take no memory, and may be repeated. ``ozx ls --json`` prints
+    `to_dict()`.
 
     Attributes
     ----------
     path
-        What is listed.
+        The archive, directory or node, as given.
     nodes
         Whether only metadata keys are listed.
     """
@@ -102,7 +102,7 @@ class EntryListing:
         Raises
         ------
         FormatError, UnsupportedError, ResourceError
-            As iterating: the central directory is damaged, or the file cannot be read any more.
+            The central directory is damaged, or the file can no longer be read.
         """
         return {"schema": 2, "path": self.path, "entries": [entry.to_dict() for entry in self]}
 
@@ -115,15 +115,15 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     ----------
     path
         An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells``: what is below that node, by keys relative to it.
+        ``ozx:///data/cells.ozx/labels/cells``, for the entries below that node, by keys relative to it.
     nodes
-        List only metadata: ``zarr.json``, and where there are any the keys of Zarr v2. Of an archive whose comment
-        promises ``jsonFirst`` only the beginning of the central directory is read then.
+        List only metadata: ``zarr.json``, and any metadata of Zarr v2. If the archive comment promises ``jsonFirst``,
+        only the beginning of the central directory is read.
 
     Raises
     ------
     FormatError, UnsupportedError
-        It is a file, but no archive that can be read; the central directory is damaged (while iterating).
+        It is a file, but no readable archive; the central directory is damaged (raised by iteration).
     UsageError
         There is no such node.
     ResourceError

@@ -38,19 +38,19 @@ class PackResult:
     Attributes
     ----------
     source, path
-        The directory, and the file made of it.
+        The directory, and the written file.
     status
         ``packed``; ``skipped`` when `resume` found the file complete; ``failed``.
     entries, bytes
         Number of entries, and length of the file in bytes; 0 for a failure.
     left_out
-        What of the directory is no part of the hierarchy: litter, empty directories (these end in a slash).
+        Files and empty directories (ending in a slash) that are no part of the hierarchy.
     notes
-        Things worth knowing, as sentences.
+        Remarks, one sentence each.
     sha256
-        The file's digest in hexadecimal digits, where it was asked for and written.
+        The file's digest in hexadecimal digits, if requested and written.
     verified, source_removed
-        Whether the file was read back and compared; whether the source was deleted after that, all of it.
+        Whether the file was read back and compared; whether the whole source was deleted afterwards.
     error
         For a failure ``{"message", "rule", "hint"}``, else None.
     """
@@ -140,32 +140,32 @@ def pack(
 ) -> PackResult:
     """Make one .ozx file of the OME-Zarr hierarchy in a directory, values byte for byte.
 
-    OME-Zarr 0.4 becomes 0.5 on the way, which is noted: its encoded chunks are moved where 0.5 has their codec.
+    OME-Zarr 0.4 is upgraded to 0.5, with a note; its encoded chunks are moved if 0.5 has their codec.
 
     Parameters
     ----------
     source
         The directory with the root ``zarr.json``.
     out
-        The file to make; by default ``cells.ome.zarr`` becomes ``cells.ozx`` beside it.
+        The file to write; by default ``cells.ome.zarr`` becomes ``cells.ozx`` beside it.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     verify
         Read the synced file back and compare every value with the source before it gets its name.
     remove_source
-        Delete the source after that, file by file; implies `verify`. What changes or comes meanwhile stays, and a note
-        names it; then `source_removed` is False.
+        Delete the source after that, file by file; implies `verify`. Files that change or appear meanwhile stay, and a
+        note names them; then `source_removed` is False.
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
-        Write nothing where `out` exists and is complete: it opens, and its keys and sizes are the source's. It is
-        synced, and a checksum that is asked for and missing is written.
+        Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source. It is
+        synced, and a missing checksum is written if requested.
     shards, chunks, codec, chunk_checksums
         Another layout, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are given.
         Without any of these every value stays unchanged.
     thumbnail
-        Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
-        made, a note says why.
+        Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made,
+        a note gives the reason.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -174,21 +174,22 @@ def pack(
     Returns
     -------
     PackResult
-        The file that was written, or found complete.
+        The file, written or found complete.
 
     Raises
     ------
     FormatError
-        The source is no OME-Zarr hierarchy, or holds something an .ozx file must not; `rule` says what.
+        The source is no OME-Zarr hierarchy, or has content that an .ozx file must not have; `rule` names the broken
+        rule.
     UnsupportedError
-        It is OME-Zarr 0.4 with something that Zarr v3 cannot say, or an extension that is not understood forbids
-        another layout.
+        It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an extension that is not understood forbids another
+        layout.
     UsageError
         `out` exists, is a URL or lies inside the source, or options contradict each other; the source to be removed
         holds files that are not packed.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before; only `checksum` and
-        `remove_source` come after that. Nothing of a source that changed meanwhile is removed.
+        Reading or writing failed. After any error, `out` is as it was before; only `checksum` and `remove_source` come
+        after that. Nothing of a source that changed meanwhile is removed.
 
     Examples
     --------
@@ -229,22 +230,22 @@ def pack_many(
     sources
         The directories.
     out_dir
-        The folder for the files, made when it is missing; by default each file goes beside its source.
+        The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
-        How many sources are packed at the same time, by threads.
+        Number of sources packed at the same time, each by a thread.
     force, verify, remove_source, checksum, resume, shards, chunks, codec, chunk_checksums, thumbnail, sync, progress
         As for `pack`.
 
     Returns
     -------
     PackManyResult
-        What became of each source; one that failed has ``failed`` as its status, and the error.
+        The result for each source; a failed one has the status ``failed``, and the error.
 
     Raises
     ------
     UsageError
-        Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other;
-        nothing is packed then.
+        Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other; then
+        nothing is packed.
     ResourceError
         `out_dir` cannot be made.
 

@@ -19,7 +19,7 @@ _SHOWN = 3
 
 @resource_errors()
 def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
-    """Return the value of `key`, decompressed where the archive compressed it, in blocks of about 1 MiB.
+    """Return the value of `key`, decompressed if necessary, in blocks of about 1 MiB.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     Raises
     ------
     UsageError
-        There is no such node, or no such key; the hint names some that are like it.
+        There is no such node, or no such key; the hint names similar ones.
     FormatError
-        The archive is damaged. That the CRC-32 is wrong (``zip/crc``) is known only after the last block.
+        The archive is damaged. A wrong CRC-32 (``zip/crc``) is detected only after the last block.
     UnsupportedError
-        The entry is encrypted, or compressed in a way that is not handled.
+        The entry is encrypted, or compressed by an unsupported method.
     ResourceError
         `path` does not exist or cannot be read.
 

@@ -44,30 +44,29 @@ class RecoverResult:
     Attributes
     ----------
     source, path
-        The damaged file, and the file made of it.
+        The damaged file, and the written file.
     entries, bytes
         Number of entries, and length of the new file in bytes.
     complete
-        Whether all came back, which is proven: False where something is lost, or may be.
+        Whether everything is proven to be recovered: False if something is, or may be, lost.
     directory
-        What was left of the central directory: ``whole``, ``part`` or ``none``.
+        Intact part of the central directory: ``whole``, ``part`` or ``none``.
     unconfirmed
-        How many keys one header alone gives, so that nothing confirms them.
+        Number of keys found in one header only, which nothing confirms.
     lost_count
-        How many entries are known to be lost.
+        Number of entries known to be lost.
     lost
         Key and reason of the first thousand of them.
     arrays
-        The arrays of which chunks are, or may be, missing.
+        Arrays with chunks that are, or may be, missing.
     lost_chunks_count
-        How many chunks inside damaged values nothing proves; their values came back without them, or with them where
-        they are kept.
+        Number of chunks in damaged values that no checksum proves; the recovered values lack them unless they are kept.
     lost_chunks
         The first thousand of them.
     made
-        Keys of the metadata that was lost and is replaced: by a copy in consolidated metadata, or an empty group.
+        Keys of lost metadata that was replaced: by a copy in consolidated metadata, or an empty group.
     notes
-        Things worth knowing, as sentences.
+        Remarks, one sentence each.
     """
 
     source: str
@@ -108,14 +107,14 @@ def recover(
     """Write a sound .ozx file with every value that a damaged archive still holds, each checked by its CRC-32.
 
     The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore`), without its directory, or damaged
-    anywhere. What is in doubt is left out and reported, rather than passed off as right.
+    anywhere. Doubtful values are left out and reported.
 
     Parameters
     ----------
     path
         A damaged .ozx or ZIP file; it is not changed.
     out
-        The file to make.
+        The file to write.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     keep_unproven
@@ -129,7 +128,7 @@ def recover(
     Returns
     -------
     RecoverResult
-        What came back, and what is lost.
+        The recovered and the lost values.
 
     Raises
     ------
@@ -140,7 +139,7 @@ def recover(
     UsageError
         `out` exists, is a URL or the damaged file itself, or lies in a hierarchy.
     ResourceError
-        Reading or writing failed. After any error nothing has the name `out` that had not before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------

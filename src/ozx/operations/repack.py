@@ -1,4 +1,4 @@
-"""repack: any OME-Zarr hierarchy, whatever it is in, becomes a clean .ozx file or directory in the layout asked for."""
+"""repack: any OME-Zarr hierarchy becomes a sound .ozx file or directory in the requested layout."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class ArrayReport:
     Attributes
     ----------
     path
-        Where it stands.
+        Path of the array.
     treatment
-        What happened to its chunks: ``moved`` as encoded; ``zlib_to_gzip``: moved, zlib's frame swapped for gzip's;
-        ``transcoded``: decoded and encoded.
+        Treatment of its chunks: ``moved``, as encoded; ``zlib_to_gzip``, moved with a gzip frame instead of zlib's;
+        ``transcoded``, decoded and encoded.
     chunks, shards
-        Their lengths now, in pixels; `shards` is None where there are none.
+        New lengths, in pixels; `shards` is None without shards.
     """
 
     path: str
@@ -66,22 +66,21 @@ class RepackResult:
     Attributes
     ----------
     source, path
-        What it was in, and what it is in now.
+        The source, and the written file or directory.
     entries, bytes
         Number of entries, and length of the file in bytes; of files, and of bytes in them, for a directory.
     ome_version
-        The OME-Zarr version of what was written.
+        OME-Zarr version of the result.
     upgraded
         Whether Zarr v2 (OME-Zarr 0.4) became v3.
     treatments
-        How many arrays were treated in which way: as `ArrayReport` says, or ``copied``. Empty where
-        nothing was asked for that concerns arrays.
+        Number of arrays by treatment, as in `ArrayReport`, or ``copied``. Empty if no option concerns arrays.
     arrays
-        The first 100 of those that were not copied.
+        The first 100 arrays that were not copied.
     repaired
-        What was wrong with the source, as sentences.
+        Repaired faults of the source, one sentence each.
     notes
-        Other things worth knowing.
+        Other remarks, one sentence each.
     verified
         Whether the file was read back and compared.
     """
@@ -122,32 +121,33 @@ def repack(
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> RepackResult:
-    """Rewrite a hierarchy: repaired, 0.4 as OME-Zarr 0.5, in other shards if asked, chunks untouched.
+    """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards if requested, with the same chunks.
 
-    Encoded chunks are moved; they are decoded only for other `chunks` or another `codec`, or where Zarr v3
-    has no codec of their kind.
+    Encoded chunks are moved; they are decoded only for other `chunks` or another `codec`, or if Zarr v3 lacks their
+    codec.
 
     Parameters
     ----------
     source
         A directory, an .ozx or .zip file, or the URL of one; OME-Zarr 0.4 or 0.5.
     out
-        What to make: a directory where the name ends in ``.zarr`` or a slash, or is that of one; else a file.
+        A directory if the name ends in ``.zarr`` or a slash, or is that of a directory; else a file.
     shards
-        ``"keep"`` what there is; ``"auto"``; ``"none"``; or lengths in pixels by axis: ``"y=4096,x=4096"``, a mapping.
+        ``"keep"`` for the present ones, ``"auto"``, ``"none"``, or lengths in pixels by axis: ``"y=4096,x=4096"`` or a
+        mapping.
     chunks
         Other chunks, in pixels by axis: ``"y=512,x=512"`` or a mapping. Axes that are not named keep their lengths.
     codec
         Another compressor for every array: ``"zstd:3"``, ``"blosc-lz4:5"``, ``"gzip"``, ``"none"``, ….
     chunk_checksums
-        ``"add"`` puts the codec ``crc32c`` last and four bytes behind each encoded chunk, ``"drop"`` compares these
-        bytes and takes them off, ``"keep"`` leaves chunks unchanged. By default a checksum is added where chunks come
-        into shards, in which no CRC-32 of the archive guards a chunk by itself.
+        ``"add"`` appends the codec ``crc32c``, and four bytes to each encoded chunk; ``"drop"`` checks and removes
+        these bytes; ``"keep"`` leaves chunks unchanged. By default a checksum is added to chunks that move into shards,
+        where no CRC-32 of the archive protects a single chunk.
     keep_numcodecs
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of transcoding them.
     thumbnail
-        Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. Where none can be
-        made, a note says why.
+        Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made, a
+        note gives the reason.
     verify
         Read the file back and compare every value before it gets its name.
     force
@@ -158,27 +158,28 @@ def repack(
     sync
         Whether to wait until the result is on the disk.
     jobs
-        How many threads work; by default as many as there are processors, four at most.
+        Number of threads; by default one per processor, at most four.
     executor
-        Who decodes and encodes; threads by default.
+        Executor that decodes and encodes; by default of threads.
     progress
         Receives the number of bytes written.
 
     Returns
     -------
     RepackResult
-        What was written, how each array was treated, and what was repaired.
+        The result, the treatment of each array, and the repairs.
 
     Raises
     ------
     FormatError
-        The source is no OME-Zarr hierarchy, is damaged, or holds what cannot be repaired; `rule` says what.
+        The source is no OME-Zarr hierarchy, is damaged, or has a fault that cannot be repaired; `rule` names the broken
+        rule.
     UnsupportedError
-        Something cannot be said in Zarr v3, or an extension that is not understood forbids to move chunks.
+        Zarr v3 lacks a feature of it, or an extension that is not understood forbids moving chunks.
     UsageError
         `out` exists and may not be replaced, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
     ResourceError
-        Reading or writing failed. After any error `out` is as it was before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------

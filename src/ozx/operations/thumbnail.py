@@ -1,4 +1,4 @@
-"""thumbnail: a small picture of what is in an .ozx file or a directory."""
+"""thumbnail: a small picture of an .ozx file or a directory."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class ThumbnailResult:
     Attributes
     ----------
     source, path
-        The hierarchy as it was given, and the picture.
+        The hierarchy, as given, and the picture.
     width, height
-        Of the picture, in pixels.
+        Size of the picture, in pixels.
     image
-        Path of the image or the plate that is shown; that of the root, or of the node that was given, is empty.
+        Path of the shown image or plate; empty for the root, or for the given node.
     level
-        Path of the array that was read; of a plate, that of its first image.
+        Path of the array that was read; for a plate, that of its first image.
     notes
-        What is missing in the picture, one sentence each.
+        Missing parts of the picture, one sentence each.
     """
 
     source: str
@@ -54,10 +54,10 @@ class ThumbnailResult:
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:
-    """Write a picture of an image, of a plate with its wells in their places, of the first of a series, or of labels.
+    """Write a picture of an image, of a plate with its wells in place, of the first image of a series, or of labels.
 
-    Channels have the colours and the contrast that the metadata gives them, else default ones. Of the image only the
-    smallest level is read that has enough pixels. It is never enlarged: a small image makes a small picture.
+    Channels have the colours and the contrast of the metadata, or default ones. Only the smallest level with enough
+    pixels is read. A small image makes a small picture: it is never enlarged.
 
     Parameters
     ----------
@@ -68,27 +68,27 @@ def thumbnail(
     size
         The longest side in pixels, 16 to 2048.
     cache
-        Write to where the desktop looks for thumbnails, instead of `out`: in the cache of freedesktop.org, whose sizes
-        are 128, 256, 512 and 1024. What is there already is replaced.
+        Write into the desktop's cache of thumbnails (freedesktop.org), whose sizes are 128, 256, 512 and 1024, instead
+        of `out`. An existing picture in it is replaced.
     force
         Whether an existing `out` may be replaced.
 
     Returns
     -------
     ThumbnailResult
-        Which picture was written, and what it shows.
+        The written picture, and its content.
 
     Raises
     ------
     UsageError
-        `out` exists, is a URL, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; another size than
-        there is; with `cache`, `path` is no local file.
+        `out` exists, is a URL, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; the size is
+        invalid; with `cache`, `path` is no local file.
     UnsupportedError
         There is no image, or none of which a picture can be made.
     FormatError
         It is no archive, no hierarchy, or a damaged one.
     ResourceError
-        Reading or writing failed. After any error `out` is as it was before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------

@@ -32,11 +32,11 @@ class UnpackResult:
     Attributes
     ----------
     source, path
-        The archive or node URI as it was given, and the directory made of it.
+        The archive or node URI, as given, and the written directory.
     entries, bytes
         Number of files written, and of bytes in them.
     notes
-        Things worth knowing, as sentences.
+        Remarks, one sentence each.
     """
 
     source: str
@@ -69,7 +69,7 @@ def unpack(
         An .ozx file, or any ZIP file; or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: that node becomes
         the root of the directory.
     out
-        The directory to make; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
+        The directory to write; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
         ``labels/cells`` of it ``cells.ome.zarr``.
     force
         Whether an existing directory may be replaced that is empty, or has Zarr metadata at its root; the old one stays
@@ -77,7 +77,7 @@ def unpack(
     replace_folder
         Whether any existing directory may be replaced, with all that is in it.
     allow_bombs
-        Unpack also what looks like a decompression bomb.
+        Unpack the archive even if it looks like a decompression bomb.
     sync
         Whether to wait until the files are on the disk.
     progress
@@ -86,18 +86,19 @@ def unpack(
     Returns
     -------
     UnpackResult
-        The directory that was written, and what is in it.
+        The written directory, and the number of its files.
 
     Raises
     ------
     FormatError
-        The archive is damaged, contradicts itself, or has names that cannot be files here; `rule` says what.
+        The archive is damaged, contradicts itself, or has names that cannot be files here; `rule` names the broken
+        rule.
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
         `path` is a directory, `out` exists and may not be replaced, or is a URL; or there is no such node.
     ResourceError
-        Reading or writing failed. After any error `out` is as it was before.
+        Reading or writing failed. After any error, `out` is as it was before.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def unpack(
 
 
 def default_directory(path: str) -> str:
-    """Return the directory that the archive at `path` becomes when none is named.
+    """Return the default name of the directory for the archive at `path`.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def _entries_of(identifier: str, file: dict[str, Any]) -> Iterator[dict[str, Any
 
 
 def _write_case(case: Case, root: str) -> dict[str, Any]:
-    """Write a file or directory, and return what ``expected.json`` says of it."""
+    """Write a file or directory, and return its entry in ``expected.json``."""
     folder = f"archives/{case.rule}/{_folder_name(case.name)}"
     path, encoding = f"{folder}/{case.file}", None
     made = case.make()

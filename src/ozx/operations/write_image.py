@@ -35,12 +35,12 @@ ChannelLike = str | Mapping[str, Any] | NewChannel
 
 @dataclass(frozen=True, slots=True)
 class WriteImageResult:
-    """The file that was written.
+    """The written file.
 
     Attributes
     ----------
     path
-        Where it is.
+        Path of the file.
     entries, bytes
         Number of entries, and length of the file in bytes.
     """
@@ -81,15 +81,15 @@ def write_image(
     Parameters
     ----------
     path
-        The file to make.
+        The file to write.
     array
-        NumPy's, dask's, zarr's, or any that gives out slices; read block by block, each pixel once where its chunks
-        allow it.
+        An array of NumPy, dask, zarr, or any other that returns slices; read block by block, each pixel once if its
+        chunks allow it.
     axes
         Names of its dimensions, of t, c, z, y and x; by default the last ones of these, and y, x alone for a plane. An
-        array in another order, as ``yxc``, is turned into OME order.
+        array in another order, such as ``yxc``, is transposed into OME order.
     scale
-        The distance of pixels along each dimension, or by axis, in `unit`; 1 where it is not known.
+        The distance of pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
         Unit of the axes of space, or units by axis, as OME-Zarr spells them (``micrometer``, ``second``).
     channels
@@ -100,8 +100,8 @@ def write_image(
     labels
         True for an array of labels. Or label images by name, of the shape of the image without its channels.
     method, downsample
-        How lower levels are made: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels);
-        and which axes are halved, ``none`` of them, or those that `plan_pyramid` chooses.
+        Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
+        the axes that are halved, ``none``, or those that `plan_pyramid` chooses.
     chunks, shards, codec, chunk_checksums
         Another layout than `lay_out` chooses; see `ozx.repack`. By default chunks in shards end in a checksum;
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
@@ -110,24 +110,24 @@ def write_image(
     sync
         Whether to wait until the file is on the disk.
     executor
-        Who reads, halves and encodes; by default one thread per core. ``Client.get_executor()`` of Dask has the
-        workers of a cluster do it.
+        Executor that reads, halves and encodes; by default one thread per core. That of Dask,
+        ``Client.get_executor()``, uses the workers of a cluster.
     progress
         Receives the number of bytes of pixels read.
 
     Returns
     -------
     WriteImageResult
-        The file that was written.
+        The written file.
 
     Raises
     ------
     UsageError
-        The file exists or is a URL, or what is said of the array does not fit it.
+        The file exists or is a URL, or an option does not fit the array.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
-        The file cannot be written. After any error nothing has the name `path` that had not before.
+        The file cannot be written. After any error, `path` is as it was before.
 
     Examples
     --------

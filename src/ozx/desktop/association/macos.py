@@ -141,7 +141,7 @@ def find_opener(home: str) -> Opener | None:
 
 
 def chosen_application(choices: bytes) -> str | None:
-    """Return the bundle that the user's choices (Launch Services' property list) assign to .ozx files."""
+    """Return the bundle that the user's property list of Launch Services assigns to .ozx files."""
     try:
         handlers = plistlib.loads(choices).get("LSHandlers", [])
     except (plistlib.InvalidFileException, ExpatError, ValueError, AttributeError):

@@ -44,7 +44,7 @@ class Action:
 
 @dataclass(slots=True)
 class Transaction:
-    """Makes changes and lists them; rolls them back if an error ends the ``with`` block."""
+    """Changes, made and listed one by one, and rolled back if an error ends the ``with`` block."""
 
     registry: Registry | None
     is_dry: bool = False  # whether changes are only listed

@@ -21,7 +21,7 @@ _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
-    """Keeps the chunks that were decoded last: `capacity` bytes, or the last chunk whatever its size."""
+    """Cache of the chunks decoded last: `capacity` bytes of them, but always the last chunk."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

@@ -62,7 +62,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 
 
 def describe_picture(picture: Picture) -> dict[str, Any]:
-    """Return the parts of a picture and how its metadata wants it shown."""
+    """Return the parts of a picture, and the display settings of its metadata."""
     view, full = picture.view, picture.sources[0]
     channel = picture.channel_dimension
     count = 1 if channel is None else full.shape[channel]

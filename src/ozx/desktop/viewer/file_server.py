@@ -73,7 +73,7 @@ class _Shelf:
 
 
 class FileServer:
-    """Serves several files: ``/cells.ozx`` is the file, ``/cells.ozx/zarr.json`` a value in it.
+    """Server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` a value in it.
 
     Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
     A directory, a URL or a missing node is a UsageError.

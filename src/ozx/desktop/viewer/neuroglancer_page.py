@@ -62,7 +62,7 @@ def find_client() -> str:
 
 
 class NeuroglancerServer:
-    """Serves neuroglancer's page (folder `client`) and data below a secret path; `identity` changes with the file."""
+    """Server of neuroglancer's page (in `client`) and data below a secret path; `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
         self._pictures = Pictures(group)

@@ -46,7 +46,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """Serves the page and its requests below a secret path; the text `identity` changes with the file."""
+    """Server of the page and its data below a secret path; the text `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, name: str, identity: str) -> None:
         self.pictures = Pictures(group)

@@ -19,7 +19,7 @@ _PING = 15.0
 
 
 class Presence:
-    """Counts the pages that are open."""
+    """Number of the open pages."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

@@ -109,7 +109,7 @@ def _axes(nodes: Mapping[str, Node], path: str) -> list[Axis]:
 
 
 class _DocumentEditor:
-    """Opens documents of a hierarchy, edits them, and collects the changes."""
+    """An edit in progress: the opened documents, the edited ones, and the changes."""
 
     def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
         self._nodes = nodes

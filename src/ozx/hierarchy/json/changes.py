@@ -37,7 +37,7 @@ def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
 
 
 class JsonStyles:
-    r"""Writes new states of documents in the style of the old ones: indentation, separators, escapes, end of line.
+    r"""Styles of JSON documents, kept when they change: indentation, separators, escapes, end of line.
 
     The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
     layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.

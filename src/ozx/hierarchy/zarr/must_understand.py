@@ -1,4 +1,4 @@
-"""Check that chunks may be moved: every extension that says where they are must be known.
+"""Check that chunks may be moved: every extension on which their place depends must be known.
 
 Packing bytes is always safe. To lay chunks out otherwise, they must depend only on the array's own grid.
 """

@@ -277,7 +277,7 @@ class ArchiveBuilder:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in self._pieces())
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the archive to `path`; holes stay holes where the file system has them."""
+        """Write the archive to `path`; holes stay holes if the file system supports them."""
         path = Path(path)
         with path.open("wb") as file:
             for piece in self._pieces():

@@ -158,7 +158,7 @@ def check_comment(
 
 
 def check_file_name(path: str) -> Iterator[Finding]:
-    """Yield a finding when a file's name does not end in ``.ozx``.
+    """Yield a finding if a file's name does not end in ``.ozx``.
 
     Examples
     --------

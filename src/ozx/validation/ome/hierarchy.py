@@ -28,7 +28,7 @@ _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
 
 
 def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
-    """Yield findings where OME-Zarr metadata of nodes contradict each other or the arrays."""
+    """Yield findings about OME-Zarr metadata that contradict other nodes or the arrays."""
     for node in hierarchy.nodes.values():
         yield from _check_version(node)
     nodes = OmeNodes(hierarchy)

@@ -40,7 +40,7 @@ class Rule:
 
 
 class _Rules(Mapping[str, Rule]):
-    """Rules by id; a file is read when a rule of its document is asked for, since most checks find little."""
+    """Rules by id; a file of rules is read when one of them is needed, since most checks find little."""
 
     def __getitem__(self, identifier: str) -> Rule:
         document = identifier.partition("/")[0]

@@ -50,7 +50,7 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
-    """Yield findings where the attributes of a node break one of the given schemas of its conventions."""
+    """Yield findings about attributes of a node that break a given schema of its conventions."""
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)
     declared = attributes.get(CONVENTIONS)
