@@ -11,7 +11,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive
 
 import ozx
-from ozx.cli.edit_text import describe_differences
+from ozx.cli.edit import describe_differences
 from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import edit
 

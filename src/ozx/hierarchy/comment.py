@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from ozx.hierarchy.json.values import as_object
+
 __all__ = ["Comment", "make_comment", "parse_comment"]
 
 
@@ -45,28 +47,25 @@ def parse_comment(data: bytes) -> Comment:
     'it is not JSON'
     """
     text = data.rstrip(b"\0")
-    has_nul = text != data
-    if not text:
-        return Comment(None, json_first=False, document=None, has_trailing_nul=has_nul, problem="it is empty")
+    document, problem = None, None
     try:
         document = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
-        return Comment(None, json_first=False, document=None, has_trailing_nul=has_nul, problem="it is not JSON")
-    ome = document.get("ome") if isinstance(document, dict) else None
-    if not isinstance(document, dict) or not isinstance(ome, dict):
-        known = document if isinstance(document, dict) else None
-        return Comment(None, json_first=False, document=known, has_trailing_nul=has_nul, problem="it has no ome object")
-    version = ome.get("version")
-    problem = None if isinstance(version, str) else "ome.version is missing or no string"
-    flag: Any = ome
+        problem = "it is not JSON" if text else "it is empty"
+    ome = flag = as_object(document).get("ome")
+    version = as_object(ome).get("version")
     for name in ("zipFile", "centralDirectory", "jsonFirst"):
-        flag = flag.get(name) if isinstance(flag, dict) else None
-    if flag is not None and not isinstance(flag, bool):
-        problem = problem or "ome.zipFile.centralDirectory.jsonFirst is no boolean"
+        flag = as_object(flag).get(name)
+    if not isinstance(ome, dict):
+        problem = problem or "it has no ome object"
+    elif not isinstance(version, str):
+        problem = "ome.version is missing or no string"
+    elif flag is not None and not isinstance(flag, bool):
+        problem = "ome.zipFile.centralDirectory.jsonFirst is no boolean"
     return Comment(
         version if isinstance(version, str) else None,
         json_first=flag is True,
-        document=document,
-        has_trailing_nul=has_nul,
+        document=document if isinstance(document, dict) else None,
+        has_trailing_nul=text != data,
         problem=problem,
     )

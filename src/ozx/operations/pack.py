@@ -24,7 +24,6 @@ from ozx.flow.sources.listing import Listing, check_is_directory, list_directory
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.hierarchy.relayout.layout_request import LayoutRequest
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import refuse_errors
 
@@ -98,7 +97,10 @@ class _Options:
     resume: bool
     thumbnail: bool
     sync: bool
-    layout: LayoutRequest
+    shards: str | Mapping[str, int]
+    chunks: str | Mapping[str, int] | None
+    codec: str | None
+    chunk_checksums: str | None
 
     def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
@@ -179,11 +181,9 @@ def pack(
     Raises
     ------
     FormatError
-        The source is no OME-Zarr hierarchy, or has content that an .ozx file must not have; `rule` names the broken
-        rule.
+        The source is no OME-Zarr hierarchy, or has content forbidden in an .ozx file; `rule` names the broken rule.
     UnsupportedError
-        It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an extension that is not understood forbids another
-        layout.
+        It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an unknown extension forbids another layout.
     UsageError
         `out` exists, is a URL or lies inside the source, or options contradict each other; the source to be removed
         holds files that are not packed.
@@ -197,8 +197,8 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
+    layout = shards, chunks, codec, chunk_checksums
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
     target = None if out is None else given_output(out)
     root = _root(source)
     return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
@@ -255,8 +255,8 @@ def pack_many(
     >>> [(result.status, result.path) for result in many.results]
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
-    layout = LayoutRequest(shards, chunks, codec, chunk_checksums)
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, layout)
+    layout = shards, chunks, codec, chunk_checksums
+    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
     targets = [given_output(default_output(root, folder)) for root in roots]
@@ -267,8 +267,11 @@ def pack_many(
     def work(root: str, target: str, told: Progress) -> PackResult:
         return _pack_one(root, target, options, told)
 
+    def failure(root: str, target: str, error: OzxError) -> PackResult:
+        return PackResult(root, target, "failed", error=describe_failure(error))
+
     pairs = list(zip(roots, targets, strict=True))
-    return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, what="hierarchies", progress=progress))
+    return PackManyResult(run_batch(work, failure, pairs, jobs=jobs, what="hierarchies", progress=progress))
 
 
 def _root(source: StrPath) -> str:
@@ -294,14 +297,15 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
     is_compared = options.resume and os.path.exists(result.path)
     with working() as workers:
         run = _Run(options, workers, progress)
-        if not is_old and options.layout.changes_nothing and not is_compared:
+        has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
+        if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, plan_copy(listing), (), run)
         # These need numpy, and are slow to import beside packing a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
         from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
-        asked, source = options.layout, DirectorySource(listing)
-        layout = LayoutChoice.parse(asked.shards, asked.chunks, asked.codec, chunk_checksums=asked.chunk_checksums)
+        source, checksums = DirectorySource(listing), options.chunk_checksums
+        layout = LayoutChoice.parse(options.shards, options.chunks, options.codec, chunk_checksums=checksums)
         try:
             return _pack_plan(result, plan_relayout(source, layout), iter_checksum_variants(source, layout), run)
         except OzxError as error:
@@ -394,7 +398,3 @@ def _measured(result: PackResult) -> PackResult:
 
     entries, size = measure_archive(result.path)
     return replace(result, entries=entries, bytes=size)
-
-
-def _failure(source: str, target: str, error: OzxError) -> PackResult:
-    return PackResult(source, target, "failed", error=describe_failure(error))

@@ -1,7 +1,7 @@
 """The documents of arrays in other chunks, shards or codecs.
 
-``layout_request``, ``axis_lengths``
-    The layout that a user asks for.
+``axis_lengths``
+    Requested lengths by axis.
 ``layout_choice``, ``shard_choice``
     One layout for all arrays of a hierarchy; default shard sizes.
 ``transcoding``, ``rechunking``

@@ -37,35 +37,23 @@ _CHECKSUM = 4
 
 
 class ShardIndex(NamedTuple):
-    """Positions of the inner chunks of one shard.
+    """Positions of the inner chunks of one shard."""
 
-    Attributes
-    ----------
-    offsets, lengths
-        One value per inner chunk, in the shape of the shard's own grid; offsets count from the shard's first byte.
-        An empty inner chunk has length 0.
-    """
-
+    # One value per inner chunk, in the shape of the shard's own grid; offsets count from the shard's first byte. An
+    # empty inner chunk has length 0.
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFormat:
-    """Format of a shard's index.
+    """Format of a shard's index."""
 
-    Attributes
-    ----------
-    location
-        The end of the shard that holds it.
-    endian
-        The byte order of its integers.
-    has_checksum
-        Whether its CRC-32C (Castagnoli) follows.
-    """
-
+    # The end of the shard that holds it.
     location: Literal["start", "end"] = "end"
+    # The byte order of its integers.
     endian: Literal["little", "big"] = "little"
+    # Whether its CRC-32C (Castagnoli) follows.
     has_checksum: bool = True
 
     def size(self, chunks: int) -> int:
@@ -87,11 +75,6 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
         ``index_codecs`` are others than ``bytes``, or ``bytes`` and ``crc32c``.
     FormatError
         ``index_location`` is neither ``start`` nor ``end``.
-
-    Examples
-    --------
-    >>> parse_index_format({"index_codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "0")
-    IndexFormat(location='end', endian='big', has_checksum=False)
     """
     location = configuration.get("index_location", "end")
     if location not in ("start", "end"):
@@ -111,31 +94,12 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
 def parse_index(
     data: bytes, chunks_per_shard: tuple[int, ...], shard_size: int, where: str, form: IndexFormat | None = None
 ) -> ShardIndex:
-    """Parse the index of a shard, and check that all inner chunks are in the shard.
-
-    Parameters
-    ----------
-    data
-        The index.
-    chunks_per_shard
-        Number of inner chunks along each dimension.
-    shard_size
-        The shard's length in bytes.
-    where
-        The shard's name in messages.
-    form
-        Its format; by default that of ozx.
+    """Parse the index of a shard of `shard_size` bytes, and check that all inner chunks are in the shard.
 
     Raises
     ------
     FormatError
         It is damaged, or a chunk is not inside the shard, has no bytes, or shares bytes with others or the index.
-
-    Examples
-    --------
-    >>> index = parse_index(build_index([0, 3, 0], [3, 2, 0]), (3,), 5 + 52, "0/c/0")
-    >>> index.offsets.tolist(), index.lengths.tolist()
-    ([0, 3, 0], [3, 2, 0])
     """
     form = IndexFormat() if form is None else form
     size = form.size(math.prod(chunks_per_shard))
