@@ -86,7 +86,7 @@ def _drop_stdout() -> None:
 
 
 def _is_of_click(error: BaseException) -> bool:
-    """Tell whether click raised it, and so while writing stdout: `ozx.cli.output.say` never fails on stderr."""
+    """Tell whether click raised the error, while it wrote stdout: `ozx.cli.output.say` never fails on stderr."""
     traceback, name = error.__traceback__, ""
     while traceback is not None:
         name, traceback = traceback.tb_frame.f_globals.get("__name__", ""), traceback.tb_next

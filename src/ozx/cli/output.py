@@ -46,7 +46,7 @@ def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = Fa
 
 
 def print_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
-    """Write notes to stderr; some are warnings and say so themselves."""
+    """Write notes to stderr, as notes or as the warnings that they name themselves."""
     for note in notes:
         say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
 

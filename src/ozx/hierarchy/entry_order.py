@@ -57,7 +57,7 @@ def archive_rank(name: str) -> ArchiveRank:
 
 
 def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str, str] | None:
-    """Return the first misplaced ``zarr.json`` and a phrase that says why, or None.
+    """Return the first misplaced ``zarr.json`` and a phrase with the reason, or None.
 
     The root's is checked elsewhere: RFC-9 has a sentence of its own for it. Siblings may have any order: RFC-9 (R2,
     2026-04-20) asks for breadth-first only.

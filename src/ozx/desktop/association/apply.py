@@ -1,4 +1,4 @@
-"""Applies the steps of an association: all of them, or none."""
+"""Application of the steps of an association: all of them, or none."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: 
 
 
 def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, transaction: Transaction) -> bool:
-    """Tell whether the desktop is as `apply` would leave it."""
+    """Tell whether all steps and their record are in place, so that `apply` would change nothing."""
     known = {file.path for file in old.files} | {path for program in old.programs for path in program.files}
     if old.command != command or not all(map(os.path.lexists, known)):
         return False

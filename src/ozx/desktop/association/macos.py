@@ -116,7 +116,7 @@ def info_entries() -> dict[str, Any]:
 
 
 def read_status(home: str) -> Status:
-    """Return the program that opens .ozx files now, as far as the user's files say."""
+    """Return the program that opens .ozx files now, according to the user's files."""
     record = record_path(home)
     is_associated = os.path.exists(record)
     opener = find_opener(home)

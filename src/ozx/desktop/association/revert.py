@@ -1,4 +1,4 @@
-"""Reverts an association: restores old contents, and keeps what others have changed since."""
+"""Reversal of an association: old contents are restored, and later changes by others are kept."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Let a program update its files after a rollback, if they serve others.
+    """Run a program again after a rollback, if its folder has files of other programs.
 
     Errors are ignored, so that the first one is reported.
     """

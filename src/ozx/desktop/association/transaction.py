@@ -70,7 +70,7 @@ class Transaction:
         self.actions.append(Action(what, target, detail))
 
     def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
-        """Write a file in one step, creating missing folders; of a link, the target."""
+        """Write a file (of a link, its target) in one step, creating missing folders."""
         before = read_or_none(path)
         self.add_action(what, path, *_difference(before, content))
         if self.is_dry:
@@ -171,7 +171,7 @@ class Transaction:
             self._registry().notify_shell()
 
     def before_rollback(self, function: Callable[..., object], *arguments: object) -> None:
-        """Register a callback to run if an error comes, before earlier changes are rolled back."""
+        """Register a callback to run after an error, before earlier changes are rolled back."""
         self._undo.callback(function, *arguments)
 
     def after_rollback(self, function: Callable[..., object], *arguments: object) -> None:

@@ -1,4 +1,4 @@
-"""Finding a browser, and opening a window of it, if possible without bars and tabs."""
+"""Search for a browser, and a window of it, if possible without bars and tabs."""
 
 from __future__ import annotations
 

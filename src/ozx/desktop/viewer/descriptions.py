@@ -116,7 +116,7 @@ def _channel(known: ShownChannel, number: int, dtype: np.dtype[Any]) -> dict[str
 
 
 def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
-    """Return the smallest and largest value of a pixel type, or None if they say nothing."""
+    """Return the smallest and largest value of a pixel type, or None if they are no useful range."""
     if dtype.kind == "b":
         return 0, 1
     if dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""A secret path in front of everything that a page gets."""
+"""A secret path for all requests of a page."""
 
 from __future__ import annotations
 

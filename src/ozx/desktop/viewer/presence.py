@@ -1,4 +1,4 @@
-"""Counting the open pages: each holds a connection, which ends with it."""
+"""Number of the open pages: each keeps a connection open, which ends with the page."""
 
 from __future__ import annotations
 

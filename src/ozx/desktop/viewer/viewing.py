@@ -1,4 +1,4 @@
-"""Showing a file in a window until it is closed."""
+"""Display of a file in a window, until the window is closed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ServedPage(Protocol):
     presence: Presence
 
     def check(self) -> None:
-        """Raise if the file cannot be shown."""
+        """Raise an error if the file cannot be shown."""
 
     def respond(self, request: Request) -> Answer:
         """Return the answer to a request."""

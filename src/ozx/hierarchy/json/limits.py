@@ -43,7 +43,7 @@ def check_document_length(length: int, key: str) -> None:
 
 
 def check_value_length(length: int, key: str) -> None:
-    """Raise as `check_document_length` does if `key` is a metadata key of Zarr v3 or v2."""
+    """Raise an error as `check_document_length` does, if `key` is a metadata key of Zarr v3 or v2."""
     if length > LONGEST_DOCUMENT and (is_metadata_key(key) or is_legacy_metadata_key(key)):
         check_document_length(length, key)
 

@@ -38,7 +38,7 @@ class Interval(NamedTuple):
         return self.stop - self.start
 
     def pixels(self) -> tuple[int, int]:
-        """Return the first and the end of the full-resolution pixels that the interval touches."""
+        """Return start and stop of the full-resolution pixels that the interval touches."""
         return _settle(self.start, math.floor), _settle(self.stop, math.ceil)
 
 
@@ -84,7 +84,7 @@ class AxisGrid:
         return first, min(first + self.chunk, self.length)
 
     def shown(self, interval: Interval) -> Interval:
-        """Return what the crop for `interval` shows; `interval` itself if it ends at borders or the crop is empty."""
+        """Return the interval that the crop shows; `interval` itself if it ends at borders or the crop is empty."""
         if self.is_beside(interval):
             return interval
         first, last = (self.origin + index * self.factor for index in (self.first(interval), self.last(interval)))

@@ -322,7 +322,7 @@ class _SubsetPlanner:
         return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
-        """Raise if an image's group, or a group above it, has must-understand metadata that ozx does not know."""
+        """Raise an error if an image's group, or one above it, has must-understand metadata that ozx does not know."""
         for above in (path, *paths_above(path)):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)

@@ -25,7 +25,7 @@ class AxisRange:
     stop: int | None
 
     def resolve(self, axis: str, length: int, where: str) -> tuple[int, int]:
-        """Return the first pixel and the one behind the last.
+        """Return start and stop of the interval, in pixels.
 
         Nothing is clipped, unlike in a Python slice: a request for pixels beyond the image is a mistake.
 

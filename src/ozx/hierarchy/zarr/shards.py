@@ -158,5 +158,5 @@ def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> 
 
 
 def index_size(chunks: int) -> int:
-    """Return the length of what `build_index` returns for `chunks` inner chunks."""
+    """Return the length in bytes of the result of `build_index` for `chunks` inner chunks."""
     return IndexFormat().size(chunks)

@@ -1,4 +1,4 @@
-"""Conversion of Zarr v2 filters and compressors to v3 codecs, and what it means for chunks."""
+"""Conversion of Zarr v2 filters and compressors to v3 codecs, and the treatment of chunks."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TIME_FIELD = struct.pack("<HHBI", 0x5455, 5, 1, 0)
 
 
 def group(version: Any = "0.5", **others: Any) -> bytes:
-    """Return the ``zarr.json`` of a group; without `ome` where `version` is None."""
+    """Return the ``zarr.json`` of a group; without `ome` if `version` is None."""
     attributes = {} if version is None else {"ome": {"version": version}}
     return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes} | others).encode()
 

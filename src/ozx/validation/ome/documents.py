@@ -1,4 +1,4 @@
-"""The OME-Zarr metadata of one node by themselves: version, keys, and the rules of each key."""
+"""The OME-Zarr metadata of one node alone: version, keys, and the rules of each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata by themselves."""
+"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata alone."""
 
 from __future__ import annotations
 
