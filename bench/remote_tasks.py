@@ -53,6 +53,10 @@ def _array(way: str, url: str, name: str) -> Any:
     if way == "ozx":
         import ozx
 
+        return ozx.open_array(url, name)
+    if way == "store":
+        import ozx
+
         return zarr.open_array(ozx.OzxStore(url), path=name, mode="r")
     if way == "obstore":
         from obstore.store import HTTPStore

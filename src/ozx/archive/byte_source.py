@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "iter_exactly", "read_exactly"]
+__all__ = ["ByteSource", "FileSource", "MemorySource", "Window", "iter_exactly", "read_exactly"]
 
 
 _BLOCK = 1 << 20
@@ -120,6 +120,25 @@ class MemorySource:
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
+
+
+class Window(NamedTuple):
+    """Bytes that were already read, from `offset` on, as a source that ends with them."""
+
+    offset: int
+    data: bytes | memoryview
+    name: str
+
+    def size(self) -> int:
+        """Return the offset behind the bytes."""
+        return self.offset + len(self.data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return a part of the bytes; `offset` counts from the beginning of the file."""
+        return bytes(self.data[offset - self.offset : offset - self.offset + length])
+
+    def check_unchanged(self) -> None:
+        """Do nothing: the bytes stay."""
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:

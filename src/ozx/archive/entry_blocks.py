@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.archive.byte_source import Window
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
+from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import CENTRAL_HEADER, EXTRA_ZIP64, FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
-__all__ = ["EntrySpan", "entry_spans", "usual_local_header", "value_in_span"]
+__all__ = ["EntrySpan", "entry_spans", "usual_local_header", "value_in_span", "value_position"]
 
 _ZIP64_VERSION = 45
 # 4.5.3: header id and length of the data; original and stored size follow, eight bytes each.
@@ -67,16 +69,34 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
     >>> bytes(value_in_span(reader, span, memoryview(reader.source.read_at(0, span.stop)))[:1])
     b'{'
     """
-    columns, index = reader.columns, span.entry
-    header, size = usual_local_header(columns, index), int(columns.compressed_sizes[index])
-    position = len(header)
-    if not header or span.start + position + size > span.limit or data[:position] != header:
-        position = reader.data_offset(index) - span.start  # reads the header, and says what is wrong with it
+    index, position = span.entry, value_position(reader, span, data)
+    size = int(reader.columns.compressed_sizes[index])
     if position + size > len(data):  # behind longer extra fields than usual
         return memoryview(reader.read(index))
     value = data[position : position + size]
     reader.check_crc32(index, crc32(value))
     return value
+
+
+def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> int:
+    """Return where in the bytes of a span, or behind them, the value begins; its local header is checked.
+
+    Raises
+    ------
+    FormatError
+        As `ArchiveReader.data_offset`.
+    """
+    columns, index = reader.columns, span.entry
+    header = usual_local_header(columns, index)
+    end = span.start + len(header) + int(columns.compressed_sizes[index])
+    if header and end <= span.limit and data[: len(header)] == header:
+        return len(header)
+    # The header is parsed, and what is wrong with it is said.
+    window = Window(span.start, data, reader.source.name)
+    is_long_enough = len(data) >= LOCAL_HEADER.size
+    if is_long_enough and LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack_from(data)[-2:]) > len(data):
+        return reader.data_offset(index) - span.start
+    return reader.checked_data_offset(index, read_local_header(window, columns.header(index))) - span.start
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:

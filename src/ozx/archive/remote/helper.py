@@ -170,6 +170,7 @@ async def _answer(
             answer = await asyncio.to_thread(transport.fetch, None, length, expected)
         else:
             answer = await transport.fetch_async(offset, length, expected)
+            answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
     except OzxError as error:
         failure = error
     async with sending:

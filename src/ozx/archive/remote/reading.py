@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource, Window, read_exactly
 from ozx.archive.columns import Columns
 from ozx.archive.crc32 import crc32
 from ozx.archive.crc_check import check_crc32
@@ -75,23 +75,6 @@ class Part(NamedTuple):
 Steps = Generator[tuple[int, int], bytes, Part]
 
 
-class _Window(NamedTuple):
-    """Bytes that were already read, as a source that ends with them."""
-
-    offset: int
-    data: bytes
-    name: str
-
-    def size(self) -> int:
-        return self.offset + len(self.data)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        return self.data[offset - self.offset : offset - self.offset + length]
-
-    def check_unchanged(self) -> None:
-        pass
-
-
 def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
     """Return the offset of an entry's bytes if it follows without the local header; else -1.
 
@@ -142,7 +125,7 @@ def iter_steps(
     else:
         data, data_offset = yield from _iter_steps_with_header(source, header, limit, first, last)
     if not is_stored:
-        window = _Window(data_offset, data, source.name)
+        window = Window(data_offset, data, source.name)
         data = b"".join(iter_value(window, header, limit, data_offset))[start:stop]
     elif is_whole:
         check_crc32(source, header, crc32(data))
@@ -164,7 +147,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
         needed = min(needed, limit - begin)
         if needed > len(data):
             data += yield begin + len(data), needed - len(data)
-    local = read_local_header(_Window(begin, data, source.name), header)
+    local = read_local_header(Window(begin, data, source.name), header)
     data_offset = data_offset_behind(source, header, local, limit)
     if header.compressed_size == 0 and limit > data_offset:
         behind = yield data_offset, min(ROOM_OF_EMPTY, limit - data_offset)
@@ -191,7 +174,7 @@ async def follow_async(source: SlowSource, steps: Steps) -> Part:
     try:
         span = next(steps)
         while True:
-            window = _Window(span[0], await source.read_at_async(*span), source.name)
+            window = Window(span[0], await source.read_at_async(*span), source.name)
             span = steps.send(read_exactly(window, *span, "an entry"))
     except StopIteration as end:
         part: Part = end.value

@@ -111,10 +111,14 @@ class RemoteSource:
         if missing == 0:
             return remembered
         self._count()
-        return self._transport().fetch(offset, missing, self._mark()).data + remembered
+        return b"".join((self._transport().fetch(offset, missing, self._mark()).data, remembered))
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return what `read_at` returns, without blocking the event loop."""
+        return bytes(await self.read_view_async(offset, length))
+
+    async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
+        """Return what `read_at_async` returns, without a copy of what one request brings."""
         known = self._known
         if known is None:
             known = await asyncio.to_thread(self._first)
@@ -122,7 +126,8 @@ class RemoteSource:
         if missing == 0:
             return remembered
         self._count()
-        return (await self._transport().fetch_async(offset, missing, known.mark)).data + remembered
+        data = (await self._transport().fetch_async(offset, missing, known.mark)).data
+        return b"".join((data, remembered)) if remembered else data
 
     def remember(self, offset: int, length: int) -> None:
         """Read up to 64 MiB of these bytes by one request, and serve later reads inside of them from memory."""
@@ -153,7 +158,7 @@ class RemoteSource:
             if self._known is None:
                 self.requests += 1
                 offset, data, mark = transport.fetch(None, _TAIL, self._expected)
-                self._known = _Known(mark, offset, data)
+                self._known = _Known(mark, offset, bytes(data))
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
     """Bytes from `offset` of the file with this mark."""
 
     offset: int
-    data: bytes
+    data: bytes | memoryview
     mark: Mark
 
 
@@ -112,7 +112,7 @@ class ObstoreTransport:
         try:
             result = await self._module.get_async(self._store, "", options={"range": (offset, offset + length)})
             mark = self._compare(result.meta, expected)
-            return Answer(result.range[0], bytes(await result.bytes_async()), mark)
+            return Answer(result.range[0], memoryview(await result.bytes_async()), mark)
         except self._failures as error:
             failure = explain(error, self._name)
         raise failure

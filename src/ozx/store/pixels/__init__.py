@@ -4,6 +4,8 @@
     The codec pipeline that zarr-python calls, and the class for its configuration.
 ``request``, ``blocks``
     A request that reads: its plan, and spans of the file, joined into blocks, which threads read and decode.
+``remote_request``
+    The same for archives behind URLs.
 ``update``, ``encoding``
     A request that writes, and the new values of its chunks and shards.
 ``threads``

@@ -71,8 +71,10 @@ class Block:
         self.into = into
 
 
-def join_spans(spans: Iterable[Span], jobs: int) -> list[Block]:
+def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
     """Return blocks that cover the spans, in the order of the file.
+
+    Gaps up to `gap` bytes are read too. A block ends at `length` bytes; by default there are some for each job.
 
     Examples
     --------
@@ -81,12 +83,13 @@ def join_spans(spans: Iterable[Span], jobs: int) -> list[Block]:
     [(0, 20), (1073741824, 2147483648)]
     """
     ordered = sorted(spans, key=lambda span: span.start)
-    length = _block_length(sum(span.stop - span.start for span in ordered), jobs)
+    if length is None:
+        length = _block_length(sum(span.stop - span.start for span in ordered), jobs)
     blocks: list[Block] = []
     block: Block | None = None
     for span in ordered:
         is_full = block is not None and span.stop - block.start > length and span.start >= block.stop
-        if block is None or is_full or span.start - block.stop > _GAP:
+        if block is None or is_full or span.start - block.stop > gap:
             block = Block(span.start, span.stop, [])
             blocks.append(block)
         block.spans.append(span)

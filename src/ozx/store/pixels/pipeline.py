@@ -1,4 +1,4 @@
-"""The codec pipeline of zarr-python for arrays in a local archive.
+"""The codec pipeline of zarr-python for arrays in an archive.
 
 zarr-python's own pipeline asks the store for one chunk after the other. This one plans all chunks of a request at once
 (`ozx.store.pixels.request`). What it does not know it passes on, whole: to the bounded pipeline, which also words the
@@ -20,12 +20,13 @@ from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
 from ozx.store.pixels.chunk_codecs import ArrayCodecs
+from ozx.store.pixels.remote_request import RemoteRequest
 from ozx.store.pixels.request import NotPlannedError, PixelRequest
 from ozx.store.pixels.update import PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
-__all__ = ["ArchivePipeline", "knows_store", "local_session", "with_archive_pipeline"]
+__all__ = ["ArchivePipeline", "archive_session_of", "knows_store", "with_archive_pipeline"]
 
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
@@ -55,9 +56,10 @@ class ArchivePipeline(BoundedPipeline):
         session, target = _session_of(items), out.as_ndarray_like()
         if session is None or not isinstance(target, np.ndarray):
             return await super().read(items, out, drop_axes)
-        request = PixelRequest(session, self._codecs, items, target, drop_axes)
+        kind = RemoteRequest if session.is_remote else PixelRequest
+        request = kind(session, self._codecs, items, target, drop_axes)
         try:
-            await _answer(request, len(items))
+            await (request.answer() if isinstance(request, RemoteRequest) else _answer(request, len(items)))
         except (OzxError, OSError):
             raise
         except Exception:  # noqa: BLE001 (damage of any kind, or something this pipeline does not know)
@@ -140,15 +142,15 @@ def with_archive_pipeline(array: Any) -> Any:
     return bound_array(array, ArchivePipeline)
 
 
-def local_session(store: Any) -> ArchiveSession | None:
-    """Return the session of the local archive that a store reads; None for other stores, also wrappers of others."""
+def archive_session_of(store: Any) -> ArchiveSession | None:
+    """Return the session of the archive that a store reads; None for other stores, also wrappers of others."""
     session: ArchiveSession | None = getattr(store, "archive_session", None)
-    return None if session is None or session.is_remote else session
+    return session
 
 
 def knows_store(store: Any) -> bool:
-    """Tell whether a store reads or writes a local archive."""
-    return local_session(store) is not None or getattr(store, "write_session", None) is not None
+    """Tell whether a store reads or writes an archive."""
+    return archive_session_of(store) is not None or getattr(store, "write_session", None) is not None
 
 
 def _write_session_of(items: list[Any]) -> WriteSession | None:
@@ -158,6 +160,6 @@ def _write_session_of(items: list[Any]) -> WriteSession | None:
 
 
 def _session_of(items: list[Any]) -> ArchiveSession | None:
-    """Return the session of the local archive that all chunks come from, or None."""
+    """Return the session of the archive that all chunks come from, or None."""
     first = items[0][0] if items else None
-    return local_session(first.store) if isinstance(first, StorePath) else None
+    return archive_session_of(first.store) if isinstance(first, StorePath) else None

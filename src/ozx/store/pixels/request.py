@@ -78,6 +78,7 @@ class PixelRequest:
         self._last_steps: list[Callable[[], None]] = []
         self._scratch = 0
         self._largest_chunk = 0
+        self._rows: list[int] | None = None
         self.missing: list[bool] = []
 
     @property
@@ -103,8 +104,6 @@ class PixelRequest:
 
     def _plan(self) -> None:
         reader = self._session.reader
-        if not isinstance(reader.source, FileSource):
-            raise NotPlannedError
         rows = self._find_rows(reader)
         self.missing = [row < 0 for row in rows]
         columns = reader.columns
@@ -117,6 +116,9 @@ class PixelRequest:
                 self._out[item[3]] = fill_value_or_default(item[1])
             else:
                 self._plan_entry(reader, item, next(spans))
+        self._join_spans()
+
+    def _join_spans(self) -> None:
         self._blocks += join_spans(self._spans, self._jobs())
 
     def read(self) -> None:
@@ -144,6 +146,11 @@ class PixelRequest:
 
     def _find_rows(self, reader: ArchiveReader) -> list[int]:
         """Return the index of each item's entry, -1 for missing ones."""
+        if self._rows is None:
+            self._rows = self._look_up(reader)
+        return self._rows
+
+    def _look_up(self, reader: ArchiveReader) -> list[int]:
         keys = [item[0].path for item in self._items]
         if len(keys) > _FEW and all(key.isascii() for key in keys):
             found: list[int] = reader.name_index.find_all([key.encode("ascii") for key in keys]).tolist()
@@ -165,13 +172,7 @@ class PixelRequest:
         if isinstance(codec, ShardCodec):
             if size > largest_stored(codec.size, is_shard=True):
                 raise NotPlannedError  # the other pipeline words the error
-            shard = _Shard(reader.data_offset(row), size, store_path.path, fill_value_or_default(spec))
-            spans: list[Span] = []
-            is_whole = self._plan_shard(codec, shard, chunk_selection, self._out, out_selection, self._drop_axes, spans)
-            if is_whole:
-                self._blocks += self._checked_blocks(reader, row, shard, spans)
-            else:
-                self._spans += spans
+            self._plan_stored_shard(reader, item, place, codec)
             return
         self._check_length(codec, size)
         is_whole = isinstance(out_selection, tuple) and is_basic(out_selection) and covers(chunk_selection, codec.shape)
@@ -179,10 +180,27 @@ class PixelRequest:
             return
         put = partial(_put, codec, None if is_whole else chunk_selection, self._out, out_selection, self._drop_axes)
 
-        def take(data: memoryview) -> None:
-            put(value_in_span(reader, place, data))
+        self._spans.append(self._chunk_span(reader, place, put))
 
-        self._spans.append(Span(place.start, place.stop, take))
+    def _chunk_span(self, reader: ArchiveReader, place: EntrySpan, put: Callable[[memoryview], None]) -> Span:
+        return Span(place.start, place.stop, lambda data: put(value_in_span(reader, place, data)))
+
+    def _plan_stored_shard(self, reader: ArchiveReader, item: Any, place: EntrySpan, codec: ShardCodec) -> None:
+        shard = self._shard(reader, item, place, reader.data_offset(place.entry))
+        spans, is_whole = self._spans_of(codec, shard, item)
+        if is_whole:
+            self._blocks += self._checked_blocks(reader, place.entry, shard, spans)
+        else:
+            self._spans += spans
+
+    def _shard(self, reader: ArchiveReader, item: Any, place: EntrySpan, start: int) -> _Shard:
+        size = int(reader.columns.compressed_sizes[place.entry])
+        return _Shard(start, size, item[0].path, fill_value_or_default(item[1]))
+
+    def _spans_of(self, codec: ShardCodec, shard: _Shard, item: Any) -> tuple[list[Span], bool]:
+        """Return the spans of the inner chunks that an item wants, and whether these are all that the shard has."""
+        spans: list[Span] = []
+        return spans, self._plan_shard(codec, shard, item[2], self._out, item[3], self._drop_axes, spans)
 
     def _plan_direct(self, reader: ArchiveReader, codec: ChunkCodec, row: int, out_selection: Selection) -> bool:
         """Plan to read an entry straight into the result; tell whether that is possible."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Overlap", "bounding_box", "covers", "is_basic", "iter_overlaps"]
+__all__ = ["Box", "Overlap", "bounding_box", "count_touched", "covers", "is_basic", "iter_overlaps"]
 
 Lengths = tuple[int, ...]
 Selection = tuple[Any, ...]
@@ -147,6 +147,21 @@ def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Ite
         for rest in itertools.product(*slices):
             by_array, by_slice = iter(point), iter(rest)
             yield tuple(next(by_array) if number in arrays else next(by_slice) for number in range(len(positions)))
+
+
+def count_touched(selection: Selection, shape: Lengths, chunk: Lengths) -> int:
+    """Return how many inner chunks a selection touches, at most.
+
+    Examples
+    --------
+    >>> count_touched((slice(2, 8), 5), (8, 8), (4, 4)), count_touched(([0, 7], slice(None)), (8, 8), (4, 4))
+    (2, 4)
+    """
+    count = 1
+    for part, length, step in zip(selection, shape, chunk, strict=True):
+        members = np.arange(length)[part]
+        count *= len(np.unique(np.asarray(members) // step))
+    return count
 
 
 def _moved(found: NDArray[np.int64] | slice, by: int) -> Any:

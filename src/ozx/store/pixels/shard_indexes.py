@@ -13,7 +13,7 @@ from ozx.store.after_fork import renew_after_fork
 from ozx.store.pixels.chunk_codecs import ShardCodec
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["ShardIndexes", "indexes_of"]
+__all__ = ["ShardIndexes", "index_span", "indexes_of"]
 
 _MOST_KEPT = 32 << 20
 
@@ -46,15 +46,25 @@ class ShardIndexes:
         FormatError
             It is damaged (``zarr/shard-index``).
         """
+        index = self.kept(start, length, codec)
+        if index is not None:
+            return index
+        place = index_span(length, codec)
+        data = read_exactly(self._source, start + place.start, len(place), "the index of a shard")
+        return self.add(start, length, codec, where, data)
+
+    def kept(self, start: int, length: int, codec: ShardCodec) -> ShardIndex | None:
+        """Return what `find` returns if it is kept, else None."""
         key = (start, length, codec.grid, codec.index)
         with self._lock:
             index = self._indexes.get(key)
             if index is not None:
                 self._indexes.move_to_end(key)
-                return index
-        count = prod(codec.grid)
-        offset = max(0, codec.index.offset(count, length))
-        data = read_exactly(self._source, start + offset, min(codec.index.size(count), length), "the index of a shard")
+            return index
+
+    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> ShardIndex:
+        """Parse and keep the index of a shard, given its bytes; raise as `find` does."""
+        key = (start, length, codec.grid, codec.index)
         index = parse_index(data, codec.grid, length, where, codec.index)
         with self._lock:
             if key not in self._indexes:
@@ -63,6 +73,13 @@ class ShardIndexes:
                 while self._bytes > _MOST_KEPT and len(self._indexes) > 1:
                     self._bytes -= 2 * self._indexes.popitem(last=False)[1].offsets.nbytes
         return index
+
+
+def index_span(length: int, codec: ShardCodec) -> range:
+    """Return the bytes of a shard of this length that hold its index."""
+    count = prod(codec.grid)
+    offset = max(0, codec.index.offset(count, length))
+    return range(offset, offset + min(codec.index.size(count), length))
 
 
 _INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()

@@ -1,0 +1,193 @@
+"""Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
+
+import os
+import threading
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from range_server import serving
+from zarr.codecs import ZstdCodec
+
+import ozx
+from ozx.errors import FormatError, OzxError
+from ozx.flow.decoding.bounded import UndecodableChunkError
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline
+from tests.store.pixels.test_pipeline import LAYOUTS, SELECTIONS, SHAPE, damage, position_of, selected
+
+pytest.importorskip("obstore", reason="the extra remote is not installed")
+
+SIDE, PIECE = 512, 64
+LARGE = {
+    "chunks": {"chunks": (PIECE, PIECE), "compressors": [ZstdCodec()]},
+    "uncompressed": {"chunks": (PIECE, PIECE), "compressors": None},
+    "shard": {"chunks": (PIECE, PIECE), "shards": (SIDE, SIDE), "compressors": None},
+    "shards": {"chunks": (PIECE, PIECE), "shards": (SIDE // 4, SIDE // 4), "compressors": None},
+}
+
+
+def build(
+    path: Path, shape: tuple[int, ...], dtype: str, layout: dict[str, object], *, is_packed: bool = True
+) -> np.ndarray:
+    """Write an array, and behind it what fills the last MiB of the file, which comes with the directory."""
+    pixels = np.random.default_rng(1).integers(0, 60000, shape).astype(dtype)
+    first = path.with_suffix(".first.ozx") if is_packed else path
+    with ozx.OzxStore(first, "w", sync=False) as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        root.create_array("0", shape=shape, dtype=dtype, fill_value=7, **layout)[:] = pixels
+        rest = root.create_array("9", shape=(1 << 20,), chunks=(1 << 20,), dtype="u2", compressors=None)
+        rest[:] = np.random.default_rng(2).integers(1, 60000, 1 << 20, "u2")
+    if is_packed:  # without the room for metadata that the store leaves before the first value
+        ozx.repack(first, path)
+    return pixels
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests fail that would fall back to zarr-python's way."""
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the request fell back")
+
+    monkeypatch.setattr(BoundedPipeline, "read", refuse)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_selection_has_the_pixels_of_zarr(tmp_path: Path, layout: str) -> None:
+    build(tmp_path / "a.ozx", SHAPE, "u2", LAYOUTS[layout])
+    expected = zarr.open_group(ozx.OzxStore(tmp_path / "a.ozx"), mode="r")["0"]
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        for name, (kind, selection) in SELECTIONS.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found, wanted = selected(array, kind, selection), selected(expected, kind, selection)
+            np.testing.assert_array_equal(found, wanted, err_msg=name)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("layout", "selection", "requests"),
+    [
+        ("uncompressed", (slice(None), slice(None)), 3),  # 2 MiB and the headers: blocks of about 1 MiB
+        ("uncompressed", (slice(0, PIECE), slice(0, PIECE)), 1),
+        ("uncompressed", (slice(0, PIECE), slice(None)), 1),  # neighbours
+        ("uncompressed", (slice(None, None, SIDE - 1), slice(0, 1)), 2),  # far from each other
+        ("shard", (slice(None), slice(None)), 1),
+        ("shard", (3, 3), 2),  # the index, and an inner chunk
+        ("shard", (slice(0, 2 * PIECE), slice(0, 2 * PIECE)), 2),  # the index, and neighbours in Morton order
+        ("shards", (3, 3), 1),  # small shards come whole
+        ("shards", (slice(None), slice(None)), 3),  # and with their neighbours
+    ],
+)
+def test_requests_are_few(tmp_path: Path, layout: str, selection: tuple[object, ...], requests: int) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.take_requests()
+        np.testing.assert_array_equal(array[selection], pixels[selection])
+        assert len(server.take_requests()) == requests
+
+
+@pytest.mark.usefixtures("alone")
+def test_an_index_is_requested_once(tmp_path: Path) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        assert array[0, 0] == pixels[0, 0]
+        server.take_requests()
+        assert array[SIDE - 1, 0] == pixels[SIDE - 1, 0]
+        assert len(server.take_requests()) == 1
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("layout", LARGE)
+def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: str) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout], is_packed=False)
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        assert array[3, 3] == pixels[3, 3]
+        server.take_requests()
+        np.testing.assert_array_equal(array[:9, :9], pixels[:9, :9])
+        assert len(server.take_requests()) == 1
+        np.testing.assert_array_equal(array[:], pixels)
+
+
+@pytest.mark.usefixtures("alone")
+def test_requests_run_side_by_side(tmp_path: Path) -> None:
+    """All wait at a barrier, which opens when enough of them are there."""
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", {"chunks": (PIECE, PIECE), "compressors": None})
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.barrier = threading.Barrier(8, timeout=20)
+        found = array.vindex[list(range(0, SIDE, PIECE)), [0] * 8]
+    np.testing.assert_array_equal(found, pixels[::PIECE, 0])
+
+
+def test_a_changed_file_is_an_error(tmp_path: Path) -> None:
+    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
+    build(tmp_path / "b.ozx", (SIDE, SIDE), "u8", LARGE["chunks"])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        array[0, 0]
+        server.data, server.etag = (tmp_path / "b.ozx").read_bytes(), '"another"'
+        with pytest.raises(FormatError, match="changed"):
+            array[:]
+
+
+@pytest.mark.parametrize("layout", ["uncompressed", "chunks", "shards"])
+def test_damage_is_named(tmp_path: Path, layout: str) -> None:
+    path = tmp_path / "a.ozx"
+    build(path, (SIDE, SIDE), "u8", LARGE[layout])
+    offset, _ = position_of(path, "0/c/0/0")
+    damage(path, offset + 40)
+    with serving(path.read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        with pytest.raises((FormatError, UndecodableChunkError), match="0/c/0/0"):
+            array[:]
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_server_that_refuses(tmp_path: Path, status: int) -> None:
+    build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.failures = [status] * 100
+        with pytest.raises(OzxError):
+            array[:]
+
+
+def test_headers_of_other_writers(tmp_path: Path) -> None:
+    """Where the offset of a shard is uncertain, the store is asked for it."""
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
+    with zipfile.ZipFile(tmp_path / "a.ozx") as old, zipfile.ZipFile(tmp_path / "b.ozx", "w") as new:
+        for name in old.namelist():
+            entry = zipfile.ZipInfo(name)
+            entry.extra = b"\x55\x54\x05\x00\x01\x00\x00\x00\x00"  # 0x5455, a time
+            new.writestr(entry, old.read(name))
+    with serving((tmp_path / "b.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        np.testing.assert_array_equal(array[:], pixels)
+        np.testing.assert_array_equal(array[3:9, 70:90], pixels[3:9, 70:90])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_forked_child_reads(tmp_path: Path) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads
+        array = ozx.open(server.url)["0"]
+        assert array[0, 0] == pixels[0, 0]
+        child = os.fork()
+        if not child:
+            is_equal = False
+            try:
+                is_equal = np.array_equal(array[:], pixels)
+            finally:
+                os._exit(0 if is_equal else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
