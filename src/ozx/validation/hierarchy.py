@@ -35,17 +35,7 @@ from ozx.validation.zarr.documents import (
 from ozx.validation.zarr.extensions import check_extensions, check_references
 from ozx.validation.zarr.schemas import Schemas
 
-__all__ = [
-    "HIERARCHY_CHECKS",
-    "NODE_CHECKS",
-    "PLACE_CHECKS",
-    "Hierarchy",
-    "HierarchyCheck",
-    "NodeCheck",
-    "NodeRules",
-    "Options",
-    "check_documents",
-]
+__all__ = ["NODE_CHECKS", "Hierarchy", "NodeRules", "Options", "check_documents"]
 
 
 # Limits of the cache of checked documents, which takes at most some megabytes.

@@ -15,17 +15,7 @@ from ozx.desktop.association.launching import needs_no_quotes, quoted
 from ozx.desktop.association.status import Opener, Status, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, PutFirst, RunProgram, Step, WriteFile
 
-__all__ = [
-    "DESKTOP_ENTRY",
-    "Places",
-    "find_opener",
-    "find_places",
-    "find_type",
-    "notes",
-    "plan",
-    "read_status",
-    "record_path",
-]
+__all__ = ["Places", "find_opener", "find_places", "find_type", "notes", "plan", "read_status", "record_path"]
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _DEFAULTS = "Default Applications"

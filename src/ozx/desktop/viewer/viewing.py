@@ -18,10 +18,8 @@ from ozx.errors import OzxError, ResourceError
 from ozx.flow.sources.location import Location, parse_location, printable_location
 from ozx.store.opening import opened_hierarchy
 
-__all__ = ["VIEWERS", "ServedPage", "page_serving", "show_page"]
+__all__ = ["ServedPage", "page_serving", "show_page"]
 
-#: The pages that can show a file.
-VIEWERS = ("page", "neuroglancer")
 # Chromium takes some seconds to start, on a busy machine a minute.
 _PATIENCE = 120.0
 # A page that reloads disappears for a moment.
