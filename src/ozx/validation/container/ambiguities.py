@@ -5,7 +5,7 @@ An error where programs return different names or bytes, or some return nothing;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.audit.ambiguities import MOST_NEEDED
@@ -74,16 +74,14 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
-    columns = facts.columns
     paths = {other.entry: other.path for other in facts.ambiguities.other_paths}
 
-    def other_path(entry: int) -> Finding:
-        name, path = columns.name(entry), brief(paths[entry].decode("utf-8", "replace"))
-        message = f"entry {name!r} has a Unicode Path field that names it {path}; readers differ in which they take"
-        return make_finding("zip/unicode-path", message, entry=name)
+    def other_path(entry: int, name: str) -> str:
+        path = brief(paths[entry].decode("utf-8", "replace"))
+        return f"entry {name!r} has a Unicode Path field that names it {path}; readers differ in which they take"
 
     # 4.6.9
-    yield from each("zip/unicode-path", sorted(paths), other_path)
+    yield from each_entry(facts, "zip/unicode-path", sorted(paths), other_path)
 
 
 def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -141,13 +139,14 @@ def each_entry(
     facts: ArchiveFacts,
     identifier: str,
     entries: NDArray[Any] | list[int],
-    message: str,
+    message: str | Callable[[int, str], str],
     severity: Severity | None = None,
 ) -> Iterator[Finding]:
-    """Yield findings about entries; `message` has a place for ``name``."""
+    """Yield findings about entries; `message` has a place for ``name``, or is made of an entry and its name."""
 
     def describe(entry: int) -> Finding:
         name = facts.columns.name(entry)
-        return make_finding(identifier, message.format(name=name), entry=name, severity=severity)
+        text = message.format(name=name) if isinstance(message, str) else message(entry, name)
+        return make_finding(identifier, text, entry=name, severity=severity)
 
     yield from each(identifier, entries if isinstance(entries, list) else entries.tolist(), describe)

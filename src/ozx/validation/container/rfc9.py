@@ -15,8 +15,9 @@ from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
-from ozx.validation.rules.findings import each, make_finding
+from ozx.validation.rules.findings import make_finding
 
 __all__ = [
     "EntryRoles",
@@ -58,21 +59,15 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
     """Yield findings about an archive as a container: parts, archives in it, ZIP64, compression."""
     columns, name = facts.columns, facts.columns.name
     # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
-    yield from each(
-        "rfc9/not-split",
-        facts.on_other_disk.tolist(),
-        lambda entry: make_finding(
-            "rfc9/not-split", f"entry {name(entry)!r} stands in another part of a split archive", entry=name(entry)
-        ),
-    )
+    message = "entry {name!r} stands in another part of a split archive"
+    yield from each_entry(facts, "rfc9/not-split", facts.on_other_disk, message)
     # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     by_content = set(facts.embedded.tolist())
 
-    def embedded(entry: int) -> Finding:
-        how = "by its content" if entry in by_content else "by its name"
-        return make_finding("rfc9/not-embedded", f"entry {name(entry)!r} is an archive {how}", entry=name(entry))
+    def embedded(entry: int, name: str) -> str:
+        return f"entry {name!r} is an archive by its {'content' if entry in by_content else 'name'}"
 
-    yield from each("rfc9/not-embedded", np.union1d(facts.embedded, facts.names.archives).tolist(), embedded)
+    yield from each_entry(facts, "rfc9/not-embedded", np.union1d(facts.embedded, facts.names.archives), embedded)
     # RFC-9: "The ZIP64 format extension SHOULD be used, irrespective of the ZIP file size."
     if not facts.zip64:
         yield make_finding("rfc9/zip64", "no ZIP64 structure is used")

@@ -51,16 +51,13 @@ def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
 def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
     columns, layout, end = facts.columns, facts.layout, facts.end
 
-    def beyond(entry: int) -> Finding:
-        name, offset = columns.name(entry), int(columns.header_offsets[entry])
-        message = (
-            f"entry {name!r} declares {int(columns.compressed_sizes[entry]):,} bytes at {offset:,}, but the central "
-            f"directory begins at {end.directory_offset:,}"
-        )
-        return make_finding("zip/bounds", message, entry=name)
+    def beyond(entry: int, name: str) -> str:
+        size, offset = int(columns.compressed_sizes[entry]), int(columns.header_offsets[entry])
+        where = f"{offset:,}, but the central directory begins at {end.directory_offset:,}"
+        return f"entry {name!r} declares {size:,} bytes at {where}"
 
     # 4.3.6: every entry stands before the central directory.
-    yield from each("zip/bounds", facts.out_of_bounds.tolist(), beyond)
+    yield from each_entry(facts, "zip/bounds", facts.out_of_bounds, beyond)
 
     def overlap(pair: tuple[int, int]) -> Finding:
         first, second = (columns.name(entry) for entry in pair)
@@ -124,45 +121,38 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.4, bits 0 and 6.
     yield from each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
 
-    def method(entry: int) -> Finding:
+    def method(entry: int, name: str) -> str:
         found = method_name(int(columns.methods[entry]))
-        message = f"entry {columns.name(entry)!r}: expected a stored, deflated or Deflate64 entry; found {found}"
-        return make_finding("zip/method", message, entry=columns.name(entry))
+        return f"entry {name!r}: expected a stored, deflated or Deflate64 entry; found {found}"
 
     # 4.4.5
-    yield from each("zip/method", facts.unreadable_methods.tolist(), method)
+    yield from each_entry(facts, "zip/method", facts.unreadable_methods, method)
 
 
 def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
-    columns = facts.columns
     for place, census in (
         ("local header", facts.local.extras),
         ("header in the central directory", facts.central_extras),
     ):
 
-        def contradiction(entry: int, place: str = place) -> Finding:
-            sizes = (
-                f"{int(columns.compressed_sizes[entry]):,} bytes stored and {int(columns.uncompressed_sizes[entry]):,}"
+        def contradiction(entry: int, name: str, place: str = place) -> str:
+            stored, original = _sizes(facts, entry)
+            return (
+                f"entry {name!r}: a ZIP64 field of its {place} contradicts the values there, "
+                f"{stored:,} bytes stored and {original:,} original, or holds another offset"
             )
-            message = (
-                f"entry {columns.name(entry)!r}: a ZIP64 field of its {place} contradicts the values there, "
-                f"{sizes} original, or holds another offset"
-            )
-            return make_finding("zip/zip64-field", message, entry=columns.name(entry))
 
         # 4.5.3
-        yield from each("zip/zip64-field", census.contradicts.nonzero()[0].tolist(), contradiction)
+        yield from each_entry(facts, "zip/zip64-field", census.contradicts.nonzero()[0], contradiction)
 
 
 def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
     columns, names = facts.columns, facts.names
 
-    def fault(entry: int) -> Finding:
-        name = columns.name(entry)
-        return make_finding("zip/name", f"entry name {name!r} is refused: {name_fault(name)}", entry=name)
-
     # 4.4.17.1
-    yield from each("zip/name", names.faulty.tolist(), fault)
+    yield from each_entry(
+        facts, "zip/name", names.faulty, lambda _, name: f"entry name {name!r} is refused: {name_fault(name)}"
+    )
     # 4.3.8: an entry for a folder has no bytes.
     full = [entry for entry in names.directories.tolist() if columns.uncompressed_sizes[entry]]
     yield from each_entry(
@@ -192,26 +182,24 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def _check_sizes(facts: ArchiveFacts) -> Iterator[Finding]:
-    columns = facts.columns
-
-    def uneven(entry: int) -> Finding:
-        stored, original = int(columns.compressed_sizes[entry]), int(columns.uncompressed_sizes[entry])
-        message = (
-            f"entry {columns.name(entry)!r} is stored, but declares {stored:,} bytes stored and {original:,} original"
-        )
-        return make_finding("zip/stored-size", message, entry=columns.name(entry))
+    def uneven(entry: int, name: str) -> str:
+        stored, original = _sizes(facts, entry)
+        return f"entry {name!r} is stored, but declares {stored:,} bytes stored and {original:,} original"
 
     # 4.4.8 and 4.4.9
-    yield from each("zip/stored-size", facts.uneven.tolist(), uneven)
+    yield from each_entry(facts, "zip/stored-size", facts.uneven, uneven)
 
-    def bomb(entry: int) -> Finding:
-        stored, original = int(columns.compressed_sizes[entry]), int(columns.uncompressed_sizes[entry])
-        message = f"entry {columns.name(entry)!r} would inflate from {stored:,} to {original:,} bytes"
-        return make_finding("zip/bomb", message, entry=columns.name(entry))
+    def bomb(entry: int, name: str) -> str:
+        stored, original = _sizes(facts, entry)
+        return f"entry {name!r} would inflate from {stored:,} to {original:,} bytes"
 
-    yield from each("zip/bomb", facts.bombs.tolist(), bomb)
+    yield from each_entry(facts, "zip/bomb", facts.bombs, bomb)
     if facts.inflated_total > BOMB_TOTAL:
         yield make_finding("zip/bomb", f"its entries would inflate to {facts.inflated_total:,} bytes")
+
+
+def _sizes(facts: ArchiveFacts, entry: int) -> tuple[int, int]:
+    return int(facts.columns.compressed_sizes[entry]), int(facts.columns.uncompressed_sizes[entry])
 
 
 def _check_kinds(facts: ArchiveFacts) -> Iterator[Finding]:
