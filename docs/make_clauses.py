@@ -56,10 +56,11 @@ def modules_of_rules() -> dict[str, list[str]]:
     for path in sorted(path for path in VALIDATION.rglob("*.py") if "cases" not in path.parts):
         module = f"validation/{path.relative_to(VALIDATION).with_suffix('').as_posix()}"
         for call in ast.walk(ast.parse(path.read_text("utf-8"))):
-            # make_finding("rfc9/stored", …), each("rfc9/stored", …)
-            rule = getattr(call.args[0], "value", None) if isinstance(call, ast.Call) and call.args else None
-            if rule in known and module not in modules[rule]:
-                modules[rule].append(module)
+            # make_finding("rfc9/stored", …), each("rfc9/stored", …), each_entry(facts, "rfc9/stored", …)
+            for argument in call.args[:2] if isinstance(call, ast.Call) else ():
+                rule = getattr(argument, "value", None)
+                if rule in known and module not in modules[rule]:
+                    modules[rule].append(module)
     return modules
 
 
