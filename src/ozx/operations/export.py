@@ -13,7 +13,7 @@ from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.values import plain_json
-from ozx.hierarchy.subset.level_choice import parse_levels
+from ozx.hierarchy.subset.selection import parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ImageSubset
-from ozx.hierarchy.subset.level_choice import parse_levels
 from ozx.hierarchy.subset.region import parse_region
-from ozx.hierarchy.subset.selection import Selection
+from ozx.hierarchy.subset.selection import Selection, parse_levels
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import refuse_errors
 

@@ -8,9 +8,8 @@ from ozx.flow.entry import read_part
 from ozx.flow.plans.subset import Extractor, Subtree
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.workers import Workers
-from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.hierarchy.subset.region import parse_region
-from ozx.hierarchy.subset.selection import Selection
+from ozx.hierarchy.subset.selection import LevelChoice, Selection
 
 #: Nothing is transcoded.
 NO_WORKERS = Workers(1, None)

@@ -1,6 +1,6 @@
 """The documents of a part of a hierarchy.
 
-``selection``, ``region``, ``level_choice``
+``selection``, ``region``
     The pixels and levels that a user asks for.
 ``alignment``, ``levels``, ``label_levels``
     The whole chunks of each level that show a region; the levels that a label image keeps.

@@ -22,9 +22,8 @@ from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
-from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
-from ozx.hierarchy.subset.selection import Selection
+from ozx.hierarchy.subset.selection import LevelChoice, Selection
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.extensions import EXTENSIONS

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.metadata import Multiscale
-from ozx.hierarchy.subset.level_choice import LevelChoice
 from ozx.hierarchy.subset.region import Region
 
-__all__ = ["Selection"]
+__all__ = ["LevelChoice", "Selection", "parse_levels"]
+
+_SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
+_HINT = "Write 2: for all but the two finest, :3 for the three finest, 1:3, -1 for the coarsest; 0 is the finest."
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """Levels from `start` to before `stop`, as in a Python slice; 0 is the full resolution."""
+
+    start: int | None = None
+    stop: int | None = None
+
+    def choose(self, count: int) -> list[int]:
+        """Return the chosen levels of `count`."""
+        return list(range(*slice(self.start, self.stop).indices(count)))
+
+    def nearest(self, count: int) -> list[int]:
+        """Return the chosen levels of `count`, or the nearest level if there are none."""
+        found = self.choose(count)
+        if found:
+            return found
+        return [count - 1 if self.start is not None and self.start > 0 else 0]
+
+    def __str__(self) -> str:
+        return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +69,29 @@ class Selection:
                 f"no image has any of the levels {self.levels}; the largest has {max(counts)} levels",
                 hint="0 is the finest; -1 is the coarsest.",
             )
+
+
+def parse_levels(value: str | int | slice) -> LevelChoice:
+    """Parse levels from text, an index or a slice.
+
+    Raises
+    ------
+    UsageError
+        It is none of these.
+    """
+    if type(value) is int:
+        return _one(value)
+    if isinstance(value, slice):
+        ends = (value.start, value.stop)
+        if value.step not in (None, 1) or not all(end is None or type(end) is int for end in ends):
+            raise UsageError(f"expected consecutive levels; got {value}", hint=_HINT)
+        return LevelChoice(*ends)
+    match = _SLICE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not any(match.groups()) or (match[2] is None and match[3] is not None):
+        raise UsageError(f"expected levels as in a Python slice; got {value!r}", hint=_HINT)
+    start, stop = (None if text is None else int(text) for text in (match[1], match[3]))
+    return LevelChoice(start, stop) if match[2] or start is None else _one(start)
+
+
+def _one(index: int) -> LevelChoice:
+    return LevelChoice(index, None if index == -1 else index + 1)

@@ -16,7 +16,7 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import Plate
-from ozx.hierarchy.subset.level_choice import LevelChoice
+from ozx.hierarchy.subset.selection import LevelChoice
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
 from ozx.images.ome_xml.composing import make_ome
