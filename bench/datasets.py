@@ -116,6 +116,35 @@ def make_images(folder: Path, *, quick: bool) -> Path:
     return root
 
 
+def make_cuts(folder: Path, *, quick: bool) -> Path:
+    """Return the directory of a group of arrays (uint16) to be cut, and beside it the same as an .ozx file.
+
+    ``lz4``: 128 MiB in chunks of 256², by blosc-lz4; ``volume``: 512³ in chunks of 64³, and ``windows``: 128 MiB in
+    chunks of 256², by zarr's default codec.
+    """
+    import zarr
+    from zarr.codecs import BloscCodec
+
+    import ozx
+
+    root = folder / f"cuts{'-quick' if quick else ''}.ome.zarr"
+    if root.is_dir():
+        return root
+    side, edge = (2048, 128) if quick else (8192, 512)
+    group = zarr.open_group(root.with_suffix(".staging"), mode="w", attributes={"ome": {"version": "0.5"}})
+    noise = np.random.default_rng(1)
+    cells = noise.poisson(200, (side, side)).astype("uint16")
+    plane = {"shape": cells.shape, "chunks": (256, 256), "dtype": "uint16"}
+    group.create_array("lz4", compressors=BloscCodec(cname="lz4"), **plane)[:] = cells
+    group.create_array("windows", **plane)[:] = cells
+    volume = group.create_array("volume", shape=(edge,) * 3, chunks=(64,) * 3, dtype="uint16")
+    for start in range(0, edge, 64):
+        volume[start : start + 64] = noise.poisson(200, (64, edge, edge)).astype("uint16")
+    root.with_suffix(".staging").rename(root)
+    ozx.pack(root, archive_of(root), force=True, sync=False)
+    return root
+
+
 def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
     """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16), and beside it the same as an .ozx file.
 

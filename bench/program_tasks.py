@@ -67,6 +67,22 @@ def _dask(path: str) -> Callable[[], Any]:
     return lambda: array.compute(scheduler="threads")
 
 
+def _napari(path: str) -> Callable[[], Any]:
+    from ozx.integrations.napari.reading import read_layers
+
+    levels = [data[0] if isinstance(data, list) else data for data, _, _ in read_layers(path)]
+    return lambda: np.stack([level.compute(scheduler="threads") for level in levels])
+
+
+def _store(path: str) -> Callable[[], Any]:
+    import zarr
+
+    import ozx
+
+    array = zarr.open_group(ozx.OzxStore(path), mode="r")["0"]
+    return lambda: array[:]
+
+
 def _tensorstore(path: str) -> Callable[[], Any]:
     import tensorstore
 
@@ -92,7 +108,9 @@ _READERS: dict[str, Callable[[str], Callable[[], Any]]] = {
     "open": _open,
     "fsspec": _fsspec,
     "directory": _directory,
+    "store": _store,
     "xarray": _xarray,
+    "napari": _napari,
     "dask": _dask,
     "tensorstore": _tensorstore,
     "tensorstore zip": _tensorstore_zip,

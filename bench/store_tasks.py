@@ -100,6 +100,25 @@ def slices(way: str, path: str, plain: str, name: str) -> Repeated:
     return Repeated(run, check, len(regions))
 
 
+def cuts(way: str, path: str, plain: str, name: str, count: str) -> Repeated:
+    """Read `count` regions: planes of 8 MiB of ``lz4``, planes across an axis of ``volume``, ``windows`` of 64²."""
+    name, _, axis = name.partition(" ")
+    read, moments = open_array(way, path, name), random.Random(1)
+    shape = _zarr_group("local", plain)[name].shape
+
+    def region() -> tuple[slice, ...]:
+        if axis:
+            at = moments.randrange(shape[0])
+            return tuple(slice(at, at + 1) if number == int(axis) else slice(0, n) for number, n in enumerate(shape))
+        if name == "lz4":
+            return tuple(slice(at, at + PIECE) for at in (moments.randrange(n // PIECE) * PIECE for n in shape))
+        return tuple(slice(at, at + 64) for at in (moments.randrange(n - 64) for n in shape))
+
+    regions = [region() for _ in range(int(count))]
+    read(regions[0])
+    return Repeated(lambda: [read(region) for region in regions], _compare(plain, name, regions), int(count))
+
+
 def open_group(way: str, path: str, small: str) -> Repeated:
     """Open a file of very many entries and its image; a small one before, so that all is imported."""
     _zarr_group(way, small)
@@ -110,19 +129,52 @@ def open_group(way: str, path: str, small: str) -> Repeated:
     return Repeated(lambda: _zarr_group(way, path)["0"], check)
 
 
-def write(way: str, path: str, planes: str, kind: str) -> Repeated:
+def _plane(pixels: str) -> Any:
+    noise = np.random.default_rng(2)
+    if pixels == "random":
+        return noise.integers(0, 65_536, PLANE, dtype="uint16")
+    # As of a camera: smooth, and the noise of the sensor.
+    y, x = (np.linspace(0, 20, length) for length in PLANE)
+    return (200 + 300 * (np.sin(y)[:, None] * np.cos(x) + 1) + noise.normal(0, 12, PLANE)).astype("uint16")
+
+
+def _write_by_tensorstore(path: str, plane: Any, count: int, chunks: Any, shards: Any, *, is_packed: bool) -> None:
+    import tensorstore
+
+    codecs: list[Any] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    codecs += [{"name": "zstd", "configuration": {"level": 0}}] if is_packed else []
+    if shards:
+        index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+        configuration = {"chunk_shape": list(chunks), "codecs": codecs, "index_codecs": index}
+        codecs = [{"name": "sharding_indexed", "configuration": configuration}]
+    metadata = {
+        "shape": [count, *PLANE],
+        "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(shards or chunks)}},
+        "codecs": codecs,
+    }
+    place = {"driver": "file", "path": f"{path}/0/", "file_io_sync": False}
+    array = tensorstore.open({"driver": "zarr3", "kvstore": place, "metadata": metadata}, create=True).result()
+    for number in range(count):
+        plane[0, 0] = number
+        array[number].write(plane).result()
+
+
+def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) -> Repeated:
     """Write so many planes of 64 MiB, in shards of that size or chunks of 2 MiB, and close."""
     import zarr
+    from zarr.codecs import ZstdCodec
     from zarr.storage import LocalStore
 
     import ozx
 
-    plane = np.random.default_rng(2).integers(0, 65_536, PLANE, dtype="uint16")
+    plane = _plane(pixels)
     chunks, shards = ((1, 256, 256), (1, *PLANE)) if kind == "shards" else ((1, 1024, 1024), None)
 
     def fill(store: Any, count: int) -> None:
         group = zarr.open_group(store, mode="w", attributes={"ome": {"version": "0.5"}})
-        options = {"chunks": chunks, "shards": shards, "dtype": "uint16", "compressors": None}
+        options = {"chunks": chunks, "shards": shards, "dtype": "uint16"}
+        options["compressors"] = ZstdCodec(level=0) if codec == "zstd" else None
         array = group.create_array("0", shape=(int(planes), *PLANE), **options)
         for number in range(count):
             plane[0, 0] = number
@@ -131,7 +183,11 @@ def write(way: str, path: str, planes: str, kind: str) -> Repeated:
     def write_to(path: str, count: int) -> None:
         if way == "local":
             fill(LocalStore(path), count)
+        elif way == "tensorstore":
+            _write_by_tensorstore(path, plane, count, chunks, shards, is_packed=codec == "zstd")
         else:
+            if way == "ozx":
+                ozx.use_pipeline()
             with ozx.OzxStore(path, "w", sync=False) as store:
                 fill(store, count)
 
@@ -139,7 +195,11 @@ def write(way: str, path: str, planes: str, kind: str) -> Repeated:
     remove(f"{path}-before")
 
     def check(_: object) -> None:
-        read = open_array("local" if way == "local" else "zip", path, "0")
+        if way == "tensorstore":
+            array = zarr.open_array(f"{path}/0", mode="r")
+            read = array.__getitem__
+        else:
+            read = open_array("local" if way == "local" else "zip", path, "0")
         for number in range(int(planes)):
             plane[0, 0] = number
             assert np.array_equal(read((slice(number, number + 1),))[0], plane), number

@@ -19,6 +19,9 @@ WAYS = {
     "tensorstore, directory": "tensorstore",
     "no store: values at hand": "instant",
 }
+_TENSORSTORE = "≤ 1.2 × tensorstore, directory"
+_AS_TENSORSTORE = {"tensorstore, directory": 1 / 1.2}
+_WRITE_ROUNDS = 3
 
 
 def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
@@ -73,24 +76,65 @@ def bench_store_open(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     return [Table(title, rows, "≥ 10 × faster", show_memory=True, wanted_ratios=ratios)]
 
 
+def bench_cuts(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
+    plain = datasets.make_cuts(folder, quick=quick)
+    archive = datasets.archive_of(plain)
+    kinds = {
+        "lz4": ("a plane of 8 MiB, chunks of 128 KiB, blosc-lz4", 16),
+        "volume 0": ("a plane of 512³ across z, chunks of 64³, zstd", 16),
+        "volume 1": ("a plane of 512³ across y, chunks of 64³, zstd", 16),
+        "volume 2": ("a plane of 512³ across x, chunks of 64³, zstd", 16),
+        "windows": ("a random window of 64², chunks of 256², zstd", 1000),
+    }
+    tables = []
+    for name, (title, count) in kinds.items():
+        measures = {
+            peer: in_worker(
+                "store_tasks.cuts",
+                way,
+                str(plain if way in ("local", "tensorstore") else archive),
+                str(plain),
+                name,
+                str(count),
+            )
+            for peer, way in WAYS.items()
+            if way not in ("instant", "zip")
+        }
+        rows = take_turns(measures, None, min(rounds, 5))
+        tables.append(Table(title, rows, _TENSORSTORE, wanted_ratios=_AS_TENSORSTORE))
+    return tables
+
+
 def bench_write(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     planes, out = (1 if quick else 32), str(folder / "written")
+    ways = {
+        "OzxStore, ozx.use_pipeline()": "ozx",
+        "OzxStore, zarr's own pipeline": "store",
+        "zarr LocalStore": "local",
+        "tensorstore, directory": "tensorstore",
+    }
     tables = []
     for kind in ("shards", "chunks"):
-        measures = {
-            "OzxStore, close() included": in_worker("store_tasks.write", "ozx", out, str(planes), kind),
-            "zarr LocalStore": in_worker("store_tasks.write", "local", out, str(planes), kind),
-        }
-        rows = take_turns(measures, out, rounds)
-        data = planes << 26
-        remove(out)
-        measures["OzxStore, close() included"](Row(""))
-        extra = os.stat(out).st_blocks * 512 / data - 1
-        assert extra <= 0.02, extra
-        title = f"write {data / (1 << 30):.4g} GiB in {kind} of {'64 MiB' if kind == 'shards' else '2 MiB'}"
-        goal = f"≤ 1.3 × LocalStore, neither syncs; ≤ 2 % extra disk: {extra:.2%}"
-        tables.append(Table(title, rows, goal, bytes=data, wanted_ratios={"zarr LocalStore": 1 / 1.3}))
-        remove(out)
+        for codec, pixels in (("none", "random"), ("zstd", "random"), ("zstd", "camera")):
+            measures = {
+                name: in_worker("store_tasks.write", way, out, str(planes), kind, codec, pixels)
+                for name, way in ways.items()
+            }
+            rows = take_turns(measures, out, min(rounds, _WRITE_ROUNDS))
+            data = planes << 26
+            goal = _TENSORSTORE
+            if codec == "none":
+                remove(out)
+                next(iter(measures.values()))(Row(""))
+                extra = os.stat(out).st_blocks * 512 / data - 1
+                assert extra <= 0.02, extra
+                goal += f"; ≤ 2 % extra disk: {extra:.2%}"
+            what = f"{'64' if kind == 'shards' else '2'} MiB, {'uncompressed' if codec == 'none' else 'zstd'}"
+            title = (
+                f"write {data / (1 << 30):.4g} GiB in {kind} of {what}, {pixels} pixels; up to {_WRITE_ROUNDS} rounds"
+            )
+            tables.append(Table(title, rows, goal, bytes=data, wanted_ratios=_AS_TENSORSTORE))
+            remove(out)
     return tables
 
 
@@ -119,7 +163,8 @@ def bench_append(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
 
 GROUPS = {
     "read": Group(bench_read, ("zarr", "tensorstore", "numpy")),
+    "cuts": Group(bench_cuts, ("zarr", "tensorstore", "numpy")),
     "store-open": Group(bench_store_open, ("zarr",)),
-    "write": Group(bench_write, ("zarr", "numpy")),
+    "write": Group(bench_write, ("zarr", "tensorstore", "numpy")),
     "append": Group(bench_append, ("zarr", "cp")),
 }

@@ -6,6 +6,7 @@ Both have what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), ho
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,9 @@ __all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate", "met_tiles
 # The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 
+# dask takes a millisecond for each task, and reads whole blocks of what is shown.
+_BLOCK = 1 << 20
+_DOUBLINGS = 10
 # zarr lists the chunks of a request, with about a KB for each.
 _MOST_CHUNKS = 20_000
 
@@ -42,8 +46,8 @@ class LevelSlice:
     --------
     >>> array = zarr.create_array({}, shape=(2, 4, 4), chunks=(1, 2, 2), dtype="uint8", fill_value=7)
     >>> channel = LevelSlice(array, "0", axis=0, channel=1)
-    >>> channel.shape, channel.chunks, int(channel[0:1, 0:1][0, 0])
-    ((4, 4), (2, 2), 7)
+    >>> channel.shape, channel.blocks, int(channel[0:1, 0:1][0, 0])
+    ((4, 4), (4, 4), 7)
     """
 
     array: zarr.Array[Any]
@@ -57,9 +61,15 @@ class LevelSlice:
         return self._kept(self.array.shape)
 
     @property
-    def chunks(self) -> tuple[int, ...]:
-        """The unit of decoding: chunks, or the inner chunks of a sharded array."""
-        return self._kept(self.array.chunks)
+    def blocks(self) -> tuple[int, ...]:
+        """A unit of reading that is worth a task: chunks, joined along the last two dimensions up to 1 MiB."""
+        blocks, shape = list(self.array.chunks), self.array.shape
+        size = math.prod(blocks) * self.dtype.itemsize
+        for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
+            if blocks[axis] < shape[axis] and 2 * size <= _BLOCK:
+                blocks[axis] *= 2
+                size *= 2
+        return self._kept(tuple(blocks))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -184,7 +194,7 @@ class PlatePicture:
         return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
 
     @property
-    def chunks(self) -> tuple[int, ...]:
+    def blocks(self) -> tuple[int, ...]:
         """One plane of one field at a time."""
         height, width = self._tile.shape[-2:]
         return (*(1 for _ in self.shape[:-2]), height, width)

@@ -220,7 +220,7 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
 
 
 def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
-    """Return the levels as dask arrays, one block per chunk."""
+    """Return the levels as dask arrays, in blocks of some chunks."""
     slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
     return [_lazy(item) for item in slices]
 
@@ -229,7 +229,7 @@ def _lazy(item: LevelSlice | PlatePicture) -> Any:
     # A random name avoids a hash over the file, and stale blocks in a cache after it is opened again. With the type in
     # `meta`, dask does not slice to determine it.
     meta = np.empty((0,) * item.ndim, item.dtype)
-    return _dask().from_array(item, item.chunks, name=False, fancy=False, inline_array=True, meta=meta)
+    return _dask().from_array(item, item.blocks, name=False, fancy=False, inline_array=True, meta=meta)
 
 
 def _dask() -> Any:
