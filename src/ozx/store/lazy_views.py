@@ -46,8 +46,8 @@ class LevelSlice:
     --------
     >>> array = zarr.create_array({}, shape=(2, 4, 4), chunks=(1, 2, 2), dtype="uint8", fill_value=7)
     >>> channel = LevelSlice(array, "0", axis=0, channel=1)
-    >>> channel.shape, channel.blocks, int(channel[0:1, 0:1][0, 0])
-    ((4, 4), (4, 4), 7)
+    >>> channel.shape, channel.chunks, int(channel[0:1, 0:1][0, 0])
+    ((4, 4), (2, 2), 7)
     """
 
     array: zarr.Array[Any]
@@ -59,6 +59,11 @@ class LevelSlice:
     def shape(self) -> tuple[int, ...]:
         """Lengths of the dimensions."""
         return self._kept(self.array.shape)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The unit of decoding: chunks, or the inner chunks of a sharded array."""
+        return self._kept(self.array.chunks)
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -192,6 +197,11 @@ class PlatePicture:
         """Lengths of the dimensions."""
         *rest, height, width = self._tile.shape
         return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The same as `blocks`."""
+        return self.blocks
 
     @property
     def blocks(self) -> tuple[int, ...]:
