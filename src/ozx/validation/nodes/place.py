@@ -34,7 +34,11 @@ class Place(NamedTuple):
     steps: tuple[str | int, ...] = ()
 
     def __truediv__(self, step: str | int) -> Place:
-        return Place(self.entry, self.base, (*self.steps, step))
+        return self.below(step)
+
+    def below(self, *steps: str | int) -> Place:
+        """Return the place of a value inside this one."""
+        return Place(self.entry, self.base, (*self.steps, *steps))
 
     @property
     def pointer(self) -> str:

@@ -133,11 +133,8 @@ def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding
     # "The OME-Zarr Metadata version MUST be consistent within a hierarchy."
     for path, inner in inner_versions(ome):
         if isinstance(version, str) and inner != version:
-            where = place
-            for part in path:
-                where /= part
             message = f"expected {shown(version)}, the version of the group, or none; found {shown(inner)}"
-            yield where.finding("ome/inner-version", message)
+            yield place.below(*path).finding("ome/inner-version", message)
 
 
 def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding]:

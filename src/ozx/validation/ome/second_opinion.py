@@ -60,11 +60,8 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
     for pointer, message in refusals(ome, is_v3=node.is_v3):
         if (pointer[0] in known) if pointer else known:  # our own rules report it
             continue
-        where = place
-        for part in pointer:
-            where /= part
         text = f"ome-zarr-models {_version()} refuses this, the rules of ozx do not: {message}"
-        yield where.finding("ome/second-opinion", text)
+        yield place.below(*pointer).finding("ome/second-opinion", text)
 
 
 def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int, ...], str]]:

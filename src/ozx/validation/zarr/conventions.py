@@ -59,13 +59,13 @@ def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
         # v1: `schema_url` "resolves to a JSON schema document which describes the Convention's properties". "Convention
         # properties exist at the root `attributes` level."
         for path, message in schemas.faults(url, attributes, node.document):
-            yield _at(place, path).finding("conventions/schema", f"{shown(url)}: {message}")
+            yield place.below(*path).finding("conventions/schema", f"{shown(url)}: {message}")
     for key, item in as_object(attributes.get(SEED_CONVENTIONS)).items():
         # 0.1.0: `schema` "describes the convention's `configuration` object."
         url, configuration = as_object(item).get("schema"), as_object(as_object(item).get("configuration"))
         where = place / SEED_CONVENTIONS / key / "configuration"
         for path, message in schemas.faults(url, configuration):
-            yield _at(where, path).finding("conventions/schema", f"{shown(url)}: {message}")
+            yield where.below(*path).finding("conventions/schema", f"{shown(url)}: {message}")
 
 
 def _check_array(value: Any, place: Place) -> Iterator[Finding]:
@@ -165,9 +165,3 @@ def _check_seed_convention(convention: dict[str, Any], place: Place) -> Iterator
 
 def _is_semver(value: Any) -> bool:
     return isinstance(value, str) and _SEMVER.fullmatch(value) is not None
-
-
-def _at(place: Place, path: tuple[str | int, ...]) -> Place:
-    for part in path:
-        place /= part
-    return place
