@@ -17,7 +17,10 @@ A clause is what one sentence of a document demands, in our own words, and what 
 
 from __future__ import annotations
 
+import itertools
 import tomllib
+from collections import defaultdict
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -57,22 +60,19 @@ def conformance_markdown() -> str:
         counts = [len(clauses), *(sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why"))]
         lines.append(f"| {document['name']} | {document['revision']} | {' | '.join(map(str, counts))} |")
     for document in documents:
-        lines += ["", f"## {document['name']}", "", f"{document['revision']}. {document['about']}", ""]
-        lines += ["| section | | demand | outcome |", "|---|---|---|---|"]
-        for clause in document["clause"]:
-            lines.append(f"| {clause['section']} | {clause['level']} | {clause['demand']} | {_outcome(clause)} |")
+        lines += ["", f"## {document['name']}", "", f"{document['revision']}. {document['about']}"]
+        for section, clauses in itertools.groupby(document["clause"], key=itemgetter("section")):
+            lines += ["", f"**{section}**", ""]
+            lines += [f"- {clause['level']}: {clause['demand']} {_outcome(clause)}".rstrip() for clause in clauses]
     lines += ["", *_differences(), ""]
     return "\n".join(lines) + (FOLDER / "clauses" / "never-a-traceback.md").read_text("utf-8")
 
 
 def _outcome(clause: dict[str, Any]) -> str:
     links = [_link(rule) for rule in clause.get("rules", ())]
-    if "by" in clause:
-        links.append(f"`{clause['by']}`")
-    if "test" in clause:
-        links.append(f"`{clause['test']}`")
+    links += [f"`{clause[key]}`" for key in ("by", "test") if key in clause]
     sentences = [clause[key] for key in ("decision", "why") if key in clause]
-    return ". ".join([", ".join(links)] * bool(links) + [" ".join(sentences)] * bool(sentences))
+    return " ".join([f"({', '.join(links)})"] * bool(links) + sentences)
 
 
 def _link(rule: str) -> str:
@@ -85,19 +85,18 @@ def _differences() -> list[str]:
         "",
         "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every",
         "case. A program should refuse errors, and warnings that name it, and accept everything else. The test fails",
-        "for a difference that is not in the table, and for one that is gone. zarr-python reads all chunks of archives",
+        "for a difference that is not listed here, and for one that is gone. zarr-python reads all chunks of archives",
         "by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
-        "",
-        "| program | rule | cases | who refuses | why |",
-        "|---|---|---|---|---|",
     ]
+    programs: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for difference in read_differences():
+        versions = "".join(f" ({word} {difference[word]})" for word in ("until", "since") if word in difference)
+        reason = f"Only {difference['refuses']} refuses{versions}: {difference['why']}."
         cases = ", ".join(f"“{name}”" for name in difference["cases"])
-        reader = " ".join(
-            [difference["reader"], *(f"{word} {difference[word]}" for word in ("until", "since") if word in difference)]
-        )
-        columns = (reader, _link(difference["rule"]), cases, difference["refuses"], difference["why"])
-        lines.append(f"| {' | '.join(columns)} |")
+        programs[difference["reader"]][reason].append(f"{_link(difference['rule'])} {cases}")
+    for program, reasons in programs.items():
+        lines += ["", f"**{program}**", ""]
+        lines += [f"- {reason} {'; '.join(cases)}" for reason, cases in reasons.items()]
     return lines
 
 
