@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -63,6 +64,8 @@ def covers(selection: object, shape: Lengths) -> bool:
     >>> covers((slice(0, 4), slice(0, 8, 1)), (4, 8)), covers((slice(0, 3),), (4,))
     (True, False)
     """
+    if selection == _whole(shape):  # the form in which zarr-python gives nearly all of them
+        return True
     return (
         isinstance(selection, tuple)
         and len(selection) == len(shape)
@@ -71,6 +74,11 @@ def covers(selection: object, shape: Lengths) -> bool:
             for part, length in zip(selection, shape, strict=True)
         )
     )
+
+
+@functools.lru_cache(64)
+def _whole(shape: Lengths) -> tuple[slice, ...]:
+    return tuple(slice(0, length, 1) for length in shape)
 
 
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
