@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -64,21 +63,12 @@ def covers(selection: object, shape: Lengths) -> bool:
     >>> covers((slice(0, 4), slice(0, 8, 1)), (4, 8)), covers((slice(0, 3),), (4,))
     (True, False)
     """
-    if selection == _whole(shape):  # the form in which zarr-python gives nearly all of them
-        return True
-    return (
-        isinstance(selection, tuple)
-        and len(selection) == len(shape)
-        and all(
-            type(part) is slice and part.start in (0, None) and part.stop == length and part.step in (1, None)
-            for part, length in zip(selection, shape, strict=True)
-        )
-    )
-
-
-@functools.lru_cache(64)
-def _whole(shape: Lengths) -> tuple[slice, ...]:
-    return tuple(slice(0, length, 1) for length in shape)
+    if not isinstance(selection, tuple) or len(selection) != len(shape):
+        return False
+    for part, length in zip(selection, shape, strict=True):  # a loop, as there may be very many chunks
+        if type(part) is not slice or part.start not in (0, None) or part.stop != length or part.step not in (1, None):
+            return False
+    return True
 
 
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
