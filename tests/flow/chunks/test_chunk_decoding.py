@@ -6,6 +6,7 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks import chunk_decoding
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
+from ozx.flow.decoding.chunk_codecs import ChunkCodec
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.hierarchy.zarr.shards import build_index
 
@@ -55,9 +56,10 @@ def test_large_blocks_are_decoded_chunk_by_chunk(monkeypatch):
 
 
 def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
-    def fail(self, chunks, box):
+    def fail(*_):
         raise MemoryError
 
+    monkeypatch.setattr(ChunkCodec, "decode", fail)
     monkeypatch.setattr(ChunkDecoder, "_read", fail)
     with pytest.raises(UndecodableError) as caught:
         decoder().decode({(0,): b"abcd"})

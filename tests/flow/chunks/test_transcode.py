@@ -27,7 +27,8 @@ from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.chunks.transcode import iter_transcoded
-from ozx.flow.decoding import bounded_arrays
+from ozx.flow.decoding import bounded_arrays, chunk_codecs
+from ozx.flow.decoding.chunk_codecs import ChunkCodec
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.transcoding import parse_codec_choice, transcoded_document
@@ -245,7 +246,7 @@ def test_values_that_cannot_be_encoded_are_refused(monkeypatch):
     def fail(*_, **__):
         raise ValueError("no such thing")
 
-    monkeypatch.setattr(ZstdCodec, "_encode_single", fail)
+    monkeypatch.setattr(ChunkCodec, "encode", fail)
     with pytest.raises(UnsupportedError, match=r"bytes, zstd changes values \(ValueError: no such thing\)"):
         transcode(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
 
@@ -510,6 +511,7 @@ def test_memory_that_is_missing_is_no_damage(monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
+    monkeypatch.setattr(chunk_codecs, "decompress_into", fail)
     monkeypatch.setattr(bounded_arrays, "decompress", fail)
     with pytest.raises(ResourceError, match="not enough memory for a chunk that decodes to 32 bytes"):
         transcode(values, chunks=(16, 16))

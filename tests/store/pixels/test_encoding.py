@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ozx.errors import FormatError
+from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
-from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.store.pixels.encoding import Background, ChunkEdit, ShardEdit
 from ozx.store.pixels.selections import bounding_box
 

@@ -32,6 +32,8 @@ from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
 if TYPE_CHECKING:
     import zarr
 
+    from ozx.flow.decoding.chunk_codecs import ChunkCodec
+
 __all__ = [
     "Block",
     "InexactError",
@@ -68,6 +70,8 @@ class Transcoding:
         Names of the codecs of new chunks.
     is_checked
         Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
+    old_codec, new_codec
+        The codecs of a chunk as functions; None where only zarr-python knows them.
     """
 
     old: Any
@@ -77,6 +81,8 @@ class Transcoding:
     old_keys: ChunkKeys
     new_codecs: tuple[str, ...]
     is_checked: bool
+    old_codec: ChunkCodec | None = None
+    new_codec: ChunkCodec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,8 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     UnsupportedError
         zarr-python lacks a codec or data type, or these codecs would encode the same chunk differently each time.
     """
-    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.flow.decoding.chunk_codecs import compile_metadata  # noqa: PLC0415 (loads zarr, half a second)
+    from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415
 
     where = path or "the root"
     plain = relayout_document(new, None)
@@ -177,6 +184,8 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
         old_keys=keys,
         new_codecs=names,
         is_checked=not is_exact(plain),
+        old_codec=compile_metadata(old_metadata),
+        new_codec=compile_metadata(new_metadata),
     )
 
 
@@ -198,9 +207,28 @@ def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Length
     ]
     if not chunks:
         return []
+    if transcoding.new_codec is not None and not transcoding.is_checked:
+        encoded = [
+            (place, _encode_chunk(transcoding, transcoding.new_codec, values[inside])) for place, inside in chunks
+        ]
+        return [(place, _without_time(data, transcoding.new_codecs)) for place, data in encoded]
     stored = _encode(transcoding, block, values)
     encode = parse_chunk_keys(transcoding.new.chunk_key_encoding.to_dict(), "").encode
     return [(place, _without_time(stored[encode(place)].to_bytes(), transcoding.new_codecs)) for place, _ in chunks]
+
+
+def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[Any]) -> bytes:
+    """Return an encoded chunk; what lies beyond the border of the array is the fill value."""
+    if pixels.shape != codec.shape:
+        inside = pixels
+        pixels = np.full(codec.shape, transcoding.new.fill_value, inside.dtype)
+        pixels[tuple(slice(0, length) for length in inside.shape)] = inside
+    try:
+        return bytes(codec.encode(pixels))
+    except (MemoryError, OzxError):
+        raise
+    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        raise InexactError(f"{type(error).__name__}: {error}") from None
 
 
 def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
@@ -220,6 +248,33 @@ def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dic
 
 
 def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
+    """Return the pixels of a block; raise `UndecodableError` for a chunk that does not decode."""
+    values = _decode_by_codec(transcoding.old_codec, transcoding, block)
+    if values is None:
+        values = _decode_by_zarr(transcoding, block)
+    for place in block.missing:
+        values[_inside(place, transcoding.old_chunks, block.box)] = transcoding.new.fill_value
+    return values
+
+
+def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: Block) -> NDArray[Any] | None:
+    """Return the pixels of a block but for missing chunks, or None: then zarr-python has the last word."""
+    if codec is None:
+        return None
+    values = np.empty([part.stop - part.start for part in block.box], transcoding.old.dtype.to_native_dtype())
+    try:
+        for place, data in block.chunks.items():
+            target = values[_inside(place, transcoding.old_chunks, block.box)]
+            chunk = codec.decode_bounded(memoryview(data))
+            starts = zip(place, transcoding.old_chunks, block.box, target.shape, strict=True)
+            begins = [(max(0, part.start - at * length), extent) for at, length, part, extent in starts]
+            target[...] = chunk[tuple(slice(begin, begin + extent) for begin, extent in begins)]
+    except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+        return None
+    return values
+
+
+def _decode_by_zarr(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (see open_transcoding)
 
     from_bytes = default_buffer_prototype().buffer.from_bytes
@@ -234,8 +289,6 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
         for place in block.chunks:
             _try_chunk(source, transcoding, place)
         raise UndecodableError(next(iter(block.chunks)), decoding_reason(error)) from None
-    for place in block.missing:
-        values[_inside(place, transcoding.old_chunks, block.box)] = transcoding.new.fill_value
     return values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from ozx.flow.decoding.bounded import decoding_reason
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, relayout_document
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
+
+if TYPE_CHECKING:
+    from ozx.flow.decoding.chunk_codecs import ChunkCodec
 
 __all__ = ["ChunkDecoder", "iter_inner_chunks"]
 
@@ -55,6 +59,9 @@ class ChunkDecoder:
         else:
             plain = relayout_document(readable_document(document, path), None)
         self._metadata = parse_metadata(plain, path or "the root")
+        from ozx.flow.decoding.chunk_codecs import compile_metadata  # noqa: PLC0415 (loads zarr, half a second)
+
+        self._codec = compile_metadata(self._metadata)
 
     def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
         """Decode chunks, given by their places in the grid of the array.
@@ -65,6 +72,11 @@ class ChunkDecoder:
             A chunk cannot be decoded, has a wrong shape, or does not fit in memory.
         """
         if not chunks:
+            return
+        if self._codec is not None:
+            chunks = {place: data for place, data in chunks.items() if not _is_decoded(self._codec, data)}
+            for place, data in chunks.items():  # zarr-python words the error
+                self._decode_one(place, data)
             return
         box = self._box_around(chunks)
         size = math.prod(span.stop - span.start for span in box) * (self._layout.item_size or 1)
@@ -104,6 +116,14 @@ class ChunkDecoder:
         for positions, chunk, length in axes:
             spans.append(slice(min(positions) * chunk, min(length, (max(positions) + 1) * chunk)))
         return tuple(spans)
+
+
+def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
+    try:
+        codec.decode_bounded(memoryview(data))
+    except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+        return False
+    return True
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.shards import build_index, parse_index
-from ozx.store.pixels.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.store.pixels.selections import Box, iter_overlaps
 
 __all__ = ["Background", "ChunkEdit", "ShardEdit"]
@@ -223,10 +222,8 @@ def _morton_number(place: Lengths) -> int:
 def _decode_into(target: NDArray[Any], codec: ChunkCodec, stored: memoryview | None, background: Background) -> None:
     if stored is None:
         target[...] = background.fill_value
-    elif len(stored) > largest_stored(codec.size):
-        raise ValueError(f"expected at most {largest_stored(codec.size):,} bytes; it has {len(stored):,}")
     else:
-        target[...] = codec.decode(stored)
+        target[...] = codec.decode_bounded(stored)
 
 
 def _inner_chunks(codec: ShardCodec, stored: memoryview, where: str) -> dict[Lengths, memoryview]:

@@ -19,7 +19,7 @@ from zarr.storage import StorePath
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
-from ozx.store.pixels.chunk_codecs import ArrayCodecs
+from ozx.flow.decoding.chunk_codecs import ArrayCodecs
 from ozx.store.pixels.remote_request import RemoteRequest
 from ozx.store.pixels.request import NotPlannedError, PixelRequest
 from ozx.store.pixels.update import PixelUpdate

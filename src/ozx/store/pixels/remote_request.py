@@ -16,8 +16,8 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError
+from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.store.pixels.blocks import Block, Span, join_spans
-from ozx.store.pixels.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.store.pixels.request import NotPlannedError, PixelRequest
 from ozx.store.pixels.selections import count_touched
 from ozx.store.pixels.shard_indexes import index_span

@@ -15,7 +15,7 @@ from zarr.core.codec_pipeline import fill_value_or_default
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.store.pixels.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.store.pixels.encoding import Background, ChunkEdit, Parts, ShardEdit
 from ozx.store.pixels.request import NotPlannedError
 from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic

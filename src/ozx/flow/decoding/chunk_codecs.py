@@ -17,12 +17,13 @@ from zarr.abc.codec import Codec
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.decoding.bounded_arrays import BoundedCompressor
+from ozx.flow.decoding.bounded_arrays import BoundedCompressor, BoundedPipeline
+from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.decoding.exact import decompress_into
 from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
 
-__all__ = ["MORTON", "ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs"]
+__all__ = ["MORTON", "ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs", "compile_metadata"]
 
 # Booleans, numbers and times: types whose values are their bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
@@ -102,6 +103,12 @@ class ChunkCodec:
             As for `decode_into`.
         """
         return self._decode_stored(data).transpose(self.inverse)
+
+    def decode_bounded(self, data: memoryview) -> NDArray[Any]:
+        """Return what `decode` returns; ValueError for more data than any encoder makes of a chunk."""
+        if len(data) > largest_stored(self.size):
+            raise ValueError(f"expected at most {largest_stored(self.size):,} bytes; it has {len(data):,}")
+        return self.decode(data)
 
     def encode(self, pixels: NDArray[Any]) -> memoryview:
         """Return an encoded chunk; without a compressor it may be the memory of `pixels`."""
@@ -196,6 +203,13 @@ def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
     if len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
         return _compile_shard(codecs[0], shape, dtype)
     return _compile_chunk(codecs, shape, dtype)
+
+
+def compile_metadata(metadata: Any) -> ChunkCodec | None:
+    """Return the codec of chunks outside of shards, given zarr-python's metadata; None as `compile_codecs`."""
+    codecs = tuple(BoundedPipeline.from_metadata(metadata))
+    codec = compile_codecs(codecs, tuple(metadata.chunks), metadata.dtype.to_native_dtype())
+    return codec if isinstance(codec, ChunkCodec) else None
 
 
 def _compile_shard(codec: ShardingCodec, shape: Lengths, dtype: np.dtype[Any]) -> ShardCodec | None:
