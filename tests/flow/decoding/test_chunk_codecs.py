@@ -54,4 +54,4 @@ def test_shards_are_no_chunks(chain: dict[str, object]) -> None:
 def test_more_data_than_a_chunk_can_have() -> None:
     codec = ChunkCodec((2,), np.dtype("u1"), (0,))
     with pytest.raises(ValueError, match="expected at most"):
-        codec.decode_bounded(memoryview(bytes(1 << 20)))
+        codec.decode_bounded(memoryview(bytes(4 << 20)))

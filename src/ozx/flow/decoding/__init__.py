@@ -4,6 +4,8 @@
     Decompression and filters with a limit on their output; decompression into memory of the exact length.
 ``bounded_arrays``
     Arrays whose chunks decode to at most their own size.
+``chunk_codecs``
+    The codecs of an array as functions that work in threads.
 ``codec_support``
     The codecs that the installed zarr-python can decode.
 ``zarr_errors``

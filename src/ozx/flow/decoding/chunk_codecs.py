@@ -105,7 +105,13 @@ class ChunkCodec:
         return self._decode_stored(data).transpose(self.inverse)
 
     def decode_bounded(self, data: memoryview) -> NDArray[Any]:
-        """Return what `decode` returns; ValueError for more data than any encoder makes of a chunk."""
+        """Return what `decode` returns.
+
+        Raises
+        ------
+        ValueError
+            As for `decode`; or there is more data than any encoder makes of a chunk.
+        """
         if len(data) > largest_stored(self.size):
             raise ValueError(f"expected at most {largest_stored(self.size):,} bytes; it has {len(data):,}")
         return self.decode(data)

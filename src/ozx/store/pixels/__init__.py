@@ -10,6 +10,6 @@
     A request that writes, and the new values of its chunks and shards.
 ``threads``
     The threads of all requests.
-``chunk_codecs``, ``shard_indexes``, ``selections``
-    Codecs as functions, the kept indexes of shards, and the inner chunks that a selection touches.
+``shard_indexes``, ``selections``
+    The kept indexes of shards, and the inner chunks that a selection touches.
 """
