@@ -20,7 +20,7 @@ TASKS = (
     ("one chunk of 128 KiB in a shard", "read", "a random inner chunk"),
     ("a plane of 8 MiB, zstd chunks", "read", "a plane of 8 MiB, chunks of 128 KiB, zstd"),
     ("the same in one shard", "read", "a plane of 8 MiB, shards"),
-    ("write 2 GiB in shards", "write", "write 2 GiB in shards"),
+    ("write 2 GiB in shards, zstd", "write", "write 2 GiB in shards of 64 MiB, zstd, camera"),
     ("put 2 GiB of chunks into shards", "reshard", "reshard"),
     ("OME-Zarr 0.4 in a ZIP file to 0.5, 2 GiB", "upgrade", "OME-Zarr 0.4"),
     ("import a TIFF of 20,000 × 20,000", "import-plane", "import a plane"),
@@ -30,6 +30,7 @@ TASKS = (
     ("first picture in the viewer", "view", "from the address"),
     ("recover a cut file of 2 GiB", "recover", "recover a file"),
     ("by HTTP: open, read one chunk", "remote", "HTTP, no delay: open"),
+    ("by HTTP, 20 ms a request: 64 chunks", "remote", "HTTP, 20 ms a request: 8 MiB in 64 chunks"),
 )
 #: Rows that are no other program: ozx in another way, plain copies, zarr-python without a store.
 _NOT_OTHERS = ("ozx", "OzxStore", "cp", "no store")
