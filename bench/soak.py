@@ -1,9 +1,10 @@
 """Wear ozx out: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
 
 Ten million mutated archives and documents, a million archives damaged in one or two places, a thousand kills over
-everything that writes, and an hour of reading by four processes of eight threads. Each part is done in rounds whose
-random numbers come from the seed and the round's number alone; what is done is kept in the state file, and the next run
-goes on there. ``--write`` puts the figures into docs/reliability.md. The exit code is 1 when anything was found.
+everything that writes, an hour of reading by four processes of eight threads, and an hour of reading and writing pixels
+by as many. Each part is done in rounds whose random numbers come from the seed and the round's number alone; what is
+done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into docs/reliability.md. The
+exit code is 1 when anything was found.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ WHOLE = {
     "kills": 1_000,
     "races": 4_500,
     "readers": 3_600,
+    "pixels": 3_600,
 }
 UNITS = {
     "archives": "mutated archives",
@@ -59,6 +61,7 @@ UNITS = {
     "kills": "kills",
     "races": "races of a verb and a writer",
     "readers": "s of reading",
+    "pixels": "s of reading and writing pixels",
 }
 # Files cost a hundred times what bytes in memory do, and validation ten times.
 EVERY_FILE, EVERY_VALIDATION = 200, 20
@@ -344,6 +347,23 @@ def readers_round(seed: int, number: int, seconds: int) -> Round:
     return seconds, {"values": sum(answer["values"] for answer in answers)}, findings
 
 
+def pixels_round(seed: int, number: int, seconds: int) -> Round:
+    """Let four processes of eight threads read one file and write files of their own, for so many seconds."""
+    from soak_pixels import write_image
+
+    with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
+        path = write_image(Path(folder) / "a.ozx")
+        command = [sys.executable, __file__, "--pixels", str(path), str(seconds)]
+        running = [
+            subprocess.Popen([*command, str(PROCESSES * number + process + seed)], stdout=subprocess.PIPE, text=True)
+            for process in range(PROCESSES)
+        ]
+        ended = '{"requests": 0, "files": 0, "wrong": ["it ended"]}'
+        answers = [json.loads(process.communicate()[0] or ended) for process in running]
+    findings = [f"pixels, round {number}: {answer['wrong']}" for answer in answers if answer["wrong"]]
+    return seconds, {what: sum(answer[what] for answer in answers) for what in ("requests", "files")}, findings
+
+
 ROUNDS: dict[str, Callable[[int, int], Round]] = {
     "archives": archives_round,
     "documents": documents_round,
@@ -364,7 +384,8 @@ def run(state: State, name: str, wanted: int) -> None:
         elif name == "races":
             found = races_round(state.seed, part.done)
         else:
-            found = readers_round(state.seed, part.done, min(60, wanted - part.done))
+            make = pixels_round if name == "pixels" else readers_round
+            found = make(state.seed, part.done, min(60, wanted - part.done))
         _take(state, name, found, time.monotonic() - start)
 
 
@@ -420,6 +441,11 @@ def write(state: State) -> None:
 def main() -> int:
     if sys.argv[1:2] == ["--read"]:
         read(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]))
+        return 0
+    if sys.argv[1:2] == ["--pixels"]:
+        from soak_pixels import use
+
+        use(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), THREADS)
         return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fraction", type=float, default=1.0, help="how much of the whole, 0.01 in CI")

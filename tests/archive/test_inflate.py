@@ -21,7 +21,7 @@ from ozx.archive.inflate import deflate64_decoder, iter_inflated
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 
 DEFLATED, DEFLATE64 = 8, 9
-HAS_EXTRA = inflate._zipfile_deflate64() is not None
+HAS_EXTRA = inflate.zipfile_deflate64() is not None
 needs_extra = pytest.mark.skipif(not HAS_EXTRA, reason="the extra ozx-toolkit[zipfile-deflate64] is not installed")
 
 
@@ -29,7 +29,7 @@ needs_extra = pytest.mark.skipif(not HAS_EXTRA, reason="the extra ozx-toolkit[zi
 def codec(request, monkeypatch):
     """Method and compressor; every decoder has its turn."""
     if request.param == "inflate64":
-        monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: None)
+        monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: None)
     return (DEFLATED, deflate) if request.param == "deflate" else (DEFLATE64, deflate64)
 
 
@@ -240,7 +240,7 @@ before = {name: getattr(zipfile, name) for name in dir(zipfile)}
 from ozx.archive import inflate
 from ozx.archive.reader import ArchiveReader
 if sys.argv[2] == "inflate64":
-    inflate._zipfile_deflate64 = lambda: None
+    inflate.zipfile_deflate64 = lambda: None
 
 def loaded():
     with open("/proc/self/maps") as maps:
@@ -289,9 +289,9 @@ def test_the_decoder_is_loaded_at_the_first_deflate64_entry_and_zipfile_stays_un
 
 
 def test_the_decoder_names_itself(monkeypatch):
-    monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: None)
+    monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: None)
     assert deflate64_decoder() == f"inflate64 {inflate64.__version__}"
-    monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: object)
+    monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: object)
     monkeypatch.setattr(importlib.metadata, "version", lambda package: f"{len(package)}.0")
     assert deflate64_decoder() == "zipfile-deflate64 17.0"
 
@@ -315,13 +315,13 @@ def test_the_extra_is_preferred_to_inflate64(monkeypatch):
             return self.inflater.inflate(data)
 
     packed = deflate64(VALUES["far"])
-    monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: Deflate64)
+    monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: Deflate64)
     assert inflated(DEFLATE64, packed + bytes(5_000), len(VALUES["far"])) == VALUES["far"]
     assert len(made) == 1
 
 
 def test_without_any_decoder_the_package_is_named(monkeypatch):
-    monkeypatch.setattr(inflate, "_zipfile_deflate64", lambda: None)
+    monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: None)
     monkeypatch.setitem(sys.modules, "inflate64", None)
     with pytest.raises(ResourceError, match="needs the package inflate64") as caught:
         list(iter_inflated(DEFLATE64, [b""], 0))
@@ -346,7 +346,7 @@ def test_what_is_not_the_extra_is_neither_taken_for_it_nor_imported(monkeypatch,
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     importlib.invalidate_caches()
-    assert inflate._zipfile_deflate64.__wrapped__() is None
+    assert inflate.zipfile_deflate64.__wrapped__() is None
     assert "zipfile_deflate64" not in sys.modules
 
 
@@ -374,5 +374,5 @@ def test_of_the_extra_only_the_extension_module_is_loaded(monkeypatch, tmp_path)
         return importlib.util.spec_from_loader(name, Loader(name, "deflate64.so"))
 
     monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", find)
-    assert inflate._zipfile_deflate64.__wrapped__() is dict
+    assert inflate.zipfile_deflate64.__wrapped__() is dict
     assert "zipfile_deflate64" not in sys.modules

@@ -18,7 +18,7 @@ from ozx.errors import ResourceError, UsageError
 @pytest.fixture
 def no_renameat2(monkeypatch):
     """A system, or file system, without renameat2."""
-    monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+    monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -173,7 +173,7 @@ CHANGES = {
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_what_changed_while_its_successor_was_made_is_kept_and_named(tmp_path, monkeypatch, change, has_exchange):
     if not has_exchange:
-        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
     (act, told), path = CHANGES[change], tmp_path / "d"
     make_deep(path)
     if has_exchange:

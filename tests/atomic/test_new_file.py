@@ -176,7 +176,7 @@ def test_two_threads_write_to_one_name(tmp_path):
 @pytest.mark.parametrize("is_refused", [True, False])
 def test_the_replaced_file_is_looked_at_last(tmp_path, monkeypatch, can_exchange, is_refused):
     if not can_exchange:
-        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
     (tmp_path / "a").write_bytes(b"old")
     seen = []
 

@@ -67,7 +67,7 @@ def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
 @pytest.mark.parametrize("make", [make_pipe, lambda path: path.mkdir()])
 def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_exchange, monkeypatch):
     if not has_exchange:
-        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
     (tmp_path / "new").write_bytes(b"new")
     make(tmp_path / "a")
     before = os.lstat(tmp_path / "a")
@@ -146,7 +146,7 @@ class TestFolders:
     def test_a_link_to_a_folder_is_replaced_and_nothing_is_left_of_it(self, tmp_path, monkeypatch):
         for has_exchange in (True, False):
             if not has_exchange:
-                monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+                monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
             folder = tmp_path / str(has_exchange)
             (folder / "there").mkdir(parents=True)
             (folder / "there" / "zarr.json").write_bytes(b"{}")
@@ -178,7 +178,7 @@ class TestLongNames:
         assert names(tmp_path) == [name]
 
     def test_directories_with_long_names_are_exchanged_in_two_steps(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
         for name in ("細" * 85, "細" * 84 + "abc", "n" * 255):
             fill(tmp_path / name)
             fill(tmp_path / name, replace_folder=True)
@@ -211,7 +211,7 @@ class TestMarkers:
     """What says that an exchange of two directories was cut off."""
 
     def test_a_link_in_its_place_is_not_followed(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
         fill(tmp_path / "d")
         (tmp_path / "victim").write_bytes(b"old")
         marker = renaming._marker(str(tmp_path / "d"))

@@ -230,7 +230,7 @@ def injected(faults: Faults) -> Iterator[Faults]:
     opened = _counting_open(faults)
     replaced = [(os, name, counted(name, getattr(os, name), code)) for name, code in CALLS.items() if hasattr(os, name)]
     replaced += [(os, "close", _counting_close(faults)), (builtins, "open", opened), (io, "open", opened)]
-    replaced.append((renaming, "_renameat2", counted("renameat2", renaming._renameat2, errno.EIO)))
+    replaced.append((renaming, "renameat2", counted("renameat2", renaming.renameat2, errno.EIO)))
     # Nobody pulls the plug: what is synced here is asked for, and not waited for.
     replaced.append((os, "fsync", counted("fsync", lambda descriptor: None, errno.EIO)))
     replaced.append((new_directory, "sync_tree", counted("syncfs", lambda path: None, errno.EIO)))

@@ -220,7 +220,7 @@ def test_a_file_that_takes_the_name_meanwhile_is_not_replaced_by_its_predecessor
 
 @pytest.mark.ci
 def test_a_change_at_any_call_of_unpacking_by_two_processes(tmp_path, archives, monkeypatch):
-    monkeypatch.setattr(fast_unpacking, "_ENOUGH_FOR_TWO", 2)
+    monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 2)
     assert check_changes(tmp_path, archives, by_unpack, rewrite) > 4
 
 

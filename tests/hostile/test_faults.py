@@ -142,7 +142,7 @@ def test_every_call_fails_once(tmp_path, sources, work, old):
 
 @pytest.mark.ci
 def test_every_call_fails_once_where_directories_are_exchanged_in_two_steps(tmp_path, sources, monkeypatch):
-    monkeypatch.setattr(renaming, "_renameat2", lambda *_: False)
+    monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
     work = next(work for work in WORKS if work.name == "unpack")
     fired = check_faults(tmp_path, sources, work, old=True)
     # The new tree gets a name that is not swept; three steps; the old one gets one that is; each file of it goes aside.
@@ -166,7 +166,7 @@ def test_a_process_that_is_killed_while_it_counts_holds_up_nobody():
 @pytest.mark.ci
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, monkeypatch):
-    monkeypatch.setattr(fast_unpacking, "_ENOUGH_FOR_TWO", 2)
+    monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 2)
     monkeypatch.setattr(fast_unpacking, "_batch_size", lambda order: 1)
     work = next(work for work in WORKS if work.name == "unpack")
     # A forked child has one thread, whatever ran here before: only then there is a second process.

@@ -56,7 +56,7 @@ def test_pack_killed_at_random_moments(tmp_path, sources, old):
 @pytest.mark.ci
 @pytest.mark.parametrize("old", [True, False])
 def test_unpack_killed_at_random_moments(tmp_path, sources, monkeypatch, old):
-    monkeypatch.setattr(fast_unpacking, "_ENOUGH_FOR_TWO", 1_000)
+    monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 1_000)
     out = tmp_path / "a.ome.zarr"
     new, before = tree(sources / "new"), tree(sources / "old") if old else None
 

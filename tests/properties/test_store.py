@@ -173,8 +173,8 @@ def unzip_tests(path):
 
 def rooms(monkeypatch, room, padding):
     """Let small files take the ways of large ones: how much room there is at the head, and how much may be padding."""
-    monkeypatch.setattr(growing_file, "_LEAST", room)
-    monkeypatch.setattr(finishing, "_MOST_PADDING", padding)
+    monkeypatch.setattr(growing_file, "LEAST_ROOM", room)
+    monkeypatch.setattr(finishing, "MOST_PADDING", padding)
 
 
 several = st.one_of(st.lists(operations, min_size=1, max_size=8), st.lists(operations, min_size=20, max_size=40))

@@ -191,8 +191,8 @@ def test_the_page_tells_the_numbers_of_the_code():
     text = PAGE.read_text(encoding="utf-8")
     assert f"0x{EXTRA_PADDING:04X}" in text
     assert f"{LONGEST_PADDING:,} bytes" in text
-    assert f"{finishing._MOST_PADDING:.0%}".replace("%", " %") in text
-    assert f"{growing_file._LEAST >> 10} KiB" in text
+    assert f"{finishing.MOST_PADDING:.0%}".replace("%", " %") in text
+    assert f"{growing_file.LEAST_ROOM >> 10} KiB" in text
 
 
 def test_values_are_buffers_whatever_the_operation(store):

@@ -43,7 +43,7 @@ def room(monkeypatch):
 
     def set_spare(spare):
         monkeypatch.setattr("ozx.store.growing_file.metadata_reserve", lambda documents: HEAD + spare)
-        monkeypatch.setattr(finishing, "_MOST_PADDING", 1.0)
+        monkeypatch.setattr(finishing, "MOST_PADDING", 1.0)
 
     return set_spare
 

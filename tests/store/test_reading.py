@@ -159,8 +159,8 @@ def test_a_suffix_longer_than_the_value_is_the_value(path):
 
 
 def test_kept_suffixes_are_right_and_bounded(path, monkeypatch):
-    monkeypatch.setattr(reading, "_KEPT_SUFFIXES", 9_000)
-    monkeypatch.setattr(reading, "_LONGEST_KEPT_SUFFIX", 4_000)
+    monkeypatch.setattr(reading, "KEPT_SUFFIXES", 9_000)
+    monkeypatch.setattr(reading, "LONGEST_KEPT_SUFFIX", 4_000)
     store = OzxStore(path)
     moments = random.Random(1)
     for _ in range(600):
@@ -180,7 +180,7 @@ def test_the_index_of_a_shard_is_read_once(path, monkeypatch):
 
 @pytest.mark.parametrize(("wanted", "handed_over"), [(None, True), (RangeByteRequest(0, 5_000), False)])
 async def test_long_values_are_read_beside_the_event_loop_and_ranges_in_it(path, monkeypatch, wanted, handed_over):
-    monkeypatch.setattr(reading, "_READ_BY_THREAD", 5_010)
+    monkeypatch.setattr(reading, "READ_BY_THREAD", 5_010)
     store, readers = OzxStore(path), set()
     source, read_at = store._read.source, store._read.source.read_at
     monkeypatch.setattr(source, "read_at", lambda *where: (readers.add(threading.get_ident()), read_at(*where))[1])

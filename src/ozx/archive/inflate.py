@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ozx.archive.records import DEFLATE64, DEFLATED, method_name
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
 
-__all__ = ["deflate64_decoder", "iter_inflated"]
+__all__ = ["deflate64_decoder", "iter_inflated", "zipfile_deflate64"]
 
 _OUTPUT_BLOCK = 1 << 20
 _GOES_ON = "there are bytes behind the end of the stream"
@@ -43,7 +43,7 @@ def deflate64_decoder() -> str:
     """Return name and version of the installed Deflate64 package, e.g. ``"inflate64 1.0.4"``."""
     import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading does not need)
 
-    package = "zipfile-deflate64" if _zipfile_deflate64() is not None else "inflate64"
+    package = "zipfile-deflate64" if zipfile_deflate64() is not None else "inflate64"
     return f"{package} {importlib.metadata.version(package)}"
 
 
@@ -123,7 +123,7 @@ def _iter_deflated64(slices: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _new_deflate64_decoder() -> _Deflate64Decoder:
-    extension = _zipfile_deflate64()
+    extension = zipfile_deflate64()
     if extension is not None:
         return _Deflate64Decoder(extension(), "decompress")
     try:
@@ -136,7 +136,7 @@ def _new_deflate64_decoder() -> _Deflate64Decoder:
 
 
 @functools.cache
-def _zipfile_deflate64() -> Callable[[], object] | None:
+def zipfile_deflate64() -> Callable[[], object] | None:
     """Return the decoder class of the extra, or None if it is not installed."""
     package = importlib.util.find_spec("zipfile_deflate64")  # does not import it, which would patch zipfile
     if package is None or package.submodule_search_locations is None:

@@ -18,7 +18,7 @@ from ozx.atomic.targets import already_there, check_regular, check_target
 from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
 
-__all__ = ["finish_swap", "rename_directory", "rename_file"]
+__all__ = ["finish_swap", "rename_directory", "rename_file", "renameat2"]
 
 # Flags of renameat2(2), from linux/fs.h.
 _NOREPLACE, _EXCHANGE = 1, 2
@@ -68,7 +68,7 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
     # After a sync the flush is superfluous; without one it would take most of the time.
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
-        if os.path.lexists(path) and _renameat2(temporary, path, _EXCHANGE):
+        if os.path.lexists(path) and renameat2(temporary, path, _EXCHANGE):
             try:
                 check_regular(temporary, path)  # it may be newer than the last check
                 check_old(temporary)
@@ -84,9 +84,9 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
 
 def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
     """Restore the name of a file that may not be replaced, unless another program has replaced the new file."""
-    _renameat2(temporary, path, _EXCHANGE)
+    renameat2(temporary, path, _EXCHANGE)
     if not os.path.samestat(os.lstat(temporary), new):
-        _renameat2(temporary, path, _EXCHANGE)
+        renameat2(temporary, path, _EXCHANGE)
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
@@ -98,15 +98,15 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
         `path` exists and `force` is not given, or the intermediate name ``path.old`` exists.
     """
     if not os.path.lexists(path):
-        if not _renameat2(temporary, path, _NOREPLACE):
+        if not renameat2(temporary, path, _NOREPLACE):
             os.rename(temporary, path)
     elif not force:
         raise already_there(path)
-    elif not _renameat2(temporary, path, _EXCHANGE):
+    elif not renameat2(temporary, path, _EXCHANGE):
         _swap(temporary, path)
 
 
-def _renameat2(old: str, new: str, flag: int) -> bool:
+def renameat2(old: str, new: str, flag: int) -> bool:
     """Rename by Linux's renameat2(2); False if the system or the file system has no such call."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if call is None:

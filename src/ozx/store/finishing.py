@@ -24,10 +24,10 @@ from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, is_metadata_key
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 
-__all__ = ["Unfinished", "finish"]
+__all__ = ["MOST_PADDING", "Unfinished", "finish"]
 
 # The largest share of padding in a file; above it, the file is written a second time.
-_MOST_PADDING = 0.02
+MOST_PADDING = 0.02
 # From this size on, a rewrite of a file that outgrew its room takes time, so warn.
 _SILENTLY_REWRITTEN = 1 << 20
 
@@ -129,7 +129,7 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
     # The metadata's headers take padding, too; each a little less, so that no remainder is too short.
     most[0] += documents * (LONGEST_PADDING - SHORTEST_PADDING)
     can_fill = all(gap == 0 or SHORTEST_PADDING <= gap <= limit for gap, limit in zip(gaps, most, strict=True))
-    return can_fill and sum(gaps) <= _MOST_PADDING * slots[-1].end
+    return can_fill and sum(gaps) <= MOST_PADDING * slots[-1].end
 
 
 def _complete(

@@ -29,12 +29,12 @@ from ozx.store.after_fork import renew_after_fork
 from ozx.store.partial_file import PartialFile
 from ozx.store.space import Space
 
-__all__ = ["GrowingFile", "Slot", "document_room", "metadata_reserve"]
+__all__ = ["LEAST_ROOM", "GrowingFile", "Slot", "document_room", "metadata_reserve"]
 
 # Overwrites the signature of a deleted value's local header, so that a recovery does not restore the value.
 _NO_HEADER = bytes(4)
 # The padding of one entry can fill this much (65,515 bytes at most), whatever metadata follows.
-_LEAST = 48 << 10
+LEAST_ROOM = 48 << 10
 # Unused room has to be filled or removed again.
 _MOST = 64 << 20
 # A typical zarr.json of an array; an image of a plate is one group and some levels.
@@ -230,7 +230,7 @@ def metadata_reserve(documents: Mapping[str, bytes]) -> int:
     """
     known = sum(document_room(key, document) for key, document in documents.items())
     announced = _announced_documents(documents.get(ROOT_METADATA, b"")) - len(documents)
-    return min(_LEAST + 2 * known + max(0, announced) * _USUAL_DOCUMENT, max(_MOST, 2 * known))
+    return min(LEAST_ROOM + 2 * known + max(0, announced) * _USUAL_DOCUMENT, max(_MOST, 2 * known))
 
 
 def _announced_documents(root: bytes) -> int:

@@ -20,16 +20,16 @@ from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["ArchiveSession", "open_source"]
+__all__ = ["KEPT_SUFFIXES", "LONGEST_KEPT_SUFFIX", "READ_BY_THREAD", "ArchiveSession", "open_source"]
 
 # zarr reads the index at the end of a shard again at every access.
-_LONGEST_KEPT_SUFFIX = 1 << 20
-_KEPT_SUFFIXES = 64 << 20
+LONGEST_KEPT_SUFFIX = 1 << 20
+KEPT_SUFFIXES = 64 << 20
 # Finding a name takes some microseconds, and a chunked image is read key by key.
 _KEPT_INDICES = 100_000
 # Whole shards are read in a thread: freed in the event loop, their memory goes back to the system, which has to map
 # every page again for the next shard (measured in docs/benchmarks.md).
-_READ_BY_THREAD = 1 << 20
+READ_BY_THREAD = 1 << 20
 
 
 class ArchiveSession:
@@ -152,7 +152,7 @@ class ArchiveSession:
         For short local reads, the hand-over to a thread takes longer than the read.
         """
         if not self.is_remote:
-            if byte_range is None and (self.size(key) or 0) >= _READ_BY_THREAD:
+            if byte_range is None and (self.size(key) or 0) >= READ_BY_THREAD:
                 return await asyncio.to_thread(self.read, key)
             return self.read(key, byte_range)
         await self.ensure_open()
@@ -175,12 +175,12 @@ class ArchiveSession:
         return data[len(data) - length :] if data is not None and len(data) >= length else None
 
     def _keep_suffix(self, key: str, byte_range: ByteRequest | None, data: bytes) -> None:
-        if not isinstance(byte_range, SuffixByteRequest) or len(data) > _LONGEST_KEPT_SUFFIX:
+        if not isinstance(byte_range, SuffixByteRequest) or len(data) > LONGEST_KEPT_SUFFIX:
             return
         with self._lock:
             self._kept += len(data) - len(self._suffixes.pop(key, b""))
             self._suffixes[key] = data
-            while self._kept > _KEPT_SUFFIXES:
+            while self._kept > KEPT_SUFFIXES:
                 self._kept -= len(self._suffixes.popitem(last=False)[1])
 
 

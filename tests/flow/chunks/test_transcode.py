@@ -46,7 +46,7 @@ def pixels(*shape, dtype="<u2"):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Have small arrays worked on in several blocks."""
-    monkeypatch.setattr(rechunking, "_USUAL_BLOCK", 64)
+    monkeypatch.setattr(rechunking, "USUAL_BLOCK", 64)
 
 
 CUTS = [
@@ -103,7 +103,7 @@ def arrays(draw):
 def test_any_array_keeps_its_values(array, codec, usual_block):
     values, options = array
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rechunking, "_USUAL_BLOCK", usual_block)
+        patch.setattr(rechunking, "USUAL_BLOCK", usual_block)
         transcoded = check(values, **options, codec=None if codec is None else parse_codec_choice(codec))
     assert chunk_keys(transcoded) == sorted(chunk_keys(transcoded), key=hierarchy_order)
 

@@ -71,7 +71,7 @@ def test_a_promise_that_is_broken_at_once_is_not_believed(tmp_path):
 @pytest.mark.parametrize("many", [0, 1 << 30])
 @pytest.mark.parametrize("deflated", [False, True])
 def test_both_ways_of_reading_the_directory_agree_with_zipfile(tmp_path, monkeypatch, many, deflated):
-    monkeypatch.setattr(browsing, "_MANY_ENTRIES", many)
+    monkeypatch.setattr(browsing, "MANY_ENTRIES", many)
     values = {**tree(FIXTURES / "series.ome.zarr"), "µ.xml": b"name", "empty": b""}
     path = zip_values(tmp_path / "a.zip", values, deflated=deflated)
     path.write_bytes(b"prepended" + path.read_bytes())
@@ -90,7 +90,7 @@ def test_names_in_old_code_pages(tmp_path, monkeypatch):
     data = bytearray(zip_values(tmp_path / "a.zip", {"caf.": b"1"}).read_bytes())
     data = bytes(data).replace(b"caf.", b"caf\x82")
     for many in (0, 10):
-        monkeypatch.setattr(browsing, "_MANY_ENTRIES", many)
+        monkeypatch.setattr(browsing, "MANY_ENTRIES", many)
         view = ArchiveView(MemorySource(data))
         assert [item.key for item in view.iter_items()] == ["café"]
         assert b"".join(view.iter_value(view.find("café"))) == b"1"

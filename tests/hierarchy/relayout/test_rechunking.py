@@ -49,8 +49,8 @@ def pixels(box):
 def test_every_pixel_is_in_one_block_and_chunks_are_whole(layouts, usual, largest):
     old, new = layouts
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rechunking, "_USUAL_BLOCK", usual)
-        patch.setattr(rechunking, "_LARGEST_BLOCK", max(usual, largest))
+        patch.setattr(rechunking, "USUAL_BLOCK", usual)
+        patch.setattr(rechunking, "LARGEST_BLOCK", max(usual, largest))
         cut = plan_rechunking(old, new)
     written = []
     count = 0

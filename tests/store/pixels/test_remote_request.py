@@ -176,6 +176,21 @@ def test_headers_of_other_writers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(array[3:9, 70:90], pixels[3:9, 70:90])
 
 
+@pytest.mark.parametrize("layout", LARGE)
+def test_deflated_entries_are_read(tmp_path: Path, layout: str) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
+    with (
+        zipfile.ZipFile(tmp_path / "a.ozx") as old,
+        zipfile.ZipFile(tmp_path / "b.ozx", "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    with serving((tmp_path / "b.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        assert array[3, 3] == pixels[3, 3]
+        np.testing.assert_array_equal(array[:], pixels)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_forked_child_reads(tmp_path: Path) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])

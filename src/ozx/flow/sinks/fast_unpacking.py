@@ -25,12 +25,12 @@ from ozx.flow.sinks.directory import write_entries
 from ozx.flow.sources.archive import iter_entries
 from ozx.progress import Progress
 
-__all__ = ["is_available", "write_files"]
+__all__ = ["ENOUGH_FOR_TWO", "is_available", "write_files"]
 
 _SPAN = 512 << 10
 _PIECE = 8 << 20
 _COPY = 256 << 10  # fits the second-level cache; larger blocks are fetched from memory twice
-_ENOUGH_FOR_TWO = 4_000
+ENOUGH_FOR_TWO = 4_000
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -55,7 +55,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
     def work(firsts: Iterable[int], progress: Progress) -> None:
         _write_small(reader, small, firsts, target, progress)
 
-    if len(small) >= _ENOUGH_FOR_TWO and two_processes.are_possible():
+    if len(small) >= ENOUGH_FOR_TWO and two_processes.are_possible():
         two_processes.run(work, firsts, progress)
     else:
         work(firsts, progress)

@@ -34,11 +34,11 @@ from ozx.hierarchy.keys import (
     node_of,
 )
 
-__all__ = ["ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
+__all__ = ["MANY_ENTRIES", "ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
 
 _BLOCK = 1 << 20
 # Above this, numpy reads the central directory so much faster that its import (0.1 s) pays.
-_MANY_ENTRIES = 50_000
+MANY_ENTRIES = 50_000
 # Comparing a name with this many others takes a tenth of a second.
 _MOST_COMPARED = 2_000
 _SHOWN = 3
@@ -122,7 +122,7 @@ class ArchiveView:
                 yield item
 
     def _iter_all(self) -> Iterator[Item]:
-        is_big = self.end.entries > _MANY_ENTRIES
+        is_big = self.end.entries > MANY_ENTRIES
         starts = []
         for header in self._iter_columns() if is_big else iter_headers(self.source, self.end):
             key = header.name.decode("ascii") if header.name.isascii() else entry_name(header)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["Rechunking", "plan_rechunking"]
+__all__ = ["LARGEST_BLOCK", "USUAL_BLOCK", "Rechunking", "plan_rechunking"]
 
 # Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
-_USUAL_BLOCK = 4 << 20
+USUAL_BLOCK = 4 << 20
 # Largest decoded size; blocks of whole old chunks may need more: then some are decoded again, and one chunk is least.
-_LARGEST_BLOCK = 64 << 20
+LARGEST_BLOCK = 64 << 20
 # In bytes: the lookup of a chunk, and the memory for decoding it.
 _COST_OF_CHUNK = 1 << 13
 # Assumed size of an item of variable length: strings.
@@ -95,12 +95,12 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
         min(math.lcm(*lengths), lengths[1] * max(1, count))
         for *lengths, count in zip(old.chunks, new.chunks, new.grid, strict=True)
     )
-    groups = new.shards or _waiting_chunks(common, new, _USUAL_BLOCK // (size * math.prod(new.chunks)))
+    groups = new.shards or _waiting_chunks(common, new, USUAL_BLOCK // (size * math.prod(new.chunks)))
     blocks = [min(lengths) for lengths in zip(common, groups, strict=True)]
     for dimension in reversed(range(len(blocks))):
-        room = _USUAL_BLOCK // (size * math.prod(blocks))
+        room = USUAL_BLOCK // (size * math.prod(blocks))
         blocks[dimension] = min(blocks[dimension] * max(1, room), groups[dimension])
-    while blocks and size * math.prod(blocks) > _LARGEST_BLOCK:
+    while blocks and size * math.prod(blocks) > LARGEST_BLOCK:
         counts = [whole // part for whole, part in zip(blocks, new.chunks, strict=True)]
         longest = max(range(len(counts)), key=counts.__getitem__)
         if counts[longest] == 1:

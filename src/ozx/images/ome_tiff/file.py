@@ -20,9 +20,9 @@ from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.images.ome_xml.units import in_micrometers
 
-__all__ = ["OmeTiff", "TileTable", "choose_tile", "needs_big"]
+__all__ = ["LARGEST_CLASSIC", "OmeTiff", "TileTable", "choose_tile", "needs_big"]
 
-_LARGEST_CLASSIC = (1 << 32) - (1 << 20)
+LARGEST_CLASSIC = (1 << 32) - (1 << 20)
 _DIRECTORY = 512  # bytes of one, without its tables
 _TILE = 512
 _COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
@@ -171,7 +171,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
             mosaic = Mosaic(level.shape, encoding.tile)
             size += mosaic.plane_count * mosaic.tiles_per_plane * encoding.size(image.dtype)
             size += image.page_count * (_DIRECTORY + 8 * mosaic.tiles_per_plane)
-    return size > _LARGEST_CLASSIC
+    return size > LARGEST_CLASSIC
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:

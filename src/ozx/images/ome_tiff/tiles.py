@@ -16,10 +16,10 @@ from ozx.images.ome_tiff.tile_cutting import Mosaic, Piece, TileId, cut_block, p
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.progress import Progress
 
-__all__ = ["LevelWork", "write_tiles"]
+__all__ = ["BLOCK_BYTES", "LevelWork", "write_tiles"]
 
 # Decoded pixels: enough that threads seldom wait for each other, few enough to hold a dozen.
-_BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 8 << 20
 # Tiles of several blocks are written this many blocks later; a fixed number gives the same bytes every time.
 _LATER = 4
 
@@ -88,7 +88,7 @@ def _made_ahead(pool: ThreadPoolExecutor, works: Sequence[LevelWork], most: int)
     running: deque[_Block] = deque()
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)
-        wanted = _BLOCK_BYTES // work.level.dtype.itemsize
+        wanted = BLOCK_BYTES // work.level.dtype.itemsize
         for region in plan_blocks(work.level.shape, work.level.read_alignment, wanted):
             running.append(_Block(work, mosaic, pool.submit(_make, work, mosaic, region)))
             if len(running) > most:

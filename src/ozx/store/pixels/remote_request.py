@@ -8,10 +8,8 @@ from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ozx.archive.crc32 import crc32
-from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_position
+from ozx.archive.entry_blocks import EntrySpan, value_position
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
@@ -79,13 +77,9 @@ class RemoteRequest(PixelRequest):
 
     def _find_stored(self, reader: ArchiveReader) -> list[_Stored]:
         """Return the items whose chunk or shard exists."""
-        rows = self._find_rows(reader)
-        places = iter(entry_spans(reader, np.array([row for row in rows if row >= 0], np.int64)))
-        return [
-            _Stored(item, self._codec(item[1]), next(places))
-            for item, row in zip(self._items, rows, strict=True)
-            if row >= 0
-        ]
+        items = [item for item, row in zip(self._items, self._find_rows(reader), strict=True) if row >= 0]
+        places = self._entry_spans(reader)
+        return [_Stored(item, self._codec(item[1]), place) for item, place in zip(items, places, strict=True)]
 
     def _needs_header(self, reader: ArchiveReader, item: Any, codec: ChunkCodec | ShardCodec, place: EntrySpan) -> bool:
         """Tell whether the local header has to be read first: it has room for more than usual, or comes alone."""

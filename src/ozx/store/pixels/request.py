@@ -106,11 +106,7 @@ class PixelRequest:
         reader = self._session.reader
         rows = self._find_rows(reader)
         self.missing = [row < 0 for row in rows]
-        columns = reader.columns
-        present = np.array([row for row in rows if row >= 0], np.int64)
-        if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
-            raise NotPlannedError
-        spans = iter(entry_spans(reader, present))
+        spans = iter(self._entry_spans(reader))
         for item, row in zip(self._items, rows, strict=True):
             if row < 0:
                 self._out[item[3]] = fill_value_or_default(item[1])
@@ -149,6 +145,14 @@ class PixelRequest:
         if self._rows is None:
             self._rows = self._look_up(reader)
         return self._rows
+
+    def _entry_spans(self, reader: ArchiveReader) -> list[EntrySpan]:
+        """Return where the entries are, without missing ones; raise `NotPlannedError` if one is empty or compressed."""
+        columns = reader.columns
+        present = np.array([row for row in self._find_rows(reader) if row >= 0], np.int64)
+        if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
+            raise NotPlannedError
+        return entry_spans(reader, present)
 
     def _look_up(self, reader: ArchiveReader) -> list[int]:
         keys = [item[0].path for item in self._items]

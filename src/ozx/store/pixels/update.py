@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -81,11 +81,12 @@ class PixelUpdate:
             As `WriteSession.set_parts`.
         """
         value: _Value | None = None
-        for job, data in _encoded(self._iter_jobs()):
-            if value is not job.value and value is not None:
-                self._store(value)
-            value = job.value
-            value.put(job.place, data)
+        with closing(_encoded(self._iter_jobs())) as chunks:  # which ends the threads' work after an error
+            for job, data in chunks:
+                if value is not job.value and value is not None:
+                    self._store(value)
+                value = job.value
+                value.put(job.place, data)
         if value is not None:
             self._store(value)
 
@@ -176,7 +177,7 @@ class _Job(NamedTuple):
             return self.edit.encode()
 
 
-def _encoded(jobs: Iterator[_Job]) -> Iterator[tuple[_Job, memoryview | None]]:
+def _encoded(jobs: Iterator[_Job]) -> Generator[tuple[_Job, memoryview | None]]:
     """Encode in threads; yield each job with its encoded chunk, in order."""
     pending: deque[tuple[list[_Job], Future[list[memoryview | None]]]] = deque()
     ahead = 0
