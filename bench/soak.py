@@ -3,8 +3,8 @@
 Ten million mutated archives and documents, a million archives damaged in one or two places, a thousand kills over
 everything that writes, an hour of reading by four processes of eight threads, and an hour of reading and writing pixels
 by as many. Each part is done in rounds whose random numbers come from the seed and the round's number alone; what is
-done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into docs/reliability.md. The
-exit code is 1 when anything was found.
+done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into docs/reliability.md.
+The exit code is 1 when anything was found.
 """
 
 from __future__ import annotations

@@ -46,8 +46,11 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
     """
     columns = reader.columns
     starts = columns.header_offsets[indices].astype(np.int64)
+    # No copy of all offsets: there may be a million, and one entry that is wanted.
     following = np.searchsorted(reader.sorted_offsets, columns.header_offsets[indices], "right")
-    limits = np.append(reader.sorted_offsets, np.uint64(reader.end.directory_offset))[following].astype(np.int64)
+    limits = np.full(len(starts), reader.end.directory_offset, np.int64)
+    is_followed = following < len(reader.sorted_offsets)
+    limits[is_followed] = reader.sorted_offsets[following[is_followed]]
     sizes = columns.compressed_sizes[indices].astype(np.int64) + columns.name_lengths[indices]
     stops = np.minimum(starts + (LOCAL_HEADER.size + _EXTRA_FIELDS) + sizes, limits)
     rows = zip(indices.tolist(), starts.tolist(), stops.tolist(), limits.tolist(), strict=True)
