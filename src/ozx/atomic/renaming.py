@@ -107,7 +107,15 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
 
 
 def renameat2(old: str, new: str, flag: int) -> bool:
-    """Rename by Linux's renameat2(2); False if the system or the file system has no such call."""
+    """Rename by Linux's renameat2(2); False if the system or the file system has no such call.
+
+    Raises
+    ------
+    UsageError
+        `new` exists, and `flag` refuses that.
+    OSError
+        The system refuses for another reason.
+    """
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if call is None:
         return False
