@@ -96,7 +96,10 @@ def _differences() -> list[str]:
         programs[difference["reader"]][reason].append(f"{_link(difference['rule'])} {cases}")
     for program, reasons in programs.items():
         lines += ["", f"**{program}**", ""]
-        lines += [f"- {reason} {'; '.join(cases)}" for reason, cases in reasons.items()]
+        for reason, cases in reasons.items():
+            lines += (
+                [f"- {reason} {cases[0]}"] if len(cases) == 1 else [f"- {reason}", *(f"    - {case}" for case in cases)]
+            )
     return lines
 
 

@@ -38,7 +38,9 @@ def rules_markdown() -> str:
 
 def _section(rule: Rule, usual: str) -> str:
     document = "" if _document(rule) == usual else f" *{_document(rule)}*"
-    return f"\n### `{rule.id}`\n\n**{rule.title}** ({rule.severity}). {rule.clause}{document}\n"
+    # Where no document says why, the page does.
+    meaning = f" {rule.meaning}" if rule.document.startswith("ozx") else ""
+    return f"\n### `{rule.id}`\n\n**{rule.title}** ({rule.severity}). {rule.clause}{meaning}{document}\n"
 
 
 def _document(rule: Rule) -> str:
