@@ -6,6 +6,7 @@ import tracemalloc
 import warnings
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.store import growing_file
 from ozx.store.pixels.pipeline import with_archive_pipeline
 from ozx.store.writing import WriteSession
-from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE
+from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE, SHARD
 
 LAYOUTS = {
     **LAYOUTS,
@@ -325,3 +326,38 @@ def test_use_pipeline_is_for_writing_too(tmp_path: Path, monkeypatch: pytest.Mon
             create(store, **LAYOUTS["zstd"])[:2, :16, :32] = 1
     assert next(calls) > 0
     assert (ozx.open(tmp_path / "a.ozx")["0"][:2, :16, :32] == 1).all()
+
+
+@pytest.fixture
+def configured() -> Iterator[None]:
+    """Let zarr-python use the pipeline for the time of a test."""
+    with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):
+        ozx.use_pipeline()
+        yield
+
+
+@pytest.mark.usefixtures("alone", "configured")
+def test_dask_writes_through_the_pipeline(tmp_path: Path) -> None:
+    dask_array = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+    pixels = np.random.default_rng(5).integers(0, 99, SHAPE).astype("u2")
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = create(store, **LAYOUTS["shards"])
+        dask_array.store(dask_array.from_array(pixels, chunks=(4, 64, 64)), array, lock=False, scheduler="threads")
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels)
+
+
+@pytest.mark.usefixtures("alone", "configured")
+def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray", reason="the extra xarray is not installed")
+    pixels = np.random.default_rng(5).integers(0, 99, SHAPE).astype("u2")
+    whole = xarray.Dataset({"image": (("t", "y", "x"), np.zeros_like(pixels))})
+    encoding = {"image": {"chunks": CHUNK, "shards": SHARD}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+            whole.to_zarr(store, zarr_format=3, consolidated=False, encoding=encoding, mode="w")
+            for start in (0, 4):
+                part = whole.isel(t=slice(start, start + 4)).copy(data={"image": pixels[start : start + 4]})
+                part.to_zarr(store, zarr_format=3, consolidated=False, region={"t": slice(start, min(5, start + 4))})
+        written = zarr.open_array(ozx.OzxStore(tmp_path / "a.ozx"), path="image", mode="r")
+        np.testing.assert_array_equal(written[:], pixels)
