@@ -10,19 +10,26 @@ import warnings
 
 
 def in_child(function) -> int:
-    """Run `function` in a forked process; return its process id. It exits with 0, or with 1 after an exception."""
+    """Run `function` in a forked process; return its process id. It exits with 0, or with 1 after an exception.
+
+    An interrupt reaches the child in `function` only: elsewhere it would end a copy of the test run.
+    """
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
         child = os.fork()
     if child == 0:
         code = 1
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
             function()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             code = 0
         except BaseException:  # noqa: BLE001
             traceback.print_exc()
         finally:
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_SETMASK, usual)
     return child
 
 
