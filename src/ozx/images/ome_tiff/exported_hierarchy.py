@@ -207,7 +207,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
 
 
 def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
-    """Return the number in the OME-XML of each exported image; None if they cannot be matched."""
+    """For each exported image, return its number in the OME-XML; None if they cannot be matched."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
         root: zarr.Group | None = start

@@ -90,7 +90,7 @@ class OmeNodes:
 
     @staticmethod
     def resolve(group: OmeGroup, path: str) -> str | None:
-        """Return the path in the hierarchy of a path in the metadata of `group`; None if it is outside.
+        """Convert a path in the metadata of `group` to a path in the hierarchy; None if it leads outside.
 
         Examples
         --------
