@@ -199,11 +199,6 @@ class PlatePicture:
         return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
 
     @property
-    def chunks(self) -> tuple[int, ...]:
-        """The same as `blocks`."""
-        return self.blocks
-
-    @property
     def blocks(self) -> tuple[int, ...]:
         """One plane of one field at a time."""
         height, width = self._tile.shape[-2:]

@@ -20,7 +20,7 @@ _SETTING = "codec_pipeline.path"
 
 
 class StorePipeline(CodecPipeline):
-    """Creates pipelines: ozx's for arrays of a local archive, those of the class configured before for all others."""
+    """Creates pipelines: ozx's for arrays of an archive, those of the class configured before for all others."""
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 
@@ -47,7 +47,7 @@ class StorePipeline(CodecPipeline):
 
 
 def use_pipeline() -> None:
-    """Let zarr-python read and write arrays of local archives through the codec pipeline of ozx, in this process.
+    """Let zarr-python read and write arrays of an `OzxStore` through the codec pipeline of ozx, in this process.
 
     Only arrays opened afterwards have it; those of `ozx.open` have it anyway. Arrays of other stores keep the pipeline
     that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.

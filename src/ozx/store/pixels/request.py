@@ -47,7 +47,7 @@ class PixelRequest:
     Parameters
     ----------
     session
-        The open archive, a local file.
+        The open archive.
     codecs
         The codecs of the array's chunks.
     items
@@ -183,7 +183,6 @@ class PixelRequest:
         if is_whole and size >= _LARGE and codec.is_raw and self._plan_direct(reader, codec, row, out_selection):
             return
         put = partial(_put, codec, None if is_whole else chunk_selection, self._out, out_selection, self._drop_axes)
-
         self._spans.append(self._chunk_span(reader, place, put))
 
     def _chunk_span(self, reader: ArchiveReader, place: EntrySpan, put: Callable[[memoryview], None]) -> Span:
