@@ -449,7 +449,7 @@ def test_an_existing_file(tmp_path):
     ozx.export(source, out, force=True)
     assert_same(source, out)
     packed = pack_tree(source, tmp_path / "a.ozx")
-    with pytest.raises(UsageError, match="would replace what it is taken from"):
+    with pytest.raises(UsageError, match="is the file that is exported"):
         ozx.export(packed, packed, force=True)
     with pytest.raises(ResourceError, match=r"the folder .* does not exist"):
         ozx.export(packed, tmp_path / "none" / "a.tif")

@@ -730,7 +730,7 @@ def test_places_that_are_refused(tmp_path):
     ]:
         with pytest.raises(UsageError, match=match):
             extract(source, out)
-    with pytest.raises(UsageError, match="would replace what it is taken from"):
+    with pytest.raises(UsageError, match="is the file to extract from"):
         extract(packed, packed, force=True)
     assert packed.read_bytes() == before
     assert any("does not end in .ozx" in note for note in extract(packed, tmp_path / "b.zip").notes)

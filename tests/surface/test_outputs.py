@@ -106,7 +106,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
     for call in FUNCTIONS[name]:
         with pytest.raises(
-            (ozx.UsageError, ozx.UnsupportedError), match="on this computer; found a URL, and URLs are only read"
+            (ozx.UsageError, ozx.UnsupportedError), match="on this computer; found a URL, which ozx only reads"
         ) as caught:
             call(url)
         assert caught.value.hint

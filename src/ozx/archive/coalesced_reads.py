@@ -21,7 +21,7 @@ MARGIN = bytes(64)
 
 
 class Pieces(NamedTuple):
-    """Pieces `rows`, at `positions` in `data`; each ends at `ends`, which at least 64 more bytes follow."""
+    """Some of the requested pieces: their bytes in `data` begin at `positions` and end at `ends`."""
 
     data: bytes
     rows: slice
@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the bytes between `starts` (ascending) and `stops`, some megabytes at a time; fewer at the end.
+    """Yield the bytes from `starts` (ascending) to `stops`, some megabytes at a time; fewer at the end of the file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The central directory as arrays, one column a field: a million entries open fast and take little memory."""
+"""The central directory as one array per field: a million entries open fast and take little memory."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
         headers = _gather(buffer, starts)
     if len(starts) != entries:
         raise FormatError(
-            f"the end record promises {entries:,} entries, the central directory holds {len(starts):,}",
+            f"the end record declares {entries:,} entries; the central directory has {len(starts):,}",
             rule="zip/directory",
         )
     columns = Columns(
@@ -165,8 +165,8 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
         position += CentralHeader.from_bytes(buffer, position).length
     if position != len(buffer):
         raise FormatError(
-            f"the central directory has {len(buffer) - position:,} bytes left after {len(starts):,} entries, "
-            "as many as the end record promises",
+            f"the central directory has {len(buffer) - position:,} bytes after its {len(starts):,} entries, "
+            "whose number is that of the end record",
             rule="zip/directory",
         )
     return np.array(starts, np.int64)
@@ -174,7 +174,10 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
 
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:
     if len(offsets) and int(offsets.max()) + prepended > np.iinfo(np.uint64).max:
-        raise FormatError(f"a local file header would stand {prepended:,} bytes after 2**64", rule="zip/bounds")
+        raise FormatError(
+            f"expected local file headers below 2**64; with the {prepended:,} bytes before the archive one is beyond",
+            rule="zip/bounds",
+        )
     offsets += np.uint64(prepended)
 
 

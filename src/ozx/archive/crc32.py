@@ -35,7 +35,7 @@ def crc32_combine(first: int, second: int, second_length: int) -> int:
 
 @functools.lru_cache(64)  # most pieces have the same length
 def _power(n: int) -> int:
-    """Return x**(8 n)."""
+    """Return the polynomial x**(8 n), modulo the CRC's."""
     power, square = 0x80000000, 0x00800000  # 1, x**8
     while n:
         if n & 1:

@@ -146,8 +146,8 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     left = len(buffer) - position + stop - following
     if left:
         raise FormatError(
-            f"the central directory has {left:,} bytes left after {end.entries:,} entries, as many as the end record "
-            "promises",
+            f"the central directory has {left:,} bytes after its {end.entries:,} entries, whose number is that "
+            "of the end record",
             path=source.name,
             rule="zip/directory",
         )

@@ -29,7 +29,7 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
-    r"""Tell whether no ZIP64 field of an empty entry's local header has a size that the header itself lost (4.5.3).
+    r"""Tell whether the ZIP64 fields in the local header of an empty entry hold nothing but zeros (4.5.3).
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Widened:
     def agree(
         self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell for ZIP64 fields of headers `rows`, at `starts` in `data`, whether they fit.
+        """Tell for each ZIP64 field, at `starts` in `data`, whether it fits its header, of the number in `rows`.
 
         4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
         always write all of them do no harm if the values agree.
@@ -68,7 +68,7 @@ class Widened:
     def _hold_wide_values(
         self, data: bytes, starts: NDArray[np.int64], counts: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell for fields of `counts` values whether they hold exactly those of the wide header fields."""
+        """Tell for each ZIP64 field whether its values are exactly those of the header fields that need 64 bits."""
         is_wide, values = self.is_wide[rows], self.values[rows]
         fits: NDArray[np.bool_] = counts == is_wide.sum(1)
         places = np.cumsum(is_wide, 1) - 1

@@ -34,7 +34,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     else:
         return
     raise FormatError(
-        f"its offsets leave out the first {prepended:,} bytes, but {found}: it is an archive in a value, or behind "
+        f"its offsets count from byte {prepended:,} of the file, but {found}: it is an archive in a value, or behind "
         "another archive, or bytes were inserted",
         path=source.name,
         rule="zip/leading-entries",

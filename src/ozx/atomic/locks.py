@@ -50,7 +50,7 @@ def unlock_file(descriptor: int) -> None:
 
 
 def still_has_name(descriptor: int, path: str) -> bool:
-    """Tell whether `path` is still a name of the open file, and no link to it."""
+    """Tell whether `path` still names the open file itself; a link to it does not count."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

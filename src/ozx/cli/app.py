@@ -86,7 +86,7 @@ def _drop_stdout() -> None:
 
 
 def _is_of_click(error: BaseException) -> bool:
-    """Tell whether click raised the error, while it wrote stdout: `ozx.cli.output.say` never fails on stderr."""
+    """Tell whether click raised the error, which it does only while it writes to stdout."""
     traceback, name = error.__traceback__, ""
     while traceback is not None:
         name, traceback = traceback.tb_frame.f_globals.get("__name__", ""), traceback.tb_next
@@ -152,7 +152,7 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code; of exceptions only `SystemExit` leaves it, as for SIGTERM."""
+    """Run one command line and return its exit code; raises nothing but `SystemExit`, as for SIGTERM."""
     if any("\0" in word for word in arguments or ()):  # only a calling program can pass such an argument
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE

@@ -67,7 +67,7 @@ def _count_up(shown: Counter[str], finding: Finding) -> bool:
 
 
 def _uncounted(finding: Finding) -> int:
-    """Return N for a finding with the message "and N more", else 0."""
+    """Return the N of a finding whose message is "and N more of the same", else 0."""
     match = _MORE.fullmatch(finding.message)
     return int(match[1].replace(",", "")) if match and finding.where.entry is None else 0
 

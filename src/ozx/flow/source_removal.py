@@ -40,7 +40,7 @@ class SourceRemoval:
         self._record.settle()
 
     def list_source(self) -> Listing:
-        """Return the listing of the directory, of which only empty folders may be left unpacked.
+        """Return the listing of the directory; refuse to remove files that are not packed.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class SourceRemoval:
             raise ResourceError(
                 f"it changed while it was packed, and nothing was removed: {name_some(found)}",
                 path=root,
-                hint=f"{archive} has the files as read. Stop the writer, then pack again with --resume --force.",
+                hint=f"{archive} holds them as they were read. Stop the writer, then pack again with --resume --force.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
@@ -157,7 +157,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         return (f"removed {root}, which was empty",)
     if not remove or not marker.is_of(archive):
         raise UsageError(
-            "expected a hierarchy; found the rest of a packed one, whose removal was interrupted",
+            "expected a hierarchy; found the remains of one whose removal after packing was interrupted",
             path=root,
             hint=f"{archive} is not the file it was packed into; give that one."
             if remove

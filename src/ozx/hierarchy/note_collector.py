@@ -32,5 +32,5 @@ class NoteCollector:
 
 
 def tell(first: str, count: int, note: str) -> str:
-    """Return the sentence for a note on `count` nodes, the first of which is named."""
+    """Return a note on `count` nodes as a sentence that names the first of them."""
     return f"{first or 'the root'}{f' and {count - 1:,} more' if count > 1 else ''}: {note}"

@@ -183,7 +183,9 @@ class _HierarchyUpgrade:
                 self._check_name(above)
                 above = above.rpartition("/")[0]
                 if above in self._nodes.arrays:
-                    self._refuse(path, FormatError(f"expected nodes below groups; {above} is an array"))
+                    self._refuse(
+                        path, FormatError(f"expected no nodes inside an array; found one below the array {above}")
+                    )
                     break
                 if above in groups:
                     break

@@ -264,7 +264,7 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
 
 
 def _has_bytes(source: Location, least: int) -> bool:
-    """Tell whether a file, or a directory with all that is in it, has some bytes at least."""
+    """Tell whether a file, or all files of a directory together, have at least `least` bytes."""
     if source.is_remote:
         return True
     if not os.path.isdir(source.path):
@@ -316,4 +316,4 @@ def _check_target(path: StrPath, target: str, *, force: bool) -> None:
     location = parse_location(path)
     check_target(target, force=force)
     if not location.is_remote and os.path.exists(target) and os.path.samefile(location.path, target):
-        raise UsageError(f"{target} would replace what it is taken from", hint="Choose another name.")
+        raise UsageError(f"{target} is the file that is exported", hint="Choose another name.")

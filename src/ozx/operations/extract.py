@@ -215,4 +215,4 @@ def _check_target(source: str, target: str, *, force: bool) -> None:
         )
     check_target(target, force=force)
     if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
-        raise UsageError(f"{target} would replace what it is taken from", hint="Choose another name.")
+        raise UsageError(f"{target} is the file to extract from", hint="Choose another name.")

@@ -236,7 +236,7 @@ def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict
 def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
     for axis in given:
         if axis not in names:
-            raise UsageError(f"expected axes that there are, {', '.join(names)}; got {axis!r}")
+            raise UsageError(f"expected axes of the array, {', '.join(names)}; got {axis!r}")
 
 
 def _channels(channels: Sequence[ChannelLike], described: _Described) -> tuple[NewChannel, ...]:

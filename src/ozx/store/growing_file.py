@@ -104,7 +104,7 @@ class GrowingFile:
         return self._body is not None
 
     def make_room(self, documents: Mapping[str, bytes]) -> None:
-        """Reserve room for metadata, and draft the known documents there."""
+        """Reserve room for metadata, and write drafts of the known documents there."""
         with self.lock:
             room = metadata_reserve(documents)
             self._head, self._body = Space(0, room), Space(room)
@@ -165,7 +165,7 @@ class GrowingFile:
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Tell whether a value is still in place: its header is erased before the place is used again."""
+        """Tell whether a value is still in place; its header is erased before the space is used again."""
         header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size)
         return self.read_at(slot.offset, len(header)) == header
 

@@ -151,7 +151,7 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise for chunks without pixels: zarr-python opens such an array, and later divides by their lengths."""
+    """Raise `FormatError` for chunks without pixels: zarr-python would divide by their lengths."""
     # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(

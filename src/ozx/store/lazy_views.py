@@ -67,7 +67,7 @@ class LevelSlice:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """A unit of reading that is worth a task: chunks, joined along the last two dimensions up to 1 MiB."""
+        """A unit of reading for one task: chunks, joined along the last two dimensions up to 1 MiB."""
         blocks, shape = list(self.array.chunks), self.array.shape
         size = math.prod(blocks) * self.dtype.itemsize
         for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
@@ -261,7 +261,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide ranges so that one piece of each, together, meet `_MOST_CHUNKS` chunks or few more."""
+    """Divide ranges into pieces, so that one piece of each touches about `_MOST_CHUNKS` chunks in all."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):

@@ -1,4 +1,4 @@
-"""A store that shows legal metadata which zarr-python refuses in a form that it reads."""
+"""A store that rewrites legal metadata which zarr-python refuses into a form that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening an .ozx file, a node in it, or a directory as a zarr group."""
+"""An .ozx file, a node in it, or a directory, opened as a zarr group."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class OzxStore(SessionStore):
             self._read.close()
 
     def with_read_only(self, read_only: bool = False) -> OzxStore:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return the same store, with or without the right to change it.
+        """Return a store of the same file that allows or refuses changes.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Writes to parts of a value: part of Zarr core's abstract store interface that zarr's Store lacks."""
+"""Writes to parts of a value, which Zarr core's abstract store interface has and zarr-python's Store lacks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
 
 
 def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-    r"""Return `value` with `pieces` written over it; it grows as needed, with zeros in the gaps.
+    r"""Return `value` with `pieces` written over it, extended as needed, with zeros in the gaps.
 
     Examples
     --------

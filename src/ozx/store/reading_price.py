@@ -1,4 +1,4 @@
-"""The cost of reading a part of an array, computed before it is read."""
+"""The cost of reading a part of an array, computed before reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A number of chunks to decode, their bytes together, and the bytes of one (`chunk`)."""
+    """The number of chunks to decode, their decoded bytes in all, and the bytes of one chunk."""
 
     chunks: int
     decoded: int

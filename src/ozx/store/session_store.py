@@ -24,7 +24,7 @@ _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDict
 
 
 class SessionStore(Store):
-    """A store whose values are those of one session, for reading (`mode` ``r``) or for writing.
+    """A store of the values of one session, for reading (`mode` ``r``) or for writing.
 
     Equal stores do the same with the same file. A pickled store reads anywhere, but writes only in the process that
     created its session. With `read_only`, changes are refused, whatever the session allows.

@@ -1,4 +1,4 @@
-"""Allocation of bytes in a growing file."""
+"""Allocation of space in a growing file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Space"]
 
 
 class Space:
-    """The bytes of a file from `start` on (up to `limit`, if given): taken in pieces, freed in any order.
+    """The free bytes of a file from `start` on (up to `limit`, if given), taken in pieces and given back in any order.
 
     Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk. A piece
     shorter than its hole leaves enough of it for padding.

@@ -333,7 +333,7 @@ class WriteSession:
             return self._growing
 
     def _forget(self, key: str) -> bool:
-        """Drop the known value of `key`; tell whether there was one."""
+        """Forget the place of the value of `key`; tell whether there was one."""
         slot = self._slots.pop(key, None)
         if slot is not None and self._growing is not None:
             self._growing.free(slot)

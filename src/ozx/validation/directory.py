@@ -35,7 +35,7 @@ def check_directory(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield findings about the hierarchy in a directory, also those that keep it from being packed."""
+    """Yield findings about the hierarchy in a directory, and about files that `pack` refuses."""
     yield from check_surroundings(path, is_directory=True)
     refusal = None
     try:

@@ -95,7 +95,7 @@ class NodeRules:
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node; a known document is not checked again if its findings would only be counted."""
+        """Check one node, unless an equal document was checked and its findings would only be counted."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
@@ -107,7 +107,7 @@ class NodeRules:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
-            error = FormatError(f"{node.key}: expected metadata of sane depth", rule="zarr/json")
+            error = FormatError(f"{node.key}: expected metadata of limited depth", rule="zarr/json")
             self._found.add([finding_from_error(error, entry=node.key)])
         if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
             if len(self._met) >= _MOST_REMEMBERED:
@@ -123,7 +123,7 @@ class NodeRules:
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
-    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or without any those of Zarr v2.
+    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, else those of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
     documents lazily: each key is looked up once, the root's first; a `FormatError` or `UnsupportedError` that it raises

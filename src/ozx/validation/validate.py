@@ -131,7 +131,7 @@ def check_archive(
         # Without a directory no entries are known.
         yield finding_from_error(error)
         if level == "data":
-            yield make_finding("zarr/not-decoded", "no chunk was looked at: the archive cannot be opened")
+            yield make_finding("zarr/not-decoded", "no chunk was checked: the archive cannot be opened")
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)
@@ -181,7 +181,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
         reader.check(allow_duplicates=True)
     except (FormatError, UnsupportedError) as error:
         # It has a finding already.
-        yield make_finding("zarr/not-decoded", f"no chunk was looked at: {error.message}")
+        yield make_finding("zarr/not-decoded", f"no chunk was checked: {error.message}")
         return
     yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)
 
@@ -224,7 +224,7 @@ class _MetadataEntries(Mapping[str, bytes]):
         return len(self._indices)
 
     def damaged(self) -> set[str]:
-        """Return the keys whose entries have findings already; reading them would repeat these."""
+        """Return the keys whose entries have findings already and which are therefore not read."""
         facts = self._facts
         groups = (
             facts.out_of_bounds,

@@ -49,7 +49,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """Facts that readers interpret in different ways; indices are those of the central directory."""
+    """Facts that readers interpret in different ways; entries are given by their index in the central directory."""
 
     other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed

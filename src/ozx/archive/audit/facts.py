@@ -48,7 +48,7 @@ class Zip64Use:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """The result of `audit`; indices are those of the central directory."""
+    """The result of `audit`; entries are given by their index in the central directory."""
 
     file_size: int  # length of the file in bytes
     end: EndOfDirectory  # the end records
@@ -78,7 +78,7 @@ class ArchiveFacts:
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive; its directory is read again, as the reader refuses one that exceeds the file.
+    """Return the facts about an archive, also about one that `ArchiveReader` refuses.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Remove data descriptors (4.3.9) from the room behind values; return the entries with wrong ones."""
+    """Subtract the data descriptors (4.3.9) from the gaps behind values; return the entries with a wrong descriptor."""
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
     # Bytes behind an entry that overlaps another are not its descriptor.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
@@ -101,7 +101,7 @@ def _find_hidden(
     ends: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Return the entries that are empty by their headers, though other bytes follow."""
+    """Return the entries whose headers declare an empty value although bytes of a value follow."""
     is_empty = (columns.compressed_sizes[inside] == 0) & (local.lengths[inside] >= 0) & (rooms[1:-1] > 0)
     found = []
     for row in np.flatnonzero(is_empty).tolist():

@@ -54,7 +54,7 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
 
 
 def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
-    r"""Return the path that a Unicode Path field gives to a name which needs none, or None if they agree.
+    r"""Return the path in a Unicode Path field if it contradicts the entry's name, else None.
 
     A name in ASCII or declared to be UTF-8 needs no such field. unzip, 7-Zip and bsdtar prefer the field's path;
     zipfile and Java prefer the name. `data` is that of the field (4.6.9): version, CRC-32 of its name, path.
@@ -73,7 +73,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Tell whether a Unicode path may belong to a name that is not ASCII: a path in ASCII may not, nor a folder's."""
+    """Tell whether a Unicode path can stand for a name that is not ASCII; a path in ASCII cannot."""
     # Entries with ASCII names are found by their bytes, and folders by the last byte.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 

@@ -127,7 +127,7 @@ class _DirectoryMerge:
                 self._join(index, row, Witnesses.TWO)
 
     def _dispute(self, pairs: list[tuple[int, int]]) -> None:
-        """Match entries at the directory's place and with its value, but with another name."""
+        """Match entries whose place and value agree with the directory, but whose name differs."""
         for row, index in pairs:
             if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
                 self._result.disputed[index] = self._listed.names[row]
@@ -145,7 +145,7 @@ class _DirectoryMerge:
     # --- headers that fit no entry which was found --------------------------------------------------------------------
 
     def _look_again(self, found_at: dict[int, int]) -> None:
-        """Search for the values that only the directory describes; the rest of them is lost."""
+        """Search for the values that only the directory describes; record those that are not found as lost."""
         broken = {entry.start: entry for entry in self._scan.broken}
         by_name = defaultdict[str, list[BrokenEntry]](list)
         for each in self._scan.broken:
@@ -171,7 +171,7 @@ class _DirectoryMerge:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
 
     def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
-        """Keep a value if it is where a header of the directory says; tell whether it is."""
+        """Keep a value if it is at the place that the directory gives; tell whether it is."""
         local = local_header_at(self._source, start)
         name = None if local is None else decode_name(local.name, local.flags, local.extra)
         if not entry.stored_size:
@@ -232,7 +232,7 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Keep a value that the local header's numbers prove against the directory; tell whether they do.
+        """Keep a value that fits its local header although the directory differs; tell whether it fits.
 
         A searched length may be that of a part of the value, unless another entry begins at its end.
         """
@@ -263,7 +263,7 @@ class _DirectoryMerge:
             yield stop - entry.stored_size
 
     def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
-        """Return the place of a lost value's bytes, unless its length is contradicted."""
+        """Return the place of a lost value's bytes; None if its length is doubtful."""
         if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
             return None
         if broken.stored_size not in (None, 0, entry.stored_size):
@@ -288,7 +288,7 @@ class _DirectoryMerge:
     # --- entries that the directory does not describe -----------------------------------------------------------------
 
     def _drop_inside(self, start: int, stop: int) -> None:
-        """Drop false entries that are part of a value, or misread one."""
+        """Drop false entries: bytes of a value that look like an entry, or an entry that was read wrongly."""
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]

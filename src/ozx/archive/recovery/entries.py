@@ -122,7 +122,7 @@ class Scan:
     directory_start: int | None = None  # start of that directory, or None
 
     def differing_others(self) -> set[str]:
-        """Return the names that other directories in the file, as of a second archive, list with other values."""
+        """Return the names that another directory in the file, as of a second archive, lists with other values."""
         here = self.listed.values_by_name() if len(self.others) else {}
         return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
 

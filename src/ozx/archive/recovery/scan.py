@@ -213,7 +213,7 @@ class _Scanner:
 
 
 def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
-    """Return the directory that the end records lead to; None if it differs from what they say."""
+    """Return the directory that the end records locate; None if its size or number of entries differs."""
     table = EntryTable()
     try:
         for header in iter_headers(source, end):

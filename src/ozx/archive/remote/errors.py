@@ -39,7 +39,7 @@ def printable_url(url: str) -> str:
 
 
 def changed(name: str, expected: int, found: int) -> FormatError:
-    """Return the error for a file whose answers do not belong together."""
+    """Return the error for a remote file that changed between two answers of its server."""
     sizes = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
     return FormatError(
         f"the file changed while it was read{sizes}",
@@ -100,7 +100,7 @@ def explain_options(error: Exception, name: str) -> UsageError:
 
 
 def _cause(text: str, kind: str) -> str:
-    """Return the system's message, if it is known to be harmless."""
+    """Return the system's message if it is known to hold no secrets."""
     said = _SYSTEM.search(text)
     if said:
         return said[1]

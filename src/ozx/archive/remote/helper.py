@@ -106,7 +106,7 @@ class HelperTransport:
 
 def _ended(error: BaseException) -> ResourceError:
     return ResourceError(
-        f"the process that makes requests for this forked one has ended: {error or type(error).__name__}",
+        f"the helper process that makes requests for this forked process has ended: {error or type(error).__name__}",
         hint="Start worker processes by 'spawn' or 'forkserver' instead of 'fork'.",
     )
 

@@ -103,7 +103,7 @@ def iter_steps(
     data_offset: int = -1,
     predicted: int = -1,
 ) -> Steps:
-    """Yield the spans (offset, length) to be read for bytes `start` to `stop` of a value; return these bytes.
+    """Yield each span (offset, length) to read, receive its bytes, and return bytes `start` to `stop` of the value.
 
     Whole values, and compressed ones of which a part is requested, come with their local header and are checked against
     it and their CRC-32. A part of a stored value is one span if the local header is known, predicted or near.
@@ -133,7 +133,7 @@ def iter_steps(
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
-    """Yield the spans for the local header and bytes `first` to `last` behind it."""
+    """Yield the span of the local header, then that of bytes `first` to `last` of the value."""
     begin = header.header_offset
     room = limit - header.compressed_size - begin
     least = LOCAL_HEADER.size + len(header.name)

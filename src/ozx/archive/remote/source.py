@@ -162,7 +162,7 @@ class RemoteSource:
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
-        """Return remembered bytes, and how many bytes in front of them, from `offset` on, have to be requested."""
+        """Return the remembered bytes of a read, and the number of bytes before them that have to be requested."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0

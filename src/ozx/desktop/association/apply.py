@@ -120,7 +120,7 @@ def _tree(folder: str | None) -> set[str]:
 
 
 def _clear(step: RunProgram, old: Record, transaction: Transaction) -> None:
-    """Remove the files a program made last time, unless they serve others, too."""
+    """Remove the files that a program made last time, unless other programs use them, too."""
     for program in old.programs:
         if step.folder is not None and step.keep is None and program.folder == step.folder:
             own = [file.path for file in old.files if file.path.startswith(step.folder + os.sep)]

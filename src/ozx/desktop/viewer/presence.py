@@ -1,4 +1,4 @@
-"""Number of the open pages: each keeps a connection open, which ends with the page."""
+"""Count of the open pages, each of which holds a connection until it is closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PING = 15.0
 
 
 class Presence:
-    """Number of the open pages."""
+    """Count of the open pages."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -37,7 +37,7 @@ class Presence:
             self._count(-1)
 
     def answer(self, request: Request) -> Answer:
-        """Return the response that a page holds: server-sent events without any event."""
+        """Return the endless response that a page keeps open: server-sent events without any event."""
         return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float) -> bool:

@@ -258,7 +258,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
 
 
 def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: Block) -> NDArray[Any] | None:
-    """Return the pixels of a block but for missing chunks, or None: then zarr-python has the last word."""
+    """Return the pixels of a block but for missing chunks; None if zarr-python has to decode it."""
     if codec is None:
         return None
     values = np.empty([part.stop - part.start for part in block.box], transcoding.old.dtype.to_native_dtype())

@@ -65,7 +65,7 @@ class SourceChunks:
         return self._keys([number])[0]
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return values as the source has them."""
+        """Return the stored values of these numbers, undecoded."""
         return self.source.parts(self._keys(numbers))
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:

@@ -267,7 +267,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
 
 
 def _name(codec: Codec) -> str:
-    """Return a codec's name; those from numcodecs equal zarr's of the same name."""
+    """Return a codec's name, without the prefix of those that zarr takes from numcodecs."""
     return str(codec.to_dict()["name"]).removeprefix("numcodecs.")
 
 

@@ -143,7 +143,7 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Accept keys such as ``0/0`` for chunks if none is such as ``0.0``: early writers did not declare them."""
+        """Take keys such as ``0/0`` for chunks if there is none like ``0.0``: early writers declared no separator."""
         nested = replace(array.old, keys=ChunkKeys("v2", "/"))
         for found in iter_key_groups(group.others, {array.path: nested}):
             if len(found.numbers):

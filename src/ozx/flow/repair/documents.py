@@ -74,7 +74,7 @@ class _Documents:
             above = self._nearest(path)
             if self._read(above).get("node_type") == "array":
                 raise FormatError(
-                    f"expected nodes below groups; there are some below {path!r}, in the folder of the array {above!r}",
+                    f"expected no nodes inside an array; found some below {path!r}, inside the array {above!r}",
                     path=self._source.name,
                     rule="rfc9/one-hierarchy",
                     hint="Move these nodes out of the array's folder.",

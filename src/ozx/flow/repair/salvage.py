@@ -221,7 +221,7 @@ class _KeyResolver:
         return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
 
     def _look_around(self) -> None:
-        """Record the neighbours of disputed entries, and of entries that alone break their order.
+        """Record which entries stand before and after each disputed entry and each entry out of order.
 
         An archive with holes was changed in place by `OzxStore`: its order proves nothing.
         """

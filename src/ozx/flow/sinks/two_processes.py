@@ -86,13 +86,13 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
 
 
 def _take(queue: int) -> Iterator[int]:
-    """Yield numbers that the other process has not taken: a pipe never divides a read of eight bytes."""
+    """Yield the numbers that the other process has not taken; reading eight bytes of a pipe is atomic."""
     while number := os.read(queue, 8):
         yield array("q", number)[0]
 
 
 def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn:
-    """Help with the work; exit without running the parent's exit handlers."""
+    """Do the child's share of the work, then exit without the parent's exit handlers."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
     if os.getppid() != parent:  # the parent was killed before the call
         os._exit(1)
@@ -107,7 +107,7 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress of two processes that each do about half, measured in one."""
+    """Progress that counts bytes twice, as the other process does about as much."""
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

@@ -156,14 +156,14 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
     'a:b.ozx'
     >>> given_output("s3://bucket/cells.ozx")
     Traceback (most recent call last):
-    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL, and URLs are only read
+    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL, which ozx only reads
     """
     name = given_path(path)
     found = _OUTPUT_URL.match(name)
     if found is None or not (found[2] or not os.path.isdir(found[1])):
         return name
     raise UsageError(
-        "expected a path on this computer; found a URL, and URLs are only read",
+        "expected a path on this computer; found a URL, which ozx only reads",
         path=printable_url(name.strip()),
         hint=_local_hint(name.strip(), windows=windows),
     )

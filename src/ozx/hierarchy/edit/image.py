@@ -238,7 +238,7 @@ def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> No
     if not product and numbers[index]:
         raise UsageError(
             f"expected a pixel size closer to the present one; {node or 'the root'} has the number "
-            f"{numbers[index]}, which would become {'0' if factor < 1 else 'too large for a number'}"
+            f"{numbers[index]}, which would become {'0' if factor < 1 else 'infinite'}"
         )
     if product != numbers[index]:
         numbers[index] = product

@@ -37,7 +37,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
         where = f"line {error.lineno}, column {error.colno}"
         raise FormatError(f"{key}: expected JSON; {error.msg} ({where})", rule="zarr/json") from None
     except (RecursionError, ValueError) as error:  # nested too deep; a number of too many digits
-        raise FormatError(f"{key}: expected JSON of sane depth and numbers; {error}", rule="zarr/json") from None
+        raise FormatError(f"{key}: expected JSON of limited depth and numbers; {error}", rule="zarr/json") from None
     if not isinstance(document, dict):
         raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
     return document
@@ -54,7 +54,7 @@ def dump_document(document: Document) -> bytes:
     try:
         return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
     except RecursionError as error:
-        raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
+        raise FormatError(f"expected metadata of limited depth; {error}", rule="zarr/json") from None
     except ValueError as error:  # NaN, Infinity, or a number that Python reads as Infinity: 1e400
         raise FormatError(
             f"expected numbers that JSON has; {error}",

@@ -49,7 +49,7 @@ def _all_text(document: Document, key: str) -> str:
     try:
         return json.dumps(document, ensure_ascii=False)  # pairs became one character on the way
     except RecursionError as error:
-        raise FormatError(f"{key}: expected JSON of sane depth; {error}", rule="zarr/json") from None
+        raise FormatError(f"{key}: expected JSON of limited depth; {error}", rule="zarr/json") from None
 
 
 def _noticing(faults: JsonFaults) -> json.JSONDecoder:

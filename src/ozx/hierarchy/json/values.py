@@ -134,7 +134,7 @@ def without_special_numbers(value: Any) -> Any:
     try:
         return value if _is_plain(value) else _spell_out(value)
     except RecursionError as error:
-        raise FormatError(f"expected metadata of sane depth; {error}", rule="zarr/json") from None
+        raise FormatError(f"expected metadata of limited depth; {error}", rule="zarr/json") from None
 
 
 def _is_plain(value: Any) -> bool:

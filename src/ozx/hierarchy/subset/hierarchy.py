@@ -175,8 +175,8 @@ class _SubsetPlanner:
         crops = self._crop_levels(path, multiscale, kept, requested, places)
         if crops is None:
             raise UnsupportedError(
-                f"{where}: expected levels that show the same; the finest kept level shows nothing of the region",
-                hint="Its translations differ too much: keep its first level, or leave the region out.",
+                f"{where}: expected a finest level that shows the region; it shows nothing of it",
+                hint="The levels have different translations: keep the first level, or leave the region out.",
             )
         self._note_region(path, requested, crops)
         return crops, places
@@ -241,7 +241,7 @@ class _SubsetPlanner:
                 continue
             if array in self._kept and self._kept[array] != chosen[number]:
                 raise UnsupportedError(
-                    f"{array}: expected one region of it; images that share it need different ones",
+                    f"{array}: expected the same region for all images of this array; they differ",
                     hint="Leave the region out; whole levels can be extracted.",
                 )
             self._kept[array] = chosen[number]

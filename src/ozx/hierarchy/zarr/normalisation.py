@@ -63,7 +63,7 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
         document = parse_document(data.removeprefix(_BYTE_ORDER_MARK), key)
         normal = _Normaliser(node, understands).normalise(document)
     except RecursionError:
-        raise FormatError(f"{key}: expected JSON of sane depth", rule="zarr/json") from None
+        raise FormatError(f"{key}: expected JSON of limited depth", rule="zarr/json") from None
     # Unchanged parts are shared, so that comparing them costs next to nothing.
     return data if normal == document else json.dumps(normal).encode("ascii")
 
@@ -173,7 +173,7 @@ class _Normaliser:
 
     def _refuse(self, extension: Extension) -> None:
         raise UnsupportedError(
-            f"{self._node or _ROOT}: expected what this reader understands; found the {extension.what} "
+            f"{self._node or _ROOT}: expected extensions that this reader knows; found the {extension.what} "
             f"{extension.name!r} (zarr.json, {extension.pointer}), without which the node must not be opened",
             hint=_HINT,
         )

@@ -53,7 +53,8 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
     if _OME in found:
         version = as_text(as_object(found[_OME]).get("version")) or "unknown"
         raise UnsupportedError(
-            f"expected OME-Zarr 0.4 in Zarr v2; found the attribute {_OME!r}, as of 0.5 (version {version})", hint=_HINT
+            f"expected OME-Zarr 0.4 in Zarr v2; found the attribute {_OME!r} of OME-Zarr 0.5 (version {version})",
+            hint=_HINT,
         )
     portable = without_special_numbers(found)
     notes = () if portable is found else ("NaN and infinities among the attributes become text: they are no JSON",)

@@ -81,7 +81,7 @@ class Plane:
 
 
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
-    """Return the plane for a picture of `size` pixels: the smallest that has as many.
+    """Return the plane to draw a picture of `size` pixels from: that of the smallest level with as many pixels.
 
     If a level costs too much to read, the next coarser affordable one is taken. Each of `share` planes gets its part of
     the limit.

@@ -60,7 +60,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
     is_twice = any(letters.count(letter) > 1 for letter in letters)
     if unknown or is_twice or not {"y", "x"} <= set(letters):
         raise UsageError(
-            f"--axes: expected each of some of t, c, z, y and x once, y and x among them; got {text!r}",
+            f"--axes: expected some of t, c, z, y and x, each once, with y and x; got {text!r}",
             hint="One letter per dimension, in the order of the file; s is for the samples of a pixel.",
         )
     return tuple(letters)

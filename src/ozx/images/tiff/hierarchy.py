@@ -197,7 +197,9 @@ def _levels(
         factors = _factors(full.source, source, levels[-1].source)
         if factors is None:
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
-            notes.add(image, f"level {number} of the file, {pixels}, does not fit below the others: made from pixels")
+            notes.add(
+                image, f"level {number} of the file, {pixels}, does not match the others: it is made from the pixels"
+            )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
         # The centre of an averaged pixel lies between those of its pixels.

@@ -1,4 +1,4 @@
-"""Images that were imported before: from another of their files, or into an existing archive."""
+"""Images that need no import: another of their files is imported, or the archive exists already."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """The sources of a batch, where several files are one image."""
+    """The sources of a batch, in which several files can form one image."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}

@@ -187,7 +187,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
             return
     # OME-TIFF, "BinaryOnly": this file only names the one with the metadata.
     if is_master:
-        raise FormatError(f"expected OME-XML with images; it names another file that has it, {master}", path=path)
+        raise FormatError(f"expected OME-XML with images; found only the name of another file, {master}", path=path)
     folder = os.path.dirname(path)
     _check_files(folder, (master,), path)
     with _opened(os.path.join(folder, master), is_master=True) as opened:

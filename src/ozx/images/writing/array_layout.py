@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return lengths doubled, or extended to span an axis, up to `room` times as many pixels.
+    """Return lengths with up to `room` times as many pixels: each axis is doubled, or extended to its whole length.
 
     Parameters
     ----------

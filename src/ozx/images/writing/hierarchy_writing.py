@@ -141,7 +141,7 @@ def _checked(entry: Entry) -> Entry:
 
 @dataclass
 class _Made:
-    """A level whose pixels are read, and those made of it."""
+    """A level whose pixels are read, and the levels made from it."""
 
     pyramid: Pyramid
     assemblers: list[ShardAssembler]
@@ -188,11 +188,11 @@ class _Nodes:
         self.made = [made for path, planned in self._images.items() for made in self._iter_made(path, planned)]
 
     def drafts(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes with the longest windows possible."""
+        """Return the ``zarr.json`` of all nodes, with the contrast windows that take the most bytes."""
         return self._documents(is_draft=True)
 
     def documents(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes; windows are known when all pixels were read."""
+        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read."""
         return self._documents(is_draft=False)
 
     def _documents(self, *, is_draft: bool) -> dict[str, Document]:
@@ -275,7 +275,7 @@ def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
 
 
 def _in_order(pool: Executor, all_made: list[_Made], ahead: int) -> Iterator[tuple[_Made, BlockResult | None]]:
-    """Yield what blocks became, in the order of blocks; None behind the last one of each level that is read."""
+    """Yield the results of blocks in the order of the blocks, and None after the last block of each level."""
     waiting: deque[tuple[_Made, Future[BlockResult] | None]] = deque()
     try:
         for made, task in _iter_tasks(all_made):

@@ -137,7 +137,7 @@ def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
     for name in names:
         if name not in there:
             raise UsageError(
-                f"expected axes that there are; the image has no axis {name!r}",
+                f"expected axes of the image; it has no axis {name!r}",
                 hint=f"There are {', '.join(map(str, there))}.",
             )
         if axes[there.index(name)].type == "channel":
@@ -158,7 +158,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Tell whether the sides of a voxel are comparable: of one unit, and not all 1 without any."""
+    """Tell whether the sides of a voxel can be compared: they have one unit, or, without units, are not all 1."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

@@ -49,7 +49,7 @@ class LevelWork:
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """The work on a block: the levels to make, and the axes halved for the pixels handed on, if any."""
+    """The work on a block: the levels to make, and the axes to halve for the next stage, if there is one."""
 
     first: int
     levels: tuple[LevelWork, ...]
@@ -180,13 +180,13 @@ class Pyramid:
             yield from self._hand_on(1, self._at(0, result.corner), result.rest)
 
     def _at(self, number: int, corner: Lengths) -> Lengths:
-        """Return the start of the rest of a block, in pixels of the level that the next stage takes."""
+        """Return the start of a block in pixels of the level that the next stage reads."""
         stage = self._stages[number]
         factors = halvings(self._geometry, stage.first, stage.stop)
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
 
     def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        """Put pixels into the blocks of a stage, and make those that are complete."""
+        """Put pixels into the blocks of a stage, and process the blocks that are complete."""
         block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]

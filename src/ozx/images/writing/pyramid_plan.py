@@ -166,7 +166,7 @@ def _block(
 
 
 def _meeting(chunk: int, read_alignment: int, length: int) -> int:
-    """Return the smallest block length of whole chunks, and of whole pieces if these align soon.
+    """Return a block length of whole chunks, and of whole units of the source unless that is too long.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class Span:
 
 
 class Block:
-    """Spans that one read brings, and what follows once the bytes are there.
+    """Spans that one read brings, and a function to call once their bytes are there.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int
 
 
 def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
-    """Return the blocks of `join_spans`, and blocks without spans for all else between `start` and `stop`.
+    """Return the blocks of `join_spans`, and blocks without spans for the other bytes from `start` to `stop`.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def _block_length(total: int, jobs: int) -> int:
 
 
 class BlockReader:
-    """Reads blocks of a file, and hands their spans out, in the calling thread and those of a common pool."""
+    """Reads blocks of a file and passes on their spans, in the calling thread and in those of a common pool."""
 
     def __init__(self, source: FileSource) -> None:
         self._source = source
         self._waiting: deque[Block] = deque()
 
     def run(self, blocks: Sequence[Block], jobs: int) -> None:
-        """Take all spans of the blocks.
+        """Read the blocks, and call the function of each span.
 
         Raises
         ------

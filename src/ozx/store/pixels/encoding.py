@@ -1,4 +1,4 @@
-"""New values of chunks and shards, made of new pixels and of what is stored already."""
+"""New values of chunks and shards, from new pixels and the stored ones around them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _INTEGER_SIZES = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The value of pixels that are not stored, and whether chunks of nothing else are stored all the same."""
+    """The value of pixels that are not stored, and whether chunks of this value alone are stored."""
 
     fill_value: Any
     is_stored: bool
 
     def is_all_of(self, pixels: NDArray[Any]) -> bool:
-        """Tell whether a chunk has no other pixels; bits are compared, so that minus zero is another value."""
+        """Tell whether all pixels of a chunk have this value, bit by bit: minus zero differs from zero."""
         fill = np.asarray(self.fill_value, pixels.dtype).tobytes()
         if pixels[(slice(0, 1),) * pixels.ndim].tobytes() != fill:
             return False
@@ -72,7 +72,7 @@ class ChunkEdit:
         return self.codec.size
 
     def encode(self) -> memoryview | None:
-        """Return the chunk to store, None for one that is not stored.
+        """Return the encoded chunk; None if it is not stored.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class ShardEdit:
             yield place, ChunkEdit(inner, None, None, array[target], self._background)
 
     def put(self, place: Lengths, data: memoryview | None) -> None:
-        """Set an inner chunk, None for one that is not stored."""
+        """Set an inner chunk; None removes it."""
         if data is None:
             self._chunks.pop(place, None)
         else:
@@ -202,7 +202,7 @@ class ShardEdit:
 
 @functools.lru_cache(64)
 def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
-    """Return the places of a grid in the order in which a shard has its chunks."""
+    """Return the places of a grid in the order in which a shard holds its chunks."""
     places = [tuple(place) for place in np.argwhere(np.ones(grid, bool)).tolist()]
     if order == "colexicographic":
         places.sort(key=lambda place: place[::-1])
@@ -212,7 +212,7 @@ def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
 
 
 def _morton_number(place: Lengths) -> int:
-    """Return the bits of all axes in turn, those of the first axis lowest."""
+    """Return the Morton number of a place: the bits of all axes in turn, those of the first axis lowest."""
     bits = max(number.bit_length() for number in place)
     return sum(
         (number >> bit & 1) << (bit * len(place) + axis) for bit in range(bits) for axis, number in enumerate(place)

@@ -124,7 +124,7 @@ def _plan_and_read(request: PixelRequest) -> None:
 
 
 def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
-    """Return what zarr-python 3.4 wants to know of each chunk; 3.1 ignores it."""
+    """Return the status of each chunk in the form of zarr-python 3.4; 3.1 ignores it."""
     return tuple(_MISSING if is_missing else _PRESENT for is_missing in missing)
 
 
@@ -143,7 +143,7 @@ def with_archive_pipeline(array: Any) -> Any:
 
 
 def archive_session_of(store: Any) -> ArchiveSession | None:
-    """Return the session of the archive that a store reads; None for other stores, also wrappers of others."""
+    """Return the session of the archive that a store reads; None for any other store."""
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     return session
 

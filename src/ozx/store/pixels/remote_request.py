@@ -1,4 +1,4 @@
-"""One request for pixels of an archive behind a URL: few requests to the server, many at a time."""
+"""Reading pixels of an archive behind a URL: few requests to the server, many of them at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BATCH = 1 << 20
 
 
 class _Stored(NamedTuple):
-    """An item of a request, the codec of its chunk or shard, and where that is."""
+    """An item of a request, with the codec and the place of its chunk or shard."""
 
     item: Any
     codec: ChunkCodec | ShardCodec
@@ -82,7 +82,7 @@ class RemoteRequest(PixelRequest):
         return [_Stored(item, self._codec(item[1]), place) for item, place in zip(items, places, strict=True)]
 
     def _needs_header(self, reader: ArchiveReader, item: Any, codec: ChunkCodec | ShardCodec, place: EntrySpan) -> bool:
-        """Tell whether the local header has to be read first: it has room for more than usual, or comes alone."""
+        """Tell whether the local header has to be read before the value, whose offset is otherwise unknown."""
         if place.stop < place.limit:
             return True
         is_part = isinstance(codec, ShardCodec) and not _is_requested_whole(codec, item[2], _size(reader, place))
@@ -156,13 +156,13 @@ def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
 
 
 def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
-    """Return the offset of a value; its local header was read if it does not follow from the directory."""
+    """Return the offset of a value, from the directory or from its local header."""
     offset = _predicted(reader, place)
     return reader.data_offset(place.entry) if offset < 0 else offset
 
 
 def _is_requested_whole(codec: ShardCodec, selection: Any, size: int) -> bool:
-    """Tell whether most of a shard is wanted, or so little is in it that its index is not worth a request."""
+    """Tell whether most of a shard is requested, or the shard is too small for a separate request of its index."""
     if size <= _SMALL_SHARD or size > _LARGE_SHARD or not isinstance(selection, tuple):
         return size <= _SMALL_SHARD
     return 2 * count_touched(selection, codec.shape, codec.inner.shape) >= prod(codec.grid)
@@ -195,7 +195,7 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
 
 
 async def _take(block: Block, data: memoryview) -> None:
-    """Hand out the spans of a block in threads; `finish` comes first here, as it may find them."""
+    """Process the spans of a block in threads, after `finish`, which may add spans."""
     if block.finish is not None:
         await _in_thread(partial(block.finish, data))
     await asyncio.gather(

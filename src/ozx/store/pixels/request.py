@@ -1,4 +1,4 @@
-"""One request for pixels: what is read of which entries, and where the decoded pixels go."""
+"""One request for pixels: the bytes to read of each entry, and the place of the decoded pixels."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PixelRequest:
         return sum(block.stop - block.start for block in self._blocks)
 
     def plan(self) -> None:
-        """Find what is to be read; fill the pixels of missing chunks.
+        """Find the bytes to read; set the pixels of missing chunks to the fill value.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class PixelRequest:
         self._blocks += join_spans(self._spans, self._jobs())
 
     def read(self) -> None:
-        """Read, check and decode what `plan` found.
+        """Read, check and decode the bytes that `plan` found.
 
         Raises
         ------
@@ -201,12 +201,12 @@ class PixelRequest:
         return _Shard(start, size, item[0].path, fill_value_or_default(item[1]))
 
     def _spans_of(self, codec: ShardCodec, shard: _Shard, item: Any) -> tuple[list[Span], bool]:
-        """Return the spans of the inner chunks that an item wants, and whether these are all that the shard has."""
+        """Return the spans of the requested inner chunks, and whether these are all chunks of the shard."""
         spans: list[Span] = []
         return spans, self._plan_shard(codec, shard, item[2], self._out, item[3], self._drop_axes, spans)
 
     def _plan_direct(self, reader: ArchiveReader, codec: ChunkCodec, row: int, out_selection: Selection) -> bool:
-        """Plan to read an entry straight into the result; tell whether that is possible."""
+        """Plan to read an entry directly into the result; tell whether that is possible."""
         target = self._out[(*out_selection, ...)]
         stored = target.transpose(codec.order)
         if stored.dtype != codec.dtype or not stored.flags.c_contiguous:
@@ -235,7 +235,7 @@ class PixelRequest:
         drop_axes: tuple[int, ...],
         spans: list[Span],
     ) -> bool:
-        """Append the spans of the inner chunks; tell whether these are all that the shard has."""
+        """Append the spans of the requested inner chunks; tell whether these are all chunks of the shard."""
         index = self._indexes.find(shard.start, shard.length, codec, shard.key)
         offsets, lengths = index.offsets, index.lengths
         inner = codec.inner
@@ -267,7 +267,7 @@ class PixelRequest:
         target_selection: Selection,
         drop_axes: tuple[int, ...],
     ) -> tuple[NDArray[Any], Iterable[Overlap]]:
-        """Return an array for inner chunks, and which go where; arrange that it reaches the target."""
+        """Return an array for inner chunks and the place of each in it; it is copied to the target later."""
         if not isinstance(chunk_selection, tuple) or len(chunk_selection) != len(codec.shape):
             raise NotPlannedError
         if (

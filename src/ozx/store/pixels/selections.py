@@ -1,4 +1,4 @@
-"""Selections of numpy over a grid of inner chunks: which chunks they touch, and where their pixels go."""
+"""Selections of numpy over a grid of inner chunks: the chunks that they touch, and the place of each pixel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Selection = tuple[Any, ...]
 
 
 class Overlap(NamedTuple):
-    """Part of an inner chunk that a selection wants.
+    """The part of an inner chunk inside a selection.
 
     `chunk` is its place in the grid; `inside` the part of it, None for all; `target` the part of the result.
     """
@@ -56,7 +56,7 @@ def is_basic(selection: Selection) -> bool:
 
 
 def covers(selection: object, shape: Lengths) -> bool:
-    """Tell whether a selection is all of a chunk, in the form of slices.
+    """Tell whether a selection of slices covers a whole chunk.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def covers(selection: object, shape: Lengths) -> bool:
 
 
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
-    """Yield what a basic selection wants of each inner chunk.
+    """Yield the part of each inner chunk inside a basic selection.
 
     `target` has one slice per axis, also for those that an integer selects.
 

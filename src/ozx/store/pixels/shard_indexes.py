@@ -1,4 +1,4 @@
-"""Indexes of shards, kept for the next request."""
+"""A cache of the indexes of shards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_KEPT = 32 << 20
 
 
 class ShardIndexes:
-    """The indexes of the shards of one archive, the last ones used.
+    """A cache of the shard indexes of one archive that were used last.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ShardIndexes:
         return self.add(start, length, codec, where, data)
 
     def kept(self, start: int, length: int, codec: ShardCodec) -> ShardIndex | None:
-        """Return what `find` returns if it is kept, else None."""
+        """Return the index of the shard at offset `start` if it is in the cache, else None."""
         key = (start, length, codec.grid, codec.index)
         with self._lock:
             index = self._indexes.get(key)
@@ -63,7 +63,7 @@ class ShardIndexes:
             return index
 
     def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> ShardIndex:
-        """Parse and keep the index of a shard, given its bytes; raise as `find` does."""
+        """Parse the bytes of a shard's index and keep it; raise as `find` does."""
         key = (start, length, codec.grid, codec.index)
         index = parse_index(data, codec.grid, length, where, codec.index)
         with self._lock:

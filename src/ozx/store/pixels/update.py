@@ -91,7 +91,7 @@ class PixelUpdate:
             self._store(value)
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
-        """Return the codec of a value, and the box around a selection of a shard that is not one itself."""
+        """Return the codec of a value, and the box around a selection of a shard unless it is a box itself."""
         _, spec, selection, *_ = item
         codec = codecs.find(spec.shape, spec.dtype)
         if codec is None or self._value.dtype.kind != codec.dtype.kind:
@@ -121,7 +121,7 @@ class PixelUpdate:
                 yield _Job(_Value(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
 
     def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
-        """Return the part of a chunk that changes, and its new pixels; where possible in all axes, as slices."""
+        """Return the part of a chunk that changes, as slices of all axes if possible, and its new pixels."""
         _, spec, selection, wanted, *_ = item
         pixels = self._value[wanted] if self._value.shape else self._value
         if self._drop_axes and self._value.shape:
@@ -218,7 +218,7 @@ def _encode_all(batch: list[_Job]) -> list[memoryview | None]:
 
 @contextmanager
 def _named(key: str, place: Lengths = ()) -> Iterator[None]:
-    """Add the name of a stored chunk to the error of decoding it."""
+    """Add a chunk's name to the error of decoding it."""
     try:
         yield
     except OzxError:

@@ -1,4 +1,4 @@
-"""One file or directory that breaks a rule, or just does not, and the expected findings."""
+"""One file or directory that breaks a rule or barely keeps it, and the expected findings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def breaks_its_rule(self) -> bool:
-        """Whether it breaks `rule` or just does not."""
+        """Whether it breaks `rule`; otherwise it barely keeps the rule."""
         return self.rule in self.severities()
 
     def severities(self) -> dict[str, Severity]:

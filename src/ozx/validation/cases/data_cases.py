@@ -1,4 +1,4 @@
-"""Cases of the rules about stored values: an array, its stored chunks, and the findings of level data."""
+"""Cases of the rules about stored values, which ``validate --level data`` checks."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _image(**values: bytes) -> dict[str, bytes]:
 
 
 def _in_groups(builder: ArchiveBuilder, *names: str) -> ArchiveBuilder:
-    """Put a group at each name, in this order, before the data."""
+    """Put the ``zarr.json`` of a group under each name, in this order, before the data."""
     for name in names:
         builder.add(f"{name}/zarr.json", group(None), at=len(builder.entries) - 1)
     return builder

@@ -142,7 +142,7 @@ def each_entry(
     message: str | Callable[[int, str], str],
     severity: Severity | None = None,
 ) -> Iterator[Finding]:
-    """Yield findings about entries; `message` has a place for ``name``, or is made of an entry and its name."""
+    """Yield a finding for each entry; `message` is a template with ``{name}``, or a function of entry and name."""
 
     def describe(entry: int) -> Finding:
         name = facts.columns.name(entry)

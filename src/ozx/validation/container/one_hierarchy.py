@@ -39,7 +39,7 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
 
 
 def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Raise the first error in the ``zarr.json`` that are about to be written; `path` is the file in its message.
+    """Raise the first error in ``zarr.json`` documents that are about to be written; its message names the file `path`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""One node for the rules: its documents, the facts that are kept, places in it and expected values.
+"""Nodes as the rules see them: documents, facts about them, and places of values in them.
 
 ``document``
     A node's parsed documents, while they are checked.

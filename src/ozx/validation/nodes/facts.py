@@ -1,4 +1,4 @@
-"""The facts about each node that checks of the hierarchy need; the rest of its documents is not kept."""
+"""The facts about each node that checks of the whole hierarchy need; nothing else stays in memory."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class OmeNodes:
         return self._groups.get(path)
 
     def is_group(self, path: str) -> bool:
-        """Tell whether there is a group at `path`, or a node that cannot be read."""
+        """Tell whether the node at `path` is a group, or cannot be read and thus is possibly one."""
         node = self._nodes.get(path)
         return node is not None and (not node.is_known or node.node_type == "group")
 
@@ -77,7 +77,7 @@ class OmeNodes:
         return None if node is None else node.array
 
     def is_image(self, path: str) -> bool:
-        """Tell whether there is an image at `path`, or an unknown node."""
+        """Tell whether the node at `path` is an image, or unknown and thus possibly one."""
         group = self._groups.get(path)
         return self.is_unknown(path) or (group is not None and bool(group.ome.multiscales))
 

@@ -82,7 +82,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return the refusals of metadata given as JSON, cached: images of a plate differ in little but their names."""
+    """Return the refusals of metadata given as JSON; cached, since the images of a plate hardly differ."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
@@ -126,7 +126,7 @@ def _without_offsets(dataset: Any) -> Any:
 
 
 def _pointer(location: tuple[str | int, ...], document: Any) -> tuple[str | int, ...]:
-    """Return the part of pydantic's location that is in the document: it also names models."""
+    """Return pydantic's location without the names of models, which are not in the document."""
     pointer: list[str | int] = []
     value = document
     for part in location:

@@ -82,7 +82,7 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count findings if none of them would be kept; otherwise do nothing and return False."""
+        """Count findings if all of them exceed the limit; otherwise do nothing and return False."""
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False
         self._counts.update(kinds)

@@ -1,4 +1,4 @@
-"""Level data: every chunk has a key of its array and can be decoded."""
+"""Checks of level ``data``: the key of every chunk is in its array's grid, and every chunk decodes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class _DataCheck:
             executor.shutdown(cancel_futures=True)
 
     def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
-        """Yield tasks for workers: values of an array with their places, or other values."""
+        """Yield the tasks of the workers: stored values of an array with their places, or values outside of arrays."""
         array = None if group.path is None else self._arrays[group.path]
         if array is not None:
             prefix, encode = f"{array.path}/" if array.path else "", array.layout.keys.encode
