@@ -113,6 +113,34 @@ def test_a_write_that_fails_gives_its_place_back(growing, monkeypatch):
     assert write(growing, "a", b"1" * 500).offset == before
 
 
+def test_an_appended_value_grows_at_the_end_and_gets_its_header_last(growing):
+    growing.make_room({})
+    free = write(growing, "free", bytes(50_000))
+    first = write(growing, "a", b"1")
+    growing.free(free)
+    value = growing.append("0/c/0")
+    pieces = [pattern(n, 400_000) for n in range(7)]
+    for piece in pieces:
+        value.append(piece)
+    assert not content(growing)[first.end :].startswith(b"PK")
+    slot = value.finish()
+    assert slot.offset == first.end
+    assert read(growing, slot) == b"".join(pieces)
+    assert slot.crc32 == zlib.crc32(b"".join(pieces))
+    assert growing.holds(slot)
+    assert growing.end == slot.end == write(growing, "b", bytes(100_000)).offset
+
+
+def test_an_appended_value_that_ends_early_gives_its_space_back(growing):
+    growing.make_room({})
+    before = growing.end
+    value = growing.append("0/c/0")
+    value.append(bytes(3 << 20))
+    value.discard()
+    assert growing.end == before
+    assert not content(growing)[before:].startswith(b"PK")
+
+
 def test_reading_ends_before_the_file_is_closed(growing):
     growing.make_room({})
     slot = write(growing, "a", b"1")

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -18,6 +19,7 @@ from sweeping import forget_swept_folders
 
 from ozx import OzxStore
 from ozx.errors import OzxWarning
+from ozx.store import growing_file
 from ozx.validation.cases.archive_builder import group
 
 pytestmark = needs_fork
@@ -233,3 +235,33 @@ def test_killed_before_every_step_that_changes_the_disk(tmp_path, monkeypatch, m
             break
         assert code == -signal.SIGKILL
     assert deadly > 6
+
+
+# Two pieces each, the last one, and the header.
+WRITES_OF_APPENDED = 4
+
+
+@pytest.mark.parametrize("deadly", range(WRITES_OF_APPENDED + 1))
+def test_killed_while_a_value_is_appended(tmp_path, deadly):
+    path = tmp_path / "a.ozx"
+    pieces = [pattern(n, 700_000) for n in range(5)]
+
+    def work():
+        store = OzxStore(path, "w")
+        for key, value in SEED.items():
+            put(store, key, value)
+        put(store, "0/c/0/0", b"before")
+        die_at_step(deadly, [(growing_file, "write_parts_at")])
+        with store._write.appended("0/c/0/1", 4_000_000) as value:
+            for piece in pieces:
+                value.append(piece)
+        put(store, "0/c/1/0", b"after")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert wait(in_child(work)) == -signal.SIGKILL
+    data = pathlib.Path(f"{path}.partial").read_bytes()
+    found, torn = scan(data)
+    assert (found["0/c/0/0"], torn) == ([b"before"], [])
+    is_appended = "0/c/0/1" in found
+    assert not is_appended or found["0/c/0/1"] == [b"".join(pieces)]
+    assert is_appended == (deadly > WRITES_OF_APPENDED - 1), "the header comes last"

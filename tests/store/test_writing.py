@@ -330,6 +330,92 @@ def test_of_many_threads_one_sets_what_did_not_exist(path):
             assert not turn or store._write._growing.end - before < 2 * 150
 
 
+def test_other_writers_wait_until_an_appended_value_ends(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"1")
+    done = []
+    others = {
+        "set": lambda: put(store, "0/c/1", b"2"),
+        "document": lambda: put(store, "0/zarr.json", group()),
+        "if missing": lambda: run(store.set_if_not_exists("0/c/2", buffer(b"3"))),
+        "partial": lambda: run(store.set_partial_values([("k", 1, b"4")])),
+        "appended": lambda: append("0/c/3"),
+    }
+
+    def append(key):
+        with store._write.appended(key, 2) as value:
+            value.append(b"ab")
+
+    def work(name):
+        others[name]()
+        done.append(name)
+
+    threads = [threading.Thread(target=work, args=[name]) for name in others]
+    with store._write.appended("0/c/0", 6) as value:
+        value.append(b"abc")
+        for thread in threads:
+            thread.start()
+        assert take(store, "k") == b"1"
+        run(store.delete("no such key"))
+        for thread in threads:
+            thread.join(0.05)
+        assert done == []
+        value.append(b"def")
+    for thread in threads:
+        thread.join(10)
+    assert sorted(done) == sorted(others)
+    store.close()
+    expected = {"0/c/0": b"abcdef", "0/c/1": b"2", "0/c/2": b"3", "0/c/3": b"ab", "k": b"14", "0/zarr.json": group()}
+    assert_finished(path, {"zarr.json": SEED["zarr.json"]} | expected)
+
+
+def test_closing_waits_for_an_appended_value(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    closing = threading.Thread(target=store.close)
+    with store._write.appended("0/c/0", 3) as value:
+        closing.start()
+        closing.join(0.1)
+        assert closing.is_alive()
+        value.append(b"abc")
+    closing.join(10)
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c/0": b"abc"})
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_an_appended_value_that_is_empty_or_fails_is_not_stored(path, *, is_empty):
+    with writer(path) as store:
+        put(store, "zarr.json", SEED["zarr.json"])
+        with contextlib.suppress(KeyError), store._write.appended("0/c/0", 3) as value:
+            if not is_empty:
+                value.append(b"abc" * 1_000_000)
+                raise KeyError
+        put(store, "0/c/1", b"1")
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c/1": b"1"})
+    assert path.stat().st_size < 100_000
+
+
+@needs_fork
+def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
+    store = writer(path)
+    put(store, "zarr.json", SEED["zarr.json"])
+    put(store, "k", b"k")
+
+    def work():
+        assert take(store, "k") == b"k"
+        with pytest.raises(ResourceError, match="process"):
+            put(store, "l", b"l")
+        with pytest.raises(ResourceError, match="process"), store._write.appended("m", 1):
+            pass
+
+    with store._write.appended("0/c/0", 3) as value:
+        value.append(b"abc")
+        assert run_in_child(work) == 0
+    store.close()
+    assert_finished(path, {"zarr.json": SEED["zarr.json"], "k": b"k", "0/c/0": b"abc"})
+
+
 def test_partial_writes_by_threads_lose_nothing(path):
     with writer(path) as store:
         put(store, "zarr.json", SEED["zarr.json"])

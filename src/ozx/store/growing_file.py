@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from ozx.store.after_fork import renew_after_fork
 from ozx.store.partial_file import PartialFile
 from ozx.store.space import Space
 
-__all__ = ["LEAST_ROOM", "GrowingFile", "Slot", "document_room", "metadata_reserve"]
+__all__ = ["LEAST_ROOM", "AppendedValue", "GrowingFile", "Slot", "document_room", "metadata_reserve"]
 
 # Overwrites the signature of a deleted value's local header, so that a recovery does not restore the value.
 _NO_HEADER = bytes(4)
@@ -37,6 +37,8 @@ _NO_HEADER = bytes(4)
 LEAST_ROOM = 48 << 10
 # Unused room has to be filled or removed again.
 _MOST = 64 << 20
+# Pieces of an appended value that are written together: few calls, and the bytes are still in the processor's cache.
+_TOGETHER = 1 << 20
 # A typical zarr.json of an array; an image of a plate is one group and some levels.
 _USUAL_DOCUMENT = 1_200
 _USUAL_DOCUMENTS_PER_IMAGE = 5
@@ -136,6 +138,12 @@ class GrowingFile:
         """Write a value, given in parts, to a free place and return its slot; the caller registers it."""
         return self._write(key, parts, is_draft=False)
 
+    def append(self, key: str) -> AppendedValue:
+        """Begin a value of unknown length behind all others; nothing else may be written before it ends."""
+        if self._body is None:
+            raise RuntimeError("make_room comes first")
+        return AppendedValue(key, self._body, self._write_pieces)
+
     def free(self, slot: Slot) -> None:
         """Free the place of a value once no thread reads any more."""
         with self.lock:
@@ -199,13 +207,16 @@ class GrowingFile:
                 raise RuntimeError("the body has no limit")
         slot = Slot(raw_name, flags, checksum, size, offset, len(header))
         try:
-            with self._writing:
-                write_parts_at(self.partial.descriptor, [header, *parts], offset)
+            self._write_pieces([header, *parts], offset)
         except BaseException:
             with self.lock:
                 self._space_of(slot).give_back(slot.offset, slot.length)
             raise
         return slot
+
+    def _write_pieces(self, pieces: Sequence[bytes | memoryview], offset: int) -> None:
+        with self._writing:
+            write_parts_at(self.partial.descriptor, pieces, offset)
 
     def _erase(self, slot: Slot) -> None:
         with self._writing:
@@ -216,6 +227,55 @@ class GrowingFile:
         if self._head is None or self._body is None:
             raise RuntimeError("make_room comes first")
         return self._head if slot.offset < self._body.start else self._body
+
+
+class AppendedValue:
+    """A value at the end of a growing file, written piece by piece; its local header follows last.
+
+    Parameters
+    ----------
+    key
+        The value's key.
+    space
+        The space behind all values, of which nothing else is taken before the value ends.
+    write
+        Writes pieces at an offset of the file.
+    """
+
+    def __init__(self, key: str, space: Space, write: Callable[[Sequence[bytes | memoryview], int], None]) -> None:
+        self._raw_name, self._flags = encode_name(key)
+        self._space, self._write = space, write
+        self._header_length = len(local_header(self._raw_name, self._flags, 0, 0))
+        self._offset = space.extend(self._header_length)
+        self._pieces: list[bytes | memoryview] = []
+        self._waiting = 0
+        self._checksum = 0
+        self.size = 0
+
+    def append(self, piece: bytes | memoryview) -> None:
+        """Write a piece, which stays unchanged until the value ends."""
+        self._checksum = crc32(piece, self._checksum)
+        self._pieces.append(piece)
+        self._waiting += len(piece)
+        self.size += len(piece)
+        if self._waiting >= _TOGETHER:
+            self._flush()
+
+    def finish(self) -> Slot:
+        """Write the rest and the header; return the place."""
+        self._flush()
+        header = local_header(self._raw_name, self._flags, self._checksum, self.size)
+        self._write([header], self._offset)
+        return Slot(self._raw_name, self._flags, self._checksum, self.size, self._offset, self._header_length)
+
+    def discard(self) -> None:
+        """Give the space back."""
+        self._space.give_back(self._offset, self._space.end - self._offset)
+
+    def _flush(self) -> None:
+        offset = self._space.extend(self._waiting)
+        self._write(self._pieces, offset)
+        self._pieces, self._waiting = [], 0
 
 
 def document_room(key: str, document: bytes) -> int:

@@ -50,6 +50,10 @@ class Space:
             return offset
         if self._limit is not None and self.end + length > self._limit:
             return None
+        return self.extend(length)
+
+    def extend(self, length: int) -> int:
+        """Take `length` bytes at the end and return their offset."""
         offset, self.end = self.end, self.end + length
         return offset
 

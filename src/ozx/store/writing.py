@@ -22,7 +22,7 @@ from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import Unfinished, finish
-from ozx.store.growing_file import GrowingFile, Slot
+from ozx.store.growing_file import AppendedValue, GrowingFile, Slot
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 
@@ -55,7 +55,6 @@ class WriteSession:
         self.path = path
         self.options = options
         self.renew_locks()
-        self._writes = 0
         self._process = os.getpid()
         self.token = f"{self._process}-{next(_numbers)}"
         self._is_prepared = self._is_closed = False
@@ -68,9 +67,12 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks."""
+        """Create new locks, and forget the writes in progress: a forked child has no thread that ends them."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
+        self._writes = 0
+        # Whether one of them is of a value of unknown length at the end of the file.
+        self._is_appending = False
 
     def __del__(self) -> None:
         growing: GrowingFile | None = getattr(self, "_growing", None)
@@ -159,16 +161,69 @@ class WriteSession:
             Another program or process writes the file; or it cannot be written (for a full disk: with the needed and
             the free space).
         """
+        self._check_key(key)
+        with self._writing_errors(sum(map(len, parts))):
+            self._set(key, parts)
+
+    @contextmanager
+    def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
+        """Store a value that is appended piece by piece during the block; an empty one is not stored.
+
+        Other writers wait until the block ends, as the value's length, at most about `most`, is unknown before. Raises
+        as `set_parts`.
+        """
+        self._check_key(key)
+        with self._writing_errors(most), self._only_writer() as growing:
+            value = growing.append(key)
+            try:
+                yield value
+                slot = value.finish() if value.size else None
+            except BaseException:
+                value.discard()
+                raise
+            if slot is None:
+                value.discard()
+                return
+            with self._lock:
+                self._forget(key)
+                self._slots[key] = slot
+                self._remember(key)
+
+    @contextmanager
+    def _only_writer(self) -> Iterator[GrowingFile]:
+        """Wait until no other thread writes, and let others wait during the block."""
+        with self._lock:
+            self._wait_for_appending()
+            self._is_appending = True
+            self._writes += 1
+        try:
+            with self._lock:
+                while self._writes > 1:
+                    self._no_writes.wait()
+                growing = self._begin()
+                if not growing.has_room:
+                    growing.make_room(self._documents)
+            yield growing
+        finally:
+            with self._lock:
+                self._is_appending = False
+                self._writes -= 1
+                self._no_writes.notify_all()
+
+    def _wait_for_appending(self) -> None:
+        while self._is_appending:
+            self._no_writes.wait()
+
+    def _check_key(self, key: str) -> None:
         fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
         if fault is not None:
             raise UsageError(f"{key!r} is not a valid key: {fault}", path=self.path)
-        with self._writing_errors(sum(map(len, parts))):
-            self._set(key, parts)
 
     def _set(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
         if is_any_metadata_key(key):
             document = b"".join(parts)
             with self._lock:
+                self._wait_for_appending()
                 growing = self._begin()
                 if growing.has_room:
                     growing.draft(key, document)
@@ -177,6 +232,7 @@ class WriteSession:
                 self._remember(key)
             return
         with self._lock:
+            self._wait_for_appending()
             growing = self._begin()
             if not growing.has_room:
                 growing.make_room(self._documents)
@@ -195,12 +251,14 @@ class WriteSession:
     def set_if_missing(self, key: str, value: memoryview) -> None:
         """Store a value unless the key has one, in one step."""
         with self._lock:
+            self._wait_for_appending()  # now, as a later wait would give up the lock
             if self.size(key) is None:
                 self.set(key, value)
 
     def update(self, key: str, change: Callable[[bytes], bytes]) -> None:
         """Replace a value by `change` of it, in one step; a missing one counts as empty."""
         with self._lock:
+            self._wait_for_appending()
             self.set(key, memoryview(change(self.read(key) or b"")))
 
     def delete(self, key: str) -> None:

@@ -54,11 +54,7 @@ def test_shards_of_every_index_format(location: str, endian: str, *, has_checksu
     def changed(stored: memoryview | None, selection: tuple[slice, ...], value: int) -> memoryview:
         lengths = tuple(part.stop - part.start for part in selection)
         shard = ShardEdit(codec, stored, selection, np.full(lengths, value, "u2"), BACKGROUND)
-        for place, edit in shard.iter_edits():
-            shard.put(place, edit.encode())
-        parts = shard.parts()
-        assert parts is not None
-        return memoryview(b"".join(parts))
+        return memoryview(b"".join(shard.parts((place, edit.encode()) for place, edit in shard.iter_edits())))
 
     first = changed(None, (slice(0, 2), slice(2, 4)), 1)
     second = changed(first, (slice(2, 4), slice(0, 3)), 2)
@@ -76,9 +72,7 @@ def test_shards_of_every_index_format(location: str, endian: str, *, has_checksu
 def test_a_shard_that_becomes_empty_is_not_stored() -> None:
     codec = ShardCodec((4, 4), (2, 2), CHUNK, IndexFormat())
     shard = ShardEdit(codec, None, (slice(0, 4), slice(0, 4)), np.full((4, 4), 7, "u2"), BACKGROUND)
-    for place, edit in shard.iter_edits():
-        shard.put(place, edit.encode())
-    assert shard.parts() is None
+    assert shard.parts((place, edit.encode()) for place, edit in shard.iter_edits()) == []
 
 
 def test_points_in_a_shard() -> None:
@@ -104,8 +98,6 @@ def test_points_in_a_shard() -> None:
 def test_the_order_of_inner_chunks(order: str, expected: list[tuple[int, int]]) -> None:
     codec = ShardCodec((6, 4), (3, 2), CHUNK, IndexFormat(), order)
     shard = ShardEdit(codec, None, (slice(0, 6), slice(0, 4)), np.zeros((6, 4), "u2"), BACKGROUND)
-    for number, place in enumerate(expected):
-        shard.put(place, memoryview(bytes([number] * 8)))
-    parts = shard.parts()
-    assert parts is not None
+    assert [place for place, _ in shard.iter_edits()] == expected
+    parts = shard.parts((place, memoryview(bytes([number] * 8))) for number, place in enumerate(expected))
     assert [part[0] for part in parts[:-1]] == list(range(6))

@@ -24,6 +24,8 @@ from ozx.errors import ResourceError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.store import growing_file
+from ozx.store.pixels import update
+from ozx.store.pixels.encoding import ChunkEdit
 from ozx.store.pixels.pipeline import with_archive_pipeline
 from ozx.store.writing import WriteSession
 from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE, SHARD
@@ -74,6 +76,12 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BoundedPipeline, "write", refuse)
 
 
+@pytest.fixture(params=["", "appended"])
+def new_shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write new shards once they are complete, then, in a second run, chunk by chunk."""
+    monkeypatch.setattr(update, "LARGE_SHARD", 0 if request.param else update.LARGE_SHARD)
+
+
 def values(store: MemoryStore) -> dict[str, bytes]:
     return {key: value.to_bytes() for key, value in store._store_dict.items() if "/c" in key}
 
@@ -83,7 +91,7 @@ def chunks_of(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist() if "/c" in name}
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("alone", "new_shards")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) -> None:
     # zarr-python 3.1 cannot write lists into shards.
@@ -111,7 +119,7 @@ def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) ->
     np.testing.assert_array_equal(reader[:], expected[:])
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("alone", "new_shards")
 @pytest.mark.parametrize("layout", ["uncompressed-shards", "shards-of-checked-chunks"])
 def test_shards_have_the_bytes_of_zarr(tmp_path: Path, layout: str) -> None:
     chosen = {**LAYOUTS[layout], "compressors": [Crc32cCodec()] if layout.endswith("checked-chunks") else None}
@@ -238,6 +246,7 @@ def test_a_damaged_chunk_of_which_a_part_stays_is_named(tmp_path: Path, layout: 
         assert (array[:2, :16, :32] == 1).all()
 
 
+@pytest.mark.usefixtures("new_shards")
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
 def test_a_full_disk_is_an_error_and_the_store_goes_on(
     tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
@@ -257,7 +266,7 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on(
     assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 6).all()
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("alone", "new_shards")
 def test_threads_write_side_by_side(tmp_path: Path) -> None:
     pixels = np.random.default_rng(4).integers(0, 99, (64, 70, 90)).astype("u2")
     barrier = threading.Barrier(8)
@@ -275,6 +284,41 @@ def test_threads_write_side_by_side(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(write, range(8)))
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_large_new_shard_is_the_same_file_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = np.random.default_rng(4).integers(0, 99, SHAPE).astype("u2")
+    for name, large in (("a", update.LARGE_SHARD), ("b", 0)):
+        monkeypatch.setattr(update, "LARGE_SHARD", large)
+        with ozx.OzxStore(tmp_path / f"{name}.ozx", "w", sync=False) as store:
+            array = with_archive_pipeline(create(store, **LAYOUTS["shards"]))
+            array[:] = pixels
+            array[:] = np.full(SHAPE, 7, "u2")  # nothing is stored
+            array[2:] = pixels[2:]
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
+
+
+@pytest.mark.usefixtures("new_shards")
+def test_a_chunk_that_cannot_be_encoded_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode, calls = ChunkEdit.encode, itertools.count()
+
+    def fail_late(edit: ChunkEdit) -> memoryview | None:
+        if next(calls) == 5:
+            raise MemoryError("no more")
+        return encode(edit)
+
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS["shards"]))
+        array[:] = 5
+        array[4:] = 7
+        with monkeypatch.context() as patched, pytest.raises(MemoryError):
+            patched.setattr(ChunkEdit, "encode", fail_late)
+            array[4:] = 6
+        array[4:] = 8
+    expected = np.full(SHAPE, 5, "u2")
+    expected[4:] = 8
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], expected)
 
 
 def test_appending_to_a_file_changes_its_chunks(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -19,7 +19,6 @@ __all__ = ["Background", "ChunkEdit", "ShardEdit"]
 
 Lengths = tuple[int, ...]
 Selection = Any
-Parts = list[bytes | memoryview]
 
 _INTEGER_SIZES = (1, 2, 4, 8)
 
@@ -98,10 +97,8 @@ class ChunkEdit:
         whole = tuple(slice(0, extent) for extent in codec.shape)
         pixels = np.broadcast_to(self.pixels, codec.shape) if self.inside is None else self.pixels
         shard = ShardEdit(codec, self.stored, self.inside or whole, pixels, self.background)
-        for place, edit in shard.iter_edits():
-            shard.put(place, edit.encode())
-        parts = shard.parts()
-        return None if parts is None else memoryview(b"".join(parts))
+        parts = shard.parts((place, edit.encode()) for place, edit in shard.iter_edits())
+        return memoryview(b"".join(parts)) if parts else None
 
 
 class ShardEdit:
@@ -141,21 +138,39 @@ class ShardEdit:
         self._selection = selection
         self._pixels = pixels
         self._background = background
-        self._chunks: dict[Lengths, memoryview] = {}
-        if stored is not None:
-            self._chunks.update(_inner_chunks(codec, stored, where))
+        self._places = _ordered_places(codec.grid, codec.write_order)
+        self._stored = {} if stored is None else _inner_chunks(codec, stored, where)
+        self._lengths = np.zeros(codec.grid, np.int64)
+        self._offsets = np.zeros(codec.grid, np.int64)
 
     def iter_edits(self) -> Iterator[tuple[Lengths, ChunkEdit]]:
-        """Yield the inner chunks that change, each with its place; raise ValueError if a stored one is damaged."""
-        if isinstance(self._selection, Box):
-            yield from self._iter_edits_in(self._selection)
-            return
-        for place, inside, target in iter_overlaps(self._selection, self._codec.shape, self._codec.inner.shape):
-            stored = None if inside is None else self._chunks.get(place)
-            yield place, ChunkEdit(self._codec.inner, stored, inside, self._pixels[target], self._background)
+        """Yield the inner chunks that change, each with its place, in the order in which the shard holds them.
 
-    def _iter_edits_in(self, box: Box) -> Iterator[tuple[Lengths, ChunkEdit]]:
-        """Decode the inner chunks of a box that change, set the new pixels, and yield them as whole chunks."""
+        Raises
+        ------
+        ValueError
+            A stored chunk is damaged.
+        """
+        inner = self._codec.inner
+        if isinstance(self._selection, Box):
+            edits = self._edits_in(self._selection)
+        else:
+            edits = {
+                place: ChunkEdit(
+                    inner,
+                    None if inside is None else self._stored.get(place),
+                    inside,
+                    self._pixels[target],
+                    self._background,
+                )
+                for place, inside, target in iter_overlaps(self._selection, self._codec.shape, inner.shape)
+            }
+        for place in self._places:
+            if place in edits:
+                yield place, edits.pop(place)
+
+    def _edits_in(self, box: Box) -> dict[Lengths, ChunkEdit]:
+        """Decode the inner chunks of a box that change, and set the new pixels; return them as whole chunks."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):
             raise TypeError("expected slices for shards in shards")
@@ -169,35 +184,41 @@ class ShardEdit:
             for place in box.chunks
         ]
         for place, target in zip(box.chunks, targets, strict=True):
-            _decode_into(array[target], inner, self._chunks.get(place), self._background)
+            _decode_into(array[target], inner, self._stored.get(place), self._background)
         array[box.selection] = self._pixels
-        for place, target in zip(box.chunks, targets, strict=True):
-            yield place, ChunkEdit(inner, None, None, array[target], self._background)
+        return {
+            place: ChunkEdit(inner, None, None, array[target], self._background)
+            for place, target in zip(box.chunks, targets, strict=True)
+        }
 
-    def put(self, place: Lengths, data: memoryview | None) -> None:
-        """Set an inner chunk; None removes it."""
-        if data is None:
-            self._chunks.pop(place, None)
-        else:
-            self._chunks[place] = data
+    def iter_chunks(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> Iterator[memoryview]:
+        """Yield the inner chunks of the new shard, which has no gaps: the encoded edits, and the chunks that stay.
 
-    def parts(self) -> Parts | None:
-        """Return the shard in parts: inner chunks without gaps, and the index; None for an empty shard."""
-        if not self._chunks:
-            return None
-        form = self._codec.index
-        lengths = np.zeros(self._codec.grid, np.int64)
-        offsets = np.zeros(self._codec.grid, np.int64)
-        end = form.size(lengths.size) if form.location == "start" else 0
-        chunks: Parts = []
-        for place in _ordered_places(self._codec.grid, self._codec.write_order):
-            chunk = self._chunks.get(place)
+        `encoded` holds the result of each edit with its place, in the order of `iter_edits`.
+        """
+        form, edits = self._codec.index, iter(encoded)
+        end = form.size(self._lengths.size) if form.location == "start" else 0
+        changed = next(edits, None)
+        for place in self._places:
+            if changed is not None and changed[0] == place:
+                chunk, changed = changed[1], next(edits, None)
+            else:
+                chunk = self._stored.get(place)
             if chunk is not None:
-                chunks.append(chunk)
-                offsets[place], lengths[place] = end, len(chunk)
+                self._offsets[place], self._lengths[place] = end, len(chunk)
                 end += len(chunk)
-        index = build_index(offsets, lengths, form)
-        return [index, *chunks] if form.location == "start" else [*chunks, index]
+                yield chunk
+
+    def index(self) -> bytes:
+        """Return the index of the new shard, once `iter_chunks` has ended."""
+        return build_index(self._offsets, self._lengths, self._codec.index)
+
+    def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
+        """Return the new shard in parts, its chunks as from `iter_chunks` and its index; none for an empty shard."""
+        chunks: list[bytes | memoryview] = [*self.iter_chunks(encoded)]
+        if chunks:
+            chunks.insert(0 if self._codec.index.location == "start" else len(chunks), self.index())
+        return chunks
 
 
 @functools.lru_cache(64)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,18 +18,20 @@ from zarr.core.codec_pipeline import fill_value_or_default
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
-from ozx.store.pixels.encoding import Background, ChunkEdit, Parts, ShardEdit
+from ozx.store.pixels.encoding import Background, ChunkEdit, ShardEdit
 from ozx.store.pixels.request import NotPlannedError
 from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
 from ozx.store.pixels.threads import POOL
 from ozx.store.writing import WriteSession
 
-__all__ = ["PixelUpdate"]
+__all__ = ["LARGE_SHARD", "PixelUpdate"]
 
 # Pixels that one thread encodes at a time, so that handing them over costs little.
 _BATCH = 1 << 20
 # Pixels that wait for their turn to be written.
 _AHEAD = 16 << 20
+# Pixels from which on a new shard is written while its chunks are encoded, as they are still in the processor's cache.
+LARGE_SHARD = 4 << 20
 
 Lengths = tuple[int, ...]
 Selection = Any
@@ -80,15 +84,9 @@ class PixelUpdate:
         OzxError
             As `WriteSession.set_parts`.
         """
-        value: _Value | None = None
         with closing(_encoded(self._iter_jobs())) as chunks:  # which ends the threads' work after an error
-            for job, data in chunks:
-                if value is not job.value and value is not None:
-                    self._store(value)
-                value = job.value
-                value.put(job.place, data)
-        if value is not None:
-            self._store(value)
+            for value, group in groupby(chunks, lambda result: result[0].value):
+                value.store(self._session, ((job.place, data) for job, data in group))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
         """Return the codec of a value, and the box around a selection of a shard unless it is a box itself."""
@@ -113,12 +111,14 @@ class PixelUpdate:
             background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
             if isinstance(codec, ShardCodec):
                 shard = ShardEdit(codec, view, selection if box is None else box, pixels, background, path.path)
-                value = _Value(path.path, shard)
+                is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
+                is_new = is_large and self._session.size(path.path) is None
+                value = _NewShard(path.path, shard, codec.size) if is_new else _Shard(path.path, shard)
                 with _named(path.path):
                     yield from (_Job(value, place, edit) for place, edit in shard.iter_edits())
             else:
                 inside = None if covers(selection, codec.shape) else selection
-                yield _Job(_Value(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
+                yield _Job(_Chunk(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
 
     def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
         """Return the part of a chunk that changes, as slices of all axes if possible, and its new pixels."""
@@ -137,38 +137,62 @@ class PixelUpdate:
             pixels = pixels[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
         return box, np.broadcast_to(pixels, tuple(part.stop - part.start for part in box))
 
-    def _store(self, value: _Value) -> None:
-        parts = value.parts()
-        if parts is None:
-            self._session.delete(value.key)
-        else:
-            self._session.set_parts(value.key, parts)
+
+# The encoded chunks of a value that change, each with its place; None for one that is not stored.
+_Encoded = Iterable[tuple[Lengths, memoryview | None]]
 
 
-class _Value:
-    """A value that is stored once all its chunks are encoded."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Chunk:
+    """A chunk to store as a value of its own."""
 
-    def __init__(self, key: str, shard: ShardEdit | None = None) -> None:
-        self.key = key
-        self._shard = shard
-        self._chunk: memoryview | None = None
+    key: str
 
-    def put(self, place: Lengths, data: memoryview | None) -> None:
-        if self._shard is not None:
-            self._shard.put(place, data)
-        else:
-            self._chunk = data
+    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+        """Store the only chunk, or delete the value."""
+        _store(session, self.key, [data for _, data in chunks if data is not None])
 
-    def parts(self) -> Parts | None:
-        if self._shard is not None:
-            return self._shard.parts()
-        return None if self._chunk is None else [self._chunk]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Shard:
+    """A shard to store once all its chunks are encoded: its space in the file has to fit it."""
+
+    key: str
+    edit: ShardEdit
+
+    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+        """Store the shard, or delete an empty one."""
+        _store(session, self.key, self.edit.parts(chunks))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _NewShard:
+    """A large shard to store at the end of the file, each chunk as soon as it is encoded."""
+
+    key: str
+    edit: ShardEdit
+    size: int
+
+    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+        """Append the shard, unless it is empty."""
+        with session.appended(self.key, self.size) as value:
+            for chunk in self.edit.iter_chunks(chunks):
+                value.append(chunk)
+            if value.size:
+                value.append(self.edit.index())
+
+
+def _store(session: WriteSession, key: str, parts: list[bytes | memoryview]) -> None:
+    if parts:
+        session.set_parts(key, parts)
+    else:
+        session.delete(key)
 
 
 class _Job(NamedTuple):
     """A chunk to encode, and the value that it belongs to."""
 
-    value: _Value
+    value: _Chunk | _Shard | _NewShard
     place: Lengths
     edit: ChunkEdit
 
