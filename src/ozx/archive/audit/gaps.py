@@ -67,7 +67,7 @@ def find_layout(
         overlaps=tuple(iter_overlaps(inside, starts, ends)),
         into_directory=inside[ends > end.directory_offset],
         bad_descriptors=bad,
-        hidden_values=np.setdiff1d(hidden, bad),
+        hidden_values=np.sort(hidden[~np.isin(hidden, bad)]) if len(hidden) else hidden,
     )
 
 

@@ -47,7 +47,7 @@ class NameTable:
 
     def iter_name_matrices(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
         """Yield the non-empty names, grouped by length: their indices, and a matrix with one name per row."""
-        for length in np.unique(self.name_lengths[self.name_lengths > 0]).tolist():
+        for length in np.flatnonzero(np.bincount(self.name_lengths[self.name_lengths > 0])).tolist():
             rows = np.flatnonzero(self.name_lengths == length)
             everywhere: NDArray[np.uint8] = np.ndarray(
                 (len(self.buffer) - length + 1, length), np.uint8, self.buffer, 0, (1, 1)

@@ -67,7 +67,8 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
     def embedded(entry: int, name: str) -> str:
         return f"entry {name!r} is an archive by its {'content' if entry in by_content else 'name'}"
 
-    yield from each_entry(facts, "rfc9/not-embedded", np.union1d(facts.embedded, facts.names.archives), embedded)
+    archives = sorted(by_content | set(facts.names.archives.tolist()))
+    yield from each_entry(facts, "rfc9/not-embedded", archives, embedded)
     # RFC-9: "The ZIP64 format extension SHOULD be used, irrespective of the ZIP file size."
     if not facts.zip64:
         yield make_finding("rfc9/zip64", "no ZIP64 structure is used")

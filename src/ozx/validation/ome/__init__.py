@@ -10,6 +10,8 @@ Of a node by itself, from its attributes alone:
     The other keys, a module each.
 ``second_opinion``
     Findings of ome-zarr-models that these rules do not have.
+``plain_metadata``
+    The usual form of metadata, about which ome-zarr-models is not asked.
 
 Of all nodes together:
 

@@ -17,6 +17,7 @@ from ozx.hierarchy.json.values import as_list, as_numbers, as_object
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.place import Place
 from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.plain_metadata import is_plain
 from ozx.validation.ome.series import LAYOUT
 from ozx.validation.report import Finding
 
@@ -68,7 +69,9 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
     """Return JSON pointers and messages of ome-zarr-models about ``attributes.ome`` (0.5), or all attributes (0.4)."""
     found: dict[tuple[tuple[str | int, ...], str], None] = {}
     for key, (module, model) in _MODELS.items():
-        if key in ome and not (key == "multiscales" and "image-label" in ome) and not _takes_long(ome[key]):
+        if key not in ome or (is_v3 and is_plain(ome, key)) or _takes_long(ome[key]):
+            continue
+        if key != "multiscales" or "image-label" not in ome:
             found |= dict.fromkeys(_refusals_of(is_v3, module, model, _canonical(ome, key, is_v3=is_v3)))
     return list(found)[:_MOST]
 
