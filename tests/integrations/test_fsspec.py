@@ -19,7 +19,9 @@ from packed import pack_tree, zip_values
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 
+import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.flow.sources.location import Location, format_location
 from ozx.integrations.fsspec import OzxFileSystem
 
@@ -62,6 +64,23 @@ def test_zarr_opens_nodes_by_url(url):
     assert dict(zarr.open_group(f"{url}/labels/cells", mode="r").attrs)["ome"]["image-label"]
     assert zarr.open_array(f"{url}/labels/cells/1", mode="r").shape == (128, 128)
     assert isinstance(zarr.open(f"{url}/0", mode="r"), zarr.Array)
+
+
+@pytest.mark.parametrize("node", ["", "/labels/cells"])
+def test_the_codec_pipeline_reads_by_url(url, node, monkeypatch):
+    async def refuse(*_, **__):
+        raise AssertionError("the request fell back")
+
+    monkeypatch.setattr(BoundedPipeline, "read", refuse)
+    with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):
+        ozx.use_pipeline()
+        array = zarr.open_group(f"{url}{node}", mode="r")["0"]
+        whole = zarr.open_array(f"{url}{node}/0", mode="r")[...]
+        again = pickle.loads(pickle.dumps(array))
+    expected = zarr.open_array(f"{IMAGE}{node}/0", mode="r")[...]
+    for found in (array[...], whole, again[...]):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(array[..., 3:99, 5], expected[..., 3:99, 5])
 
 
 def test_zarr_reads_inner_chunks_of_shards_by_range(tmp_path, monkeypatch):

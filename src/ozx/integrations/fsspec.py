@@ -185,6 +185,16 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
             raise _missing(session, key, path)
         return data
 
+    def archive_session_at(self, path: str) -> tuple[ArchiveSession, str]:
+        """Return the opened archive at a path, and the rest of the path: for the codec pipeline.
+
+        Raises
+        ------
+        FileNotFoundError
+            The path does not lead to an .ozx file.
+        """
+        return self._locate(self._strip_protocol(path))
+
     def invalidate_cache(self, path: str | None = None) -> None:
         """Close the opened archives, or those below `path` and on the way to it.
 

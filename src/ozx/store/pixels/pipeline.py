@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from zarr.core.buffer import NDBuffer
-from zarr.storage import StorePath
+from zarr.storage import FsspecStore, StorePath
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
@@ -26,7 +26,7 @@ from ozx.store.pixels.update import PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
-__all__ = ["ArchivePipeline", "archive_session_of", "knows_store", "with_archive_pipeline"]
+__all__ = ["ArchivePipeline", "knows_store", "with_archive_pipeline"]
 
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
@@ -53,11 +53,13 @@ class ArchivePipeline(BoundedPipeline):
             A chunk does not decode, or to another size; names file and chunk.
         """
         items = list(batch_info)
-        session, target = _session_of(items), out.as_ndarray_like()
-        if session is None or not isinstance(target, np.ndarray):
+        place, target = _archive_of(items), out.as_ndarray_like()
+        if place is None or not isinstance(target, np.ndarray):
             return await super().read(items, out, drop_axes)
+        session, prefix = place
+        found = [(StorePath(path.store, prefix + path.path), *rest) for path, *rest in items] if prefix else items
         kind = RemoteRequest if session.is_remote else PixelRequest
-        request = kind(session, self._codecs, items, target, drop_axes)
+        request = kind(session, self._codecs, found, target, drop_axes)
         try:
             await (request.answer() if isinstance(request, RemoteRequest) else _answer(request, len(items)))
         except (OzxError, OSError):
@@ -142,15 +144,11 @@ def with_archive_pipeline(array: Any) -> Any:
     return bound_array(array, ArchivePipeline)
 
 
-def archive_session_of(store: Any) -> ArchiveSession | None:
-    """Return the session of the archive that a store reads; None for any other store."""
-    session: ArchiveSession | None = getattr(store, "archive_session", None)
-    return session
-
-
 def knows_store(store: Any) -> bool:
     """Tell whether a store reads or writes an archive."""
-    return archive_session_of(store) is not None or getattr(store, "write_session", None) is not None
+    if isinstance(store, FsspecStore):
+        return hasattr(store.fs, "archive_session_at")
+    return any(getattr(store, name, None) is not None for name in ("archive_session", "write_session"))
 
 
 def _write_session_of(items: list[Any]) -> WriteSession | None:
@@ -159,7 +157,14 @@ def _write_session_of(items: list[Any]) -> WriteSession | None:
     return getattr(first.store, "write_session", None) if isinstance(first, StorePath) else None
 
 
-def _session_of(items: list[Any]) -> ArchiveSession | None:
-    """Return the session of the archive that all chunks come from, or None."""
-    first = items[0][0] if items else None
-    return archive_session_of(first.store) if isinstance(first, StorePath) else None
+def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
+    """Return the session of the archive that all chunks come from and a prefix of their keys in it, or None."""
+    store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
+    session: ArchiveSession | None = getattr(store, "archive_session", None)
+    if session is not None:
+        return session, ""
+    # ``ozx://`` by fsspec: the store's path leads to an archive and a node in it.
+    if not isinstance(store, FsspecStore) or not knows_store(store):
+        return None
+    session, node = store.fs.archive_session_at(store.path)
+    return session, f"{node}/" if node else ""
