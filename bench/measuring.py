@@ -24,9 +24,11 @@ class Group:
     peers: tuple[str, ...]
 
 
-def in_worker(task: str, *arguments: str) -> Callable[[Row], None]:
+def in_worker(task: str, *arguments: str, python: str | None = None) -> Callable[[Row], None]:
+    """Return what runs a task in a fresh process, of this Python or another one, and keeps its figures."""
+
     def measure(row: Row) -> None:
-        command = [sys.executable, str(HERE / "worker.py"), task, *arguments]
+        command = [python or sys.executable, str(HERE / "worker.py"), task, *arguments]
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         row.seconds.append(answer["seconds"])
         row.growth, row.peak = max(row.growth, answer["growth"]), max(row.peak, answer["peak"])

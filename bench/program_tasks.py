@@ -40,6 +40,9 @@ def _open(path: str) -> Callable[[], Any]:
 def _fsspec(path: str) -> Callable[[], Any]:
     import zarr
 
+    import ozx
+
+    ozx.use_pipeline()
     array = zarr.open_array(f"ozx://{path}/0", mode="r")
     return lambda: array[:]
 
@@ -104,6 +107,30 @@ def _zarrs(path: str) -> Callable[[], Any]:
     return _directory(path)
 
 
+def _zarrista(path: str) -> Callable[[], Any]:
+    from zarrista import Array
+    from zarrista.store import FilesystemStore
+
+    array = Array.open(FilesystemStore(path), "/0")
+    return lambda: np.asarray(array.retrieve_array_subset(...))
+
+
+def _zarrista_zip(path: str) -> Callable[[], Any]:
+    from zarrista import Array
+    from zarrista.store import FilesystemStore, ZipStore
+
+    folder, _, name = path.rpartition("/")
+    array = Array.open(ZipStore(FilesystemStore(folder), name), "/0")
+    return lambda: np.asarray(array.retrieve_array_subset(...))
+
+
+def _fused(path: str) -> Callable[[], Any]:
+    import zarr
+
+    zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.FusedCodecPipeline"})
+    return _directory(path)
+
+
 _READERS: dict[str, Callable[[str], Callable[[], Any]]] = {
     "open": _open,
     "fsspec": _fsspec,
@@ -115,4 +142,7 @@ _READERS: dict[str, Callable[[str], Callable[[], Any]]] = {
     "tensorstore": _tensorstore,
     "tensorstore zip": _tensorstore_zip,
     "zarrs": _zarrs,
+    "zarrista": _zarrista,
+    "zarrista zip": _zarrista_zip,
+    "fused": _fused,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from measuring import Group, in_worker, take_turns
 #: What a row is called, the task's word for it, and whether it reads the directory.
 WAYS = {
     "zarr-python, ozx.open": ("open", False),
-    "zarr-python, ozx://": ("fsspec", False),
+    "zarr-python, ozx://, ozx.use_pipeline()": ("fsspec", False),
     "zarr-python, OzxStore, its own pipeline": ("store", False),
     "zarr-python, directory": ("directory", True),
     "xarray": ("xarray", False),
@@ -22,7 +23,13 @@ WAYS = {
     "tensorstore, .ozx": ("tensorstore zip", False),
     "tensorstore, directory": ("tensorstore", True),
     "zarr-python with the zarrs pipeline, directory": ("zarrs", True),
+    "zarrista, .ozx": ("zarrista zip", False),
+    "zarrista, directory": ("zarrista", True),
+    "newest zarr-python, fused pipeline, directory": ("fused", True),
+    "newest zarr-python, ozx.open": ("open", False),
 }
+#: Names another Python with ozx and the newest zarr-python, whose fused pipeline needs Python 3.12.
+NEWEST = "OZX_NEWEST_ZARR"
 LAYOUTS = {
     "c64": "chunks of 64 × 64",
     "c256": "chunks of 256 × 256",
@@ -31,14 +38,26 @@ LAYOUTS = {
 
 
 def bench_programs(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
-    ways = {name: way for name, way in WAYS.items() if way[0] != "zarrs" or find_spec("zarrs")}
-    note = "" if len(ways) == len(WAYS) else "Not installed, so not measured: zarrs."
+    newest = os.environ.get(NEWEST)
+    missing = [name for name in ("zarrs", "zarrista") if not find_spec(name)] + [NEWEST] * (newest is None)
+    ways = {
+        name: way
+        for name, way in WAYS.items()
+        if way[0].split()[0] not in missing and (newest or not name.startswith("newest"))
+    }
+    note = f"Not installed, so not measured: {', '.join(missing)}." if missing else ""
     tables = []
     for layout, words in list(LAYOUTS.items())[-1 if quick else 0 :]:
         root = datasets.make_small_chunks(folder, layout, quick=quick)
         packed = datasets.archive_of(root)
         measures = {
-            name: in_worker("program_tasks.whole_image", way, str(root if is_directory else packed), str(root))
+            name: in_worker(
+                "program_tasks.whole_image",
+                way,
+                str(root if is_directory else packed),
+                str(root),
+                python=newest if name.startswith("newest") else None,
+            )
             for name, (way, is_directory) in ways.items()
         }
         shape = program_tasks.shape_of(str(root))
@@ -51,4 +70,4 @@ def bench_programs(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     return tables
 
 
-GROUPS = {"programs": Group(bench_programs, ("zarr", "fsspec", "xarray", "dask", "tensorstore", "zarrs"))}
+GROUPS = {"programs": Group(bench_programs, ("zarr", "fsspec", "xarray", "dask", "tensorstore", "zarrs", "zarrista"))}

@@ -29,7 +29,7 @@ __all__ = ["LARGE_SHARD", "PixelUpdate"]
 # Pixels that one thread encodes at a time, so that handing them over costs little.
 _BATCH = 1 << 20
 # Pixels that wait for their turn to be written.
-_AHEAD = 16 << 20
+_AHEAD = 8 << 20
 # Pixels from which on a new shard is written while its chunks are encoded, as they are still in the processor's cache.
 LARGE_SHARD = 4 << 20
 
