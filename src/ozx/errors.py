@@ -98,7 +98,7 @@ class OzxError(Exception):
         return (_rebuild, (type(self), self.message, state))
 
     def at(self, path: str) -> OzxError:
-        """Return the same error, with the path of the file concerned unless it has one.
+        """Return the same error; set its path to the file concerned, unless it has a path.
 
         Parameters
         ----------

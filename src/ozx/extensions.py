@@ -137,7 +137,7 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
 
 
 def unregister(point: str, name: str) -> None:
-    """Remove the handler that `register` added for an extension; one of an entry point is used again.
+    """Remove the handler that `register` added for an extension; a handler from an entry point is used again.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def iter_registered() -> Iterator[tuple[str, str]]:
-    """Yield point and name of every extension with a handler, from `register` or from an entry point.
+    """Yield the extension point and name of every handler, whether from `register` or from an entry point.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class MemorySource:
 
 
 class Window(NamedTuple):
-    """Bytes that were already read, from `offset` on, as a source that ends with them."""
+    """A source of bytes that were already read: it begins at `offset` and ends behind these bytes."""
 
     offset: int
     data: bytes | memoryview
@@ -142,7 +142,7 @@ class Window(NamedTuple):
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes, which messages call `what`; their presence is checked before memory is allocated.
+    """Check that the source has `length` bytes at `offset`, then return them; `what` names them in messages.
 
     Raises
     ------

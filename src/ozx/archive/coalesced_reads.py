@@ -1,4 +1,4 @@
-"""A million short pieces of a file, in few reads."""
+"""Reading a million short pieces of a file by few reads."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _POLYNOMIAL = 0xEDB88320  # reflected: bit 31 is x**0, so that a shift to the ri
 
 
 def _multiply(a: int, b: int) -> int:
-    """Multiply two polynomials modulo the CRC's, all reflected."""
+    """Multiply two bit-reflected polynomials modulo the CRC's polynomial."""
     product = 0
     while a:
         if a & 0x80000000:
@@ -35,7 +35,7 @@ def crc32_combine(first: int, second: int, second_length: int) -> int:
 
 @functools.lru_cache(64)  # most pieces have the same length
 def _power(n: int) -> int:
-    """Return the polynomial x**(8 n), modulo the CRC's."""
+    """Return the polynomial x**(8 n) modulo the CRC's polynomial."""
     power, square = 0x80000000, 0x00800000  # 1, x**8
     while n:
         if n & 1:

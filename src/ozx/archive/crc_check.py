@@ -14,7 +14,7 @@ __all__ = ["check_crc32", "iter_checked"]
 
 
 def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks of an entry's value; raise `FormatError` (``zip/crc``) after the last one if it is damaged."""
+    """Yield the blocks of an entry's value, then raise `FormatError` (``zip/crc``) if the value is damaged."""
     checksum = 0
     for block in blocks:
         checksum = crc32(block, checksum)

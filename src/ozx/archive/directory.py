@@ -120,7 +120,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order; the rest is read only when it is needed.
+    """Yield the headers of the central directory in order; the directory is read in blocks, on demand.
 
     Header offsets count from the file's first byte.
 
@@ -232,7 +232,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
-    """Tell whether a directory exists where the end record at `position` says."""
+    """Tell whether a directory exists at the place that the end record at `position` declares."""
     record = EndRecord.from_bytes(tail, position)
     locator = position - ZIP64_LOCATOR.size
     if locator >= 0 and tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
@@ -246,7 +246,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, its offset, its offset by the locator, and the locator's number of parts."""
+    """The ZIP64 end record, its offset, and the offset and the number of parts that its locator declares."""
 
     record: Zip64EndRecord
     offset: int
@@ -255,7 +255,7 @@ class _Zip64End(NamedTuple):
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record of the locator before the end record, if there is a locator."""
+    """Return the ZIP64 end record, found by the locator before the classic end record; None without a locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
@@ -295,7 +295,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
 
 
 def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:
-    """Return the fields in force: a classic field must be a sentinel or agree with the ZIP64 one (4.4.1.4)."""
+    """Return the effective end record; each classic field must be a sentinel or equal the ZIP64 field (4.4.1.4)."""
     values = {}
     for field, value in zip(EndRecord._fields[:6], classic[:6], strict=True):
         sentinel = MASK_32 if field.startswith("directory_s") or field == "directory_offset" else MASK_16

@@ -1,4 +1,4 @@
-"""Stored entries in blocks of a file: neighbours come by one read, each checked as if read by itself."""
+"""Reading stored entries in blocks: one read brings adjacent entries, each checked as if it were read alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXTRA_FIELDS = 64
 
 
 class EntrySpan(NamedTuple):
-    """Bytes of the file with an entry: from its local header to the end of its value, or a little further."""
+    """The bytes of an entry in the file, from its local header to the end of its value or a little further."""
 
     entry: int
     start: int
@@ -36,7 +36,7 @@ class EntrySpan(NamedTuple):
 
 
 def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntrySpan]:
-    """Return where entries are in the file; their local headers are not read yet.
+    """Return the spans of entries in the file, without reading their local headers.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
 
 
 def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> int:
-    """Return where in the bytes of a span, or behind them, the value begins; its local header is checked.
+    """Check the local header of an entry; return the position of its value, relative to the start of its span.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:
-    """Return the local header that most writers put before a value whose sizes they know; empty if unknown.
+    """Return the local header that most writers would give the entry; empty bytes if it cannot be predicted.
 
     A local header with these bytes agrees with the central directory in every field. Writers differ in one thing:
     whether the sizes are in a ZIP64 field (version 4.5) or in the header itself.

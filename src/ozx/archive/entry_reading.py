@@ -88,7 +88,7 @@ class ReadAhead:
 
 
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
-    """Return the local file header of an entry, unresolved.
+    """Return an entry's local file header, with ZIP64 values unresolved.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
-    """Check that a stored entry declares one size, not two.
+    """Check that the two declared sizes of a stored entry are equal.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 
 
 def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
-    """Return the offset of an entry's bytes, behind its local header, which is checked first.
+    """Check the local header of an entry, and return the offset of the entry's bytes behind it.
 
     The offset in `header` counts from the file's first byte; `limit` is that of the next entry or of the central
     directory.
@@ -247,7 +247,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
-    """Return the offset of an entry's bytes, given both of its headers.
+    """Check that both headers of an entry agree; return the offset of its bytes.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class ExtraCensus:
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """Header fields that a ZIP64 field may widen, in its order (APPNOTE 4.5.3); one header a row."""
+    """Header fields that a ZIP64 field may widen, in the order of that field (APPNOTE 4.5.3); one header per row."""
 
     is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
     values: NDArray[np.uint64]  # the values in force
@@ -49,7 +49,7 @@ class Widened:
     def agree(
         self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell for each ZIP64 field, at `starts` in `data`, whether it fits its header, of the number in `rows`.
+        """Tell for each ZIP64 field, at `starts` in `data`, whether it fits its header; `rows` has the header's row.
 
         4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
         always write all of them do no harm if the values agree.
@@ -126,7 +126,7 @@ def count_extra_fields(
 
 
 def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values at `positions`, aligned or not; all lie within `data`."""
+    """Return the values of type `dtype` at the byte offsets `positions` of `data`, aligned or not."""
     kind = np.dtype(dtype)
     everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
     return everywhere[positions]

@@ -137,7 +137,7 @@ def _new_deflate64_decoder() -> _Deflate64Decoder:
 
 @functools.cache
 def zipfile_deflate64() -> Callable[[], object] | None:
-    """Return the decoder class of the extra, or None if it is not installed."""
+    """Return the decoder class of the extra ``zipfile-deflate64``, or None if that is not installed."""
     package = importlib.util.find_spec("zipfile_deflate64")  # does not import it, which would patch zipfile
     if package is None or package.submodule_search_locations is None:
         return None

@@ -1,4 +1,4 @@
-"""Archives in the value of an entry, which look like the whole file if the end of the outer one is lost."""
+"""Archives inside an entry's value, which look like the whole file if the end of the outer archive is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:
-    """Refuse an archive that follows entries of another one.
+    """Refuse an archive that follows the entries of another archive.
 
     A self-extracting file begins with a program (APPNOTE 4.1.9). If the `prepended` bytes, which the directory's
     offsets leave out, begin with a local header or end in one, then the archive is the value of an entry whose own

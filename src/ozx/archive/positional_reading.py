@@ -45,14 +45,14 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
 
 
 def forget_cache(descriptor: int) -> None:
-    """Ask the system, if it can, to read the file from the disk next time."""
+    """Ask the system, if possible, to drop the file from its cache."""
     advise = getattr(os, "posix_fadvise", None)
     if advise is not None:
         advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def vector_reader() -> Callable[[int, list[memoryview]], int]:
-    """Return `os.readv`, or a stand-in that fills the first buffer only; it returns the number of bytes.
+    """Return `os.readv`, or a replacement that fills only the first buffer and returns the number of bytes.
 
     Look it up once per run and not per read: one more call for each of a million small files takes a second.
     """
@@ -98,7 +98,7 @@ class PositionalFile:
         return self._open()
 
     def fstat(self) -> os.stat_result:
-        """Return the status of the open file, also if another file has its name now."""
+        """Return the status of the open file, even if its name now belongs to another file."""
         return os.fstat(self._open())
 
     def read_at(self, offset: int, length: int) -> bytes:

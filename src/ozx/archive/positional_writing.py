@@ -33,7 +33,7 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
 
 
 def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset: int) -> None:
-    """Write pieces one behind the other at `offset`, by few calls if the system has `os.pwritev`."""
+    """Write `parts` consecutively from `offset` on, by few system calls if `os.pwritev` exists."""
     pwritev = getattr(os, "pwritev", None)
     for first in range(0, len(parts), _MOST_PARTS):
         group = parts[first : first + _MOST_PARTS]

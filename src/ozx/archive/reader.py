@@ -140,7 +140,7 @@ class ArchiveReader:
         return found
 
     def data_offset(self, index: int) -> int:
-        """Return the offset of the bytes of entry `index`; check, and raise, as `entry_reading.find_data` does."""
+        """Return the offset of the bytes of entry `index`, with the checks and errors of `entry_reading.find_data`."""
         offset = int(self._data_offsets[index])
         if offset < 0:
             offset = find_data(self.source, self.columns.header(index), self._end_of_room(index))
@@ -148,7 +148,7 @@ class ArchiveReader:
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
-        """Return the offset of the bytes of entry `index`, given its local header; raises as `data_offset` does."""
+        """Return the offset of the bytes of entry `index`, given its local header; errors as in `data_offset`."""
         return data_offset_behind(self.source, self.columns.header(index), local, self._end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
@@ -196,7 +196,7 @@ class ArchiveReader:
         return self.source if isinstance(self.source, SlowSource) else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
-        """Return the end of `length` bytes from `offset` of a value, clamped to its size."""
+        """Return the end of a read of `length` bytes from `offset`, clamped to the size of the value."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])
@@ -220,7 +220,7 @@ class ArchiveReader:
         return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
-        """Yield the value of entry `index` in blocks of 1 MiB; raise what `read` raises, for the CRC-32 at the end."""
+        """Yield the value of entry `index` in blocks of 1 MiB; errors as in `read`, a wrong CRC-32 only at the end."""
         offset = self.data_offset(index)
         yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
 
@@ -250,7 +250,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Raise as `check` does, except for names: for callers that rename the entries."""
+        """Run `check` without its tests of names, for callers that rename the entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -357,7 +357,7 @@ def _refused_name(name: str, fault: str, path: str) -> FormatError:
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
-    """Return at most 100 pairs of entries of which the second begins before the first ends; extra fields ignored."""
+    """Return at most 100 pairs of entries that overlap, the earlier entry first; extra fields are ignored."""
     order = np.argsort(columns.header_offsets, kind="stable")
     starts = columns.header_offsets[order]
     ends = starts + columns.compressed_sizes[order] + columns.name_lengths[order] + np.uint64(LOCAL_HEADER.size)
@@ -365,7 +365,7 @@ def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
 
 
 def iter_overlaps(entries: NDArray[np.int64], starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield at most 100 pairs of `entries`, sorted by `starts`, of which the second begins before the first ends."""
+    """Yield at most 100 pairs of `entries` that overlap, the earlier entry first; `starts` are ascending."""
     furthest = np.maximum.accumulate(ends)
     for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
         yield int(entries[np.argmax(ends[: position + 1])]), int(entries[position + 1])
@@ -380,7 +380,7 @@ def find_bombs(columns: Columns) -> NDArray[np.int64]:
 
 
 def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int64]:
-    """Return the entries that would not lie before the directory."""
+    """Return the entries that do not end before the central directory."""
     limit = np.uint64(end.directory_offset)
     # Not the sum alone, which could wrap around.
     beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)

@@ -38,7 +38,7 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
 
 
 def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
-    """Yield the Unicode Path fields, given as entry and data, that contradict the names in the directory."""
+    """Yield the fields among `paths`, pairs of entry and field data, that contradict the name of their entry."""
     for entry, data in paths:
         path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
         if path is not None:
@@ -46,7 +46,7 @@ def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> It
 
 
 def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:
-    """Return entries with a Unicode Path field in the directory, and its data; fast without such fields."""
+    """Return each entry with a Unicode Path field in the central directory, and the data of that field."""
     identifier = EXTRA_UNICODE_PATH.to_bytes(2, "little")
     if not central_field(columns, "<u2", 30).any() or identifier not in columns.buffer:
         return []

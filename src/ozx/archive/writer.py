@@ -63,7 +63,7 @@ _BUFFER = 1 << 20
 
 @functools.cache
 def _local_layout(name_length: int) -> struct.Struct:
-    """Return the layout of a whole local header, name and ZIP64 field included, so that one fast call fills it."""
+    """Return the layout of a local header with its name and ZIP64 field, so that one fast call packs all of them."""
     return struct.Struct(f"{LOCAL_HEADER.format}{name_length}s{_ZIP64_EXTRA.format[1:]}")
 
 
@@ -156,7 +156,7 @@ class DirectoryBuilder:
         self.entries += other.entries
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
-        """Return the directory and the end records, to be written at `offset`; use the builder no further.
+        """Return the directory and the end records, to be written at `offset`; do not use the builder afterwards.
 
         Raises
         ------
@@ -243,7 +243,7 @@ class ArchiveWriter:
     def add_copied(
         self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
     ) -> None:
-        """Write one entry from `size` bytes of another file with a known CRC-32.
+        """Write one entry whose value, with known CRC-32, is `size` bytes of another file.
 
         Raises
         ------
@@ -297,5 +297,5 @@ class ArchiveWriter:
         return self._flushed
 
     def skip_to(self, offset: int) -> None:
-        """Continue at `offset`, after the caller has written up to there and added the entries to `directory`."""
+        """Continue at `offset`; the caller has written the bytes before it and added their entries to `directory`."""
         self._flushed = offset

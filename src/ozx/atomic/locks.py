@@ -19,7 +19,7 @@ def has_locks() -> bool:
 
 
 def lock_file(descriptor: int) -> bool:
-    """Take the "alive" lock; True also on systems without locks, False if another writer has it."""
+    """Take the lock that shows a live writer; False if another writer has it, True on systems without locks."""
     if fcntl is None:
         return True
     try:
@@ -32,7 +32,7 @@ def lock_file(descriptor: int) -> bool:
 
 
 def lock_leftover(descriptor: int) -> bool:
-    """Take the lock of a possible leftover; False if its writer is alive or that is unknown."""
+    """Take the lock of a possible leftover; return False if its writer is alive or may be alive."""
     if fcntl is None:
         return False
     try:

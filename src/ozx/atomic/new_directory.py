@@ -90,7 +90,7 @@ def replacing_directory(
 
 
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Exchange a new directory for the one at `path`, and remove the old one if it is unchanged since its record."""
+    """Replace the directory at `path` by a new one, and remove the old one if it is unchanged since `recorded`."""
     held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # never swept
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)
@@ -111,7 +111,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
 
 
 def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Remove the directory that was at `path`, renamed from `held` to `temporary`, so that a kill leaves a leftover."""
+    """Rename the replaced directory from `held` to `temporary`, so that a kill leaves a leftover, then remove it."""
     now = TreeRecord.of(held)
     found = recorded.differences(now)
     if not found:
@@ -138,7 +138,7 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
 
 
 def _lock(path: str) -> int | None:
-    """Lock a directory while it has a hidden name, so that no other process takes it for a leftover."""
+    """Lock the old directory, so that no other process takes it for a leftover while its name is hidden."""
     if not has_locks():
         return None
     descriptor = os.open(path, os.O_RDONLY)

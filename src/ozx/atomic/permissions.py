@@ -26,7 +26,7 @@ def can_set_permissions() -> bool:
 
 
 def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
-    """Give an open file or folder the permissions of the one at `path`, of status `old`, that it replaces.
+    """Give an open file or folder the permissions of its predecessor at `path`, whose status is `old`.
 
     If `path` no longer exists, its access control list is lost.
 
@@ -53,7 +53,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
 
 def _without_group(mode: int) -> int:
-    """Return a mode that gives the group the rights of all others: it is not the old group."""
+    """Return `mode` with the rights of "others" for the group too, since it is not the old group."""
     return mode & 0o707 | (mode & 0o007) << 3
 
 
@@ -68,7 +68,7 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
-    """Copy the access control lists, or remove those that the new file inherited; False if it cannot have the old list.
+    """Copy the access control lists of `path`, or remove inherited lists; return False if a list cannot be copied.
 
     The group's bits of its mode are then the mask of that list, and allow more than the group has.
     """

@@ -54,7 +54,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
 
 
 def _discard(temporary: str) -> None:
-    """Remove a spare name; errors are ignored, since the new file already has its final name."""
+    """Remove the temporary name; errors are ignored, since the new file already has its final name."""
     with contextlib.suppress(OSError):
         os.unlink(temporary)
 
@@ -135,7 +135,7 @@ def _marker(path: str) -> str:
 
 
 def _swap(temporary: str, path: str) -> None:
-    """Exchange two directories in two steps, with a marker by which the next call can finish after a kill."""
+    """Exchange two directories by several renames, with a marker that lets the next call finish after a kill."""
     old = name_beside(path, ".old")
     if os.path.lexists(old):
         raise UsageError(f"{old} exists, but {path} needs that name for a moment", hint=f"Move {old} away.")
@@ -169,7 +169,7 @@ def finish_swap(path: str) -> list[str]:
 
 
 def _write_marker(marker: str, path: str) -> None:
-    """Record which directory is about to be renamed, to distinguish it from others of that name."""
+    """Record the inode of the directory to be renamed, to distinguish it from others of the same name."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)  # O_EXCL follows no link
     inode = os.lstat(path).st_ino
     descriptor = os.open(marker, flags, 0o666)

@@ -126,7 +126,7 @@ def check_removable(*folders: str) -> None:
 
 
 def _check_contents(path: str) -> None:
-    """Refuse a folder that has files and is no Zarr hierarchy."""
+    """Refuse to replace a folder that is neither empty nor a Zarr hierarchy."""
     if any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA):
         return
     names = sorted(os.listdir(path))
@@ -157,7 +157,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
 
 
 def already_there(path: str) -> UsageError:
-    """Return the error that refuses to replace `path`."""
+    """Return the error for an output `path` that exists already."""
     return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
 
 

@@ -71,7 +71,7 @@ def _length(name: str) -> int:
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return a name of at most `longest`, unique by a hash that replaces its end."""
+    """Return `name`; if it is longer than `longest`, a hash that keeps it unique replaces its end."""
     if _length(name) <= longest:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -87,7 +87,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
-    """Create the temporary file of `path`; return it open for reading and writing and locked, and its name.
+    """Create and lock the temporary file of `path`; return its descriptor (readable and writable) and its name.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
 
 
 def _is_locked(descriptor: int, temporary: str) -> bool:
-    """Lock a new file or directory; False, and closed, if another process swept it before it was locked."""
+    """Lock a new file or directory; close it and return False if another process removed it before the lock."""
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):
             return True
@@ -166,7 +166,7 @@ def sweep(folder: str) -> list[str]:
 
 
 def show_replaced(hidden: str, path: str) -> str:
-    """Give a directory that was replaced at `path` a visible name, and return it."""
+    """Give a directory that was replaced at `path` a visible name, and return that name."""
     name = name_beside(path, ".old")
     names = chain((name,), (f"{name}-{number}" for number in count(2)))
     shown = next(name for name in names if not os.path.lexists(name))
@@ -211,7 +211,7 @@ def _remove_if_dead(path: str) -> bool:
 
 
 def _remove_if_not_open(path: str) -> bool:
-    """Remove a leftover on Windows: open files cannot be removed; a directory has to be old."""
+    """Remove a leftover on Windows, unless it is an open file or a directory that is not old enough."""
     if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
         return False
     with contextlib.suppress(OSError):

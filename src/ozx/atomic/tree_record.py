@@ -23,7 +23,7 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class FolderRecord:
-    """One folder: its device and inode, the sorted names of everything but folders in it, and their facts in a row."""
+    """One folder: its device and inode, the sorted names of all files and links in it, and their facts in one array."""
 
     identity: tuple[int, int]
     names: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class FolderRecord:
 
 @dataclass(slots=True)
 class TreeRecord:
-    """The files and folders of a tree, links not followed: some 50 bytes for a file."""
+    """Record of the files and folders of a tree, some 50 bytes per file; links are not followed."""
 
     root: str  # the directory
     # every folder by its prefix (``""``, ``"0/"``, ``"0/c/"``), parents before their children
@@ -72,7 +72,7 @@ class TreeRecord:
         return max(map(max, times), default=0)
 
     def settle(self) -> None:
-        """Wait for a tick of the file system's clock, so that later changes get another time than recorded ones."""
+        """Wait until the file system's clock has advanced, so that later changes get a new change time."""
         newest = self.newest
         tick = _TICK if newest % _SECOND else _COARSE_TICK
         if time.time() - newest / _SECOND < tick:
@@ -119,7 +119,7 @@ def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first names of many, and their number.
+    """Return the number of `names` and the first few as one text.
 
     Examples
     --------

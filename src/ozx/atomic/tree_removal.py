@@ -59,7 +59,7 @@ def write_marker(root: str, newest: int, copy: str) -> None:
 
 
 def read_marker(root: str) -> RemovalMarker | None:
-    """Return the note of a killed run in `root`; an incomplete one is removed, as the removal had not begun."""
+    """Return the note of a killed run in `root`, or None; an incomplete note is removed, as no removal had begun."""
     path = os.path.join(root, MARKER)
     try:
         with open(path, encoding="utf-8") as file:
@@ -89,7 +89,7 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 
 
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
-    """Remove the unchanged files of a recorded tree, and folders that are empty then, the root included.
+    """Remove the unchanged files of a recorded tree, then all folders that became empty, including the root.
 
     Files named in `first` are removed first, from parents to children: without its metadata, a partly removed hierarchy
     is not taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
@@ -124,7 +124,7 @@ def _remove_folder(path: str) -> None:
 
 
 def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: set[int]) -> None:
-    """Remove the files at `places` of a folder's record; `linked` holds inodes with another, removed name."""
+    """Remove the files at `places` of a folder's record; `linked` holds inodes of which a name was removed."""
     folder = record.folders[prefix]
     with _opened(f"{record.root}/{prefix}", folder.identity) as opened:
         if opened is None:
@@ -155,7 +155,7 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder whose files are removed, by its descriptor if possible, so that renames of folders do no harm."""
+    """A folder whose files are removed, if possible by its descriptor, which stays valid if folders are renamed."""
 
     path: str
     descriptor: int | None
@@ -218,7 +218,7 @@ class _Folder:
 
 
 def _put_all_back(root: str) -> set[str]:
-    """Restore the names of files that a killed run had renamed aside; return these."""
+    """Restore the names of files that a killed run had temporarily renamed; return these names."""
     names: set[str] = set()
     for prefix, folder in TreeRecord.of(root).folders.items():
         found = [(match[0], match[1]) for name in folder.names if (match := _ASIDE.fullmatch(name))]

@@ -214,7 +214,7 @@ def main() -> NoReturn:
 
 
 def _open_standard_streams() -> None:
-    """Connect closed standard streams (``>&-``) to the null device, so that no file of ours gets their numbers."""
+    """Connect closed standard streams (``>&-``) to the null device, so that no opened file gets their descriptors."""
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:
         descriptor = os.open(os.devnull, os.O_RDWR)

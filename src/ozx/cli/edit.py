@@ -62,7 +62,7 @@ def _outcome(result: EditResult, *, dry_run: bool) -> str:
 
 
 def describe_differences(differences: Iterable[Difference]) -> list[str]:
-    """Return the differences group by group; groups with the same ones share a paragraph."""
+    """Return the differences of each node as lines; nodes with equal differences share a paragraph."""
     by_node: dict[str, list[Difference]] = {}
     for difference in differences:
         by_node.setdefault(difference.node, []).append(difference)

@@ -146,7 +146,7 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
 
 
 def _axes(image: Image) -> list[str]:
-    """Return a line per axis: its length, and the size of a pixel and of the whole in its unit."""
+    """Return a line per axis: length in pixels, size of a pixel, and total size in the unit of the axis."""
     level = image.levels[0] if image.levels else None
     lengths = level.shape if level is not None else None
     scales = level.scale if level is not None else None

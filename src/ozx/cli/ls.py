@@ -44,7 +44,7 @@ def _iter_lines(listing: EntryListing) -> Iterator[str]:
 
 
 def _iter_json(listing: EntryListing) -> Iterator[str]:
-    """Yield the JSON of `EntryListing.to_dict` with one entry a line, without holding a million in memory."""
+    """Yield the JSON of `EntryListing.to_dict`, one entry per line, without holding all entries in memory."""
     yield "{"
     yield '  "schema": 2,'
     yield f'  "path": {to_json(listing.path)},'

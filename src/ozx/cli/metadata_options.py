@@ -72,6 +72,6 @@ def split_names(text: str) -> list[str]:
 
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a command, those about metadata parsed."""
+    """Return the options of a command, with the options about metadata parsed."""
     parsers = {"pixel_size": parse_sizes, "unit": parse_units, "channel_names": split_names, "colors": split_names}
     return options | {name: parse(options[name]) for name, parse in parsers.items() if options[name] is not None}

@@ -46,13 +46,13 @@ def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = Fa
 
 
 def print_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
-    """Write notes to stderr, as notes or as the warnings that they name themselves."""
+    """Write notes to stderr, each with the prefix ``note:`` unless it begins with ``warning``."""
     for note in notes:
         say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
-    """Return JSON for stdout; in ASCII if its encoding lacks a character, which Python would escape otherwise."""
+    """Return `answer` as JSON for stdout, in pure ASCII if the encoding of stdout lacks one of its characters."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")  # None: there is no stdout
@@ -62,7 +62,7 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Write a message to stderr; of one longer than a screen, leave out the middle.
+    """Write a message to stderr; leave out the middle of a message longer than a screen.
 
     Errors of stderr are ignored.
     """
@@ -81,7 +81,7 @@ def report_error(error: OSError | OzxError) -> None:
 
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
-    """Write an error to stderr, then a hint; without one, the command that explains the rule."""
+    """Write an error to stderr, then its hint or, without a hint, the command that explains the rule."""
     say(f"error: {message}{f' [{rule}]' if rule else ''}")
     if hint or rule:
         say(f"hint: {hint or f'See ozx rules {rule}.'}")

@@ -107,7 +107,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
 
 
 def _print_result(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
-    """Report a packed source; if it is to be removed, list even with --quiet what the file lacks."""
+    """Report a packed source; list files left out even with --quiet if the source is to be removed."""
     if packed.error is not None:
         say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])
         return

@@ -73,7 +73,7 @@ def _uncounted(finding: Finding) -> int:
 
 
 def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return findings by node, worst first; among equals, those about the whole file first."""
+    """Return the findings grouped by node, nodes with the worst and the most findings first."""
     groups: dict[str | None, list[Finding]] = {}
     for finding in findings:  # they come sorted by severity
         groups.setdefault(_node(finding.where.entry), []).append(finding)

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Check that every source gets its own file; `verb` is what the hint suggests for colliding ones.
+    """Check that every source gets its own file; `verb` names the action in the hint about colliding sources.
 
     Raises
     ------

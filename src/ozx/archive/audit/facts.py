@@ -73,12 +73,12 @@ class ArchiveFacts:
 
     @property
     def is_bomb(self) -> bool:
-        """Whether `ArchiveReader.check` would refuse it as a decompression bomb."""
+        """Whether `ArchiveReader.check` would refuse the archive as a decompression bomb."""
         return len(self.bombs) > 0 or self.inflated_total > BOMB_TOTAL
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive, also about one that `ArchiveReader` refuses.
+    """Return the facts about an archive, even if `ArchiveReader` refuses to read the archive.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
 
 
 def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:
-    """Return the stored entries that begin with a local header and end in an end record."""
+    """Return the stored entries whose value begins with a local header and ends with an end record."""
     sizes = columns.compressed_sizes
     candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))
     found = []

@@ -84,7 +84,7 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
 def _add_matching(
     pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
 ) -> NDArray[np.int64]:
-    """Add the headers that are complete and agree; return the entries of all others."""
+    """Add complete headers that match the central directory; return the entries of the remaining headers."""
     data, everything = pieces.data, entries
     rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
     local = gather(data, _HEADER, pieces.positions[rows])

@@ -67,13 +67,13 @@ def audit_names(columns: Columns) -> NameFacts:
 
 
 def iter_names(columns: Columns) -> Iterator[str]:
-    """Yield the names as text, in the directory's order, without keeping them, unlike `Columns.names`."""
+    """Yield the names as text in the directory's order; unlike `Columns.names`, keep no names in memory."""
     for index, raw in enumerate(columns.iter_raw_names()):
         yield raw.decode("ascii") if raw.isascii() else columns.name(index)
 
 
 def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[int]]:
-    """Return the entries of each repeated name; different bytes may stand for the same text."""
+    """Return the entries of each repeated name; names that differ in bytes are equal if their text is equal."""
     groups = [indices for raw, indices in by_bytes.duplicates() if raw.isascii()]
     for name, indices in others.items():
         plain = by_bytes.find(name.encode("ascii")) if name.isascii() else None

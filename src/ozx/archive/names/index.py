@@ -39,7 +39,7 @@ class NameIndex:
         return None
 
     def find_all(self, names: Sequence[bytes]) -> NDArray[np.int64]:
-        """Return for each name the result of `find`, or -1; hundreds of names take the time of a few."""
+        """Return for each name the index that `find` returns, or -1; hundreds of names take the time of a few."""
         rows = np.full(len(names), -1, np.int64)
         if len(self._sorted) == 0:
             return rows
@@ -69,7 +69,7 @@ class NameIndex:
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
 
     def values_and_folders(self) -> list[tuple[int, int]]:
-        """Return pairs of an entry whose name is also a folder, and an entry in that folder: ``a`` and ``a/b``."""
+        """Return each entry whose name is also a folder, paired with an entry in that folder: ``a`` with ``a/b``."""
         below = np.full(len(self._names), -1, np.int64)
         for rows, lengths, hashes in _iter_folders(self._names):
             positions = np.searchsorted(self._sorted, hashes, "right") - 1
@@ -85,7 +85,7 @@ class NameIndex:
 
 
 def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield indices of names, lengths of the folders above them, and the hashes of these."""
+    """Yield indices of names, and the lengths and hashes of the folders above these names."""
     for rows, names in table.iter_name_matrices():
         slashes = names == ord("/")
         slashes[:, 0] = False  # an empty name is no folder
@@ -123,7 +123,7 @@ def _hash_names(table: NameTable) -> NDArray[np.uint64]:
 
 
 def _hash_rows(names: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return the hashes of names of one length, one name a row."""
+    """Return the hashes of names of equal length, given as one name per row."""
     powers = [1]
     for _ in range(names.shape[1] - 1):
         powers.append(powers[-1] * _BASE % _MODULUS)

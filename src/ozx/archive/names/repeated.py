@@ -8,7 +8,7 @@ __all__ = ["check_order"]
 
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
-    """Refuse entries of one name whose last one in the directory is not the last one in the file.
+    """Refuse entries of the same name if the last entry in the directory is not the last entry in the file.
 
     Writers append both the entry and its header in the directory: if the orders differ, one of them is damaged.
     `header_offsets` are in the order of the directory.

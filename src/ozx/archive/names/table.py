@@ -41,7 +41,7 @@ class NameTable:
         return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the names' bytes, some thousands at a time, with the index of each first one."""
+        """Yield blocks of some thousands of names as bytes, each block with the index of its first name."""
         for first in range(0, len(self), _NAMES):
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 
@@ -63,7 +63,7 @@ class NameTable:
             yield from raw_names
 
     def take(self, rows: NDArray[np.int64], renamed: Mapping[int, bytes] | None = None) -> NameTable:
-        """Return the names with the indices `rows` (ascending), replaced by those that `renamed` holds by index.
+        """Return the names with the indices `rows` (ascending); `renamed` maps an index to a replacement name.
 
         Examples
         --------

@@ -84,7 +84,7 @@ class _DirectoryMerge:
         return result
 
     def _shift(self, prepended: int) -> int:
-        """Return the shift of the directory's offsets at which most entries are found."""
+        """Return the shift of the directory's offsets with which most offsets match a found entry."""
         found = self._found_starts
         if not len(found) or not len(self._starts):
             return 0
@@ -95,7 +95,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Join entries and rows that agree in place, value and name; return all pairs that agree in place."""
+        """Match entries and directory rows of equal place, value and name; return all pairs of equal place."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
@@ -115,7 +115,7 @@ class _DirectoryMerge:
         return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
 
     def _match_by_name(self) -> None:
-        """Match entries that are not at the directory's place: after inserted bytes, or by a damaged offset."""
+        """Match entries by name and value if their place differs, due to inserted bytes or a damaged offset."""
         found, listed = self._scan.found, self._listed
         rows = {
             (listed.names[row], listed.checksums[row], listed.sizes[row]): row
@@ -189,7 +189,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value that the directory led to, and drop false entries inside of it."""
+        """Add a value found with the help of the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -298,7 +298,7 @@ class _DirectoryMerge:
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
-        """Count the headers without a right value that the directory does not list."""
+        """Record as lost each broken entry that the surviving directory does not list."""
         result = self._result
         if result.is_whole:
             return
@@ -316,7 +316,7 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop entries that a whole directory does not list, and entries inside a broken value."""
+        """Drop unlisted entries: all if the directory is complete, otherwise only entries inside a broken value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
@@ -328,7 +328,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Tell whether each byte before the directory belongs to an entry that it lists or the end record counts."""
+        """Tell whether entries that the directory lists or the end record counts fill the file up to the directory."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False

@@ -15,7 +15,7 @@ __all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
 
 
 class FoundEntry(NamedTuple):
-    """An entry with a right value; its name, which no checksum covers, may be wrong.
+    """An entry whose value was verified; its name, which no checksum covers, may be wrong.
 
     `start` is the offset of its header; `stop` is the end of its data descriptor, or of its value without one.
     `is_searched` means that its length was found only by a search for a fitting descriptor. For a header of the
@@ -122,7 +122,7 @@ class Scan:
     directory_start: int | None = None  # start of that directory, or None
 
     def differing_others(self) -> set[str]:
-        """Return the names that another directory in the file, as of a second archive, lists with other values."""
+        """Return the names that another directory, such as a second archive's, lists with different values."""
         here = self.listed.values_by_name() if len(self.others) else {}
         return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
 

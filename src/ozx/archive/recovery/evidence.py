@@ -28,7 +28,7 @@ class Witnesses(IntEnum):
 
 
 class StoredValue(NamedTuple):
-    """The place of a stored value that its CRC-32 does not prove.
+    """The place of a stored value that no CRC-32 confirms.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return which of several entries of one name counts: the last one that both headers name, or the last of all.
+        """Return the entry of one name that counts: the last in `indices` that both headers name, else the last of all.
 
         A later one that is not listed may be part of a lost value, or a replacement: the chosen one's name is doubtful.
         """

@@ -44,7 +44,7 @@ _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
-    """Return all entries of `source` behind local file headers whose CRC-32 fits.
+    """Search `source` for entries by their local file headers, and verify each value by its CRC-32.
 
     Memory is that of some blocks, and of a few hundred bytes for every entry.
 
@@ -117,7 +117,7 @@ class _Scanner:
         self._result.directory_follows = True
 
     def _is_directory(self, place: int) -> bool:
-        """Tell whether the end records locate the directory at or before `place`; not those of an inner archive."""
+        """Tell whether the end records, unless of an inner archive, put the directory at or before `place`."""
         end = self._result.end
         return end is not None and not (end.prepended or end.trailing) and end.directory_offset <= place
 
@@ -147,7 +147,7 @@ class _Scanner:
         return place + 4
 
     def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
-        """Tell whether a value is empty by its header and the bytes behind; a CRC-32 of 0 alone proves nothing."""
+        """Tell whether the header and the following bytes show that a value is empty; a CRC-32 of 0 proves nothing."""
         if claim.size or claim.stored_size not in (None, value.stored_size):
             return False
         # A deflated value without bytes still has a stream with an end.
@@ -178,7 +178,7 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return the end of a broken entry if two numbers, or the following bytes, confirm it."""
+        """Return the end of a broken entry if both of its sizes, or the bytes that follow, confirm that end."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -189,7 +189,7 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a header of the central directory if another one or the last value adjoins it."""
+        """Read a central directory header if it adjoins another header or the end of the last value."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
@@ -258,7 +258,7 @@ def _read_end(source: ByteSource) -> EndOfDirectory | None:
 
 
 def _name_at(source: ByteSource, place: int) -> str:
-    """Return the name of a truncated header, as far as it exists."""
+    """Return the name in a truncated header, as far as the file holds it."""
     fixed = source.read_at(place, 30)
     length = int.from_bytes(fixed[26:28], "little") if len(fixed) == 30 else 0
     return source.read_at(place + 30, length).decode("utf-8", "replace")

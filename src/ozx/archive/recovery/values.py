@@ -131,7 +131,7 @@ class ValueFinder:
         self.patience = 8 * source.size() + (256 << 20)
 
     def verify(self, claim: Claim) -> VerifiedValue | None:
-        """Return the value that `claim` describes correctly, or None."""
+        """Return the value that `claim` describes if the claim is true, else None."""
         if self.patience < 0:
             return None
         before = self.patience
@@ -142,7 +142,7 @@ class ValueFinder:
         return found
 
     def stop_of(self, value: VerifiedValue) -> int:
-        """Return the end of the data descriptor behind a value, or of the value."""
+        """Return the end of a value's data descriptor, or the end of a value without a descriptor."""
         tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
         return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
 
@@ -255,7 +255,7 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the descriptor with these numbers at the start of `data`, or 0."""
+    """Return the length of the data descriptor with `numbers` at the start of `data`; 0 if it is missing."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
@@ -271,7 +271,7 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value from `start` on, by descriptors near a signature.
+    """Yield the possible lengths of a stored value that begins at `start`, by data descriptors near a signature.
 
     The signature is at `found` in the file and at `position` in `data`.
     """
@@ -287,7 +287,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
 
 
 def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
-    """Return the local header at `offset`, right or wrong; None if it is missing or truncated."""
+    """Return the local header at `offset`, without checks of its fields; None if it is missing or truncated."""
     fixed = source.read_at(offset, LOCAL_HEADER.size)
     if len(fixed) < LOCAL_HEADER.size or not fixed.startswith(LOCAL_SIGNATURE):
         return None

@@ -86,7 +86,7 @@ def explain(error: Exception, name: str) -> ResourceError:
 
 
 def explain_options(error: Exception, name: str) -> UsageError:
-    """Return the error for options that obstore refuses; names keys, never values."""
+    """Return the error for options that obstore refuses; its message shows option keys, never values."""
     key = re.search(r"(?:Configuration key: |argument |Invalid key: )'?([A-Za-z_0-9]+)", str(error))
     if key:
         message = f"the option {key[1]!r} is not known for this kind of URL"

@@ -12,7 +12,7 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the `RemoteSource` of a URL, with its errors; makes no request yet.
+    """Return the `RemoteSource` of a URL, or raise its errors; no request is made yet.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One entry's value from a source that answers slowly: the bytes to request, and the value from them.
+"""Reading one entry's value from a slow source: the bytes to request, and the value that they give.
 
 The requests are steps of a generator, which yields spans and receives their bytes: it serves the blocking and the
 asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
@@ -56,13 +56,13 @@ _EXTRA_GUESS = 128
 
 @runtime_checkable
 class SlowSource(ByteSource, Protocol):
-    """A source that needs few requests, and can be read without blocking the event loop."""
+    """A source whose requests are slow, and which can be read without blocking the event loop."""
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return what `read_at` returns."""
 
     def remember(self, offset: int, length: int) -> None:
-        """Read these bytes once, and serve later reads inside of them from memory."""
+        """Read a span of bytes once, and serve later reads within the span from memory."""
 
 
 class Part(NamedTuple):
@@ -76,7 +76,7 @@ Steps = Generator[tuple[int, int], bytes, Part]
 
 
 def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
-    """Return the offset of an entry's bytes if it follows without the local header; else -1.
+    """Return the offset of an entry's bytes if it is certain without reading the local header, else -1.
 
     An entry without data descriptor ends with its data (APPNOTE 4.3.6). If the room up to the next record, at `limit`,
     is just enough for the shortest form of the local header, the header has that form, and there is no gap. The
@@ -182,7 +182,7 @@ async def follow_async(source: SlowSource, steps: Steps) -> Part:
 
 
 def leading_span(columns: Columns, directory_offset: int) -> tuple[int, int]:
-    """Return offset and length of the leading ``zarr.json`` entries, in the file's order.
+    """Return offset and length of the ``zarr.json`` entries at the beginning of the file.
 
     RFC-9 (R2, 2026-04-20) puts all ``zarr.json`` before anything else.
     """

@@ -38,7 +38,7 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts from the first answer; the bytes from `tail_offset` to the end are `tail`."""
+    """Facts from the first answer; `tail` holds the file's bytes from `tail_offset` to its end."""
 
     mark: Mark
     tail_offset: int
@@ -118,7 +118,7 @@ class RemoteSource:
         return bytes(await self.read_view_async(offset, length))
 
     async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
-        """Return what `read_at_async` returns, without a copy of what one request brings."""
+        """Return what `read_at_async` returns, but without a copy if one request brings all bytes."""
         known = self._known
         if known is None:
             known = await asyncio.to_thread(self._first)
@@ -130,13 +130,13 @@ class RemoteSource:
         return b"".join((data, remembered)) if remembered else data
 
     def remember(self, offset: int, length: int) -> None:
-        """Read up to 64 MiB of these bytes by one request, and serve later reads inside of them from memory."""
+        """Read a span, but at most 64 MiB, by one request, and serve later reads within the span from memory."""
         length = min(length, _HEAD_LIMIT)
         if self._look(self._first(), offset, length)[1]:
             self._head = (offset, self.read_at(offset, length))
 
     def check_unchanged(self) -> None:
-        """Do nothing: every answer is compared with the first on arrival."""
+        """Do nothing: every answer is compared with the first answer when it arrives."""
 
     def close(self) -> None:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
@@ -149,7 +149,7 @@ class RemoteSource:
         return self._expected if self._known is None else self._known.mark
 
     def _first(self) -> _Known:
-        """Make the first request unless it was made."""
+        """Return the facts of the first request, made if needed."""
         known = self._known
         if known is not None:
             return known

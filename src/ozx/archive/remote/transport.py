@@ -33,7 +33,7 @@ class Mark(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Bytes from `offset` of the file with this mark."""
+    """Bytes of a file from `offset` on, and the mark of the file."""
 
     offset: int
     data: bytes | memoryview
@@ -121,7 +121,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return the last bytes if the server has no suffix ranges (as Azure), or the file is empty."""
+        """Return the last bytes of a file that is empty, or whose server (such as Azure) has no suffix ranges."""
         try:
             mark = self._compare(self._module.head(self._store, ""), expected)
         except self._failures as error:

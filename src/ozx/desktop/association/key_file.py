@@ -69,7 +69,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
-    r"""Return `text` without `item` in any list of `key`, and without `sections` that this empties.
+    r"""Return `text` without `item` in the lists of `key`, and without any of `sections` that becomes empty.
 
     Other programs may have copied the item into other sections. Sections that the earlier text `before` has stay.
     """
@@ -89,7 +89,7 @@ def without_item(text: str, sections: Iterable[str], key: str, item: str, before
 
 
 def _iter_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with its section; a header belongs to its own."""
+    """Yield each line with its section; a header line belongs to the section it begins."""
     section: str | None = None
     for line in _LINE.findall(text):
         section = _section(line) or section

@@ -69,7 +69,7 @@ def parse_viewer(command: str) -> tuple[str, ...]:
 
 
 def needs_no_quotes(command: tuple[str, ...]) -> bool:
-    """Tell whether a desktop entry can hold a command without quotes, which xdg-open 1.1.3 does not understand.
+    """Tell whether a command can stand unquoted in a desktop entry; xdg-open 1.1.3 does not understand quotes.
 
     Examples
     --------

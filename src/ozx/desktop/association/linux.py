@@ -176,7 +176,7 @@ def _launcher(places: Places) -> str:
 
 
 def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
-    """Return the desktop entry; if the viewer's command needs quotes, also a script that needs none."""
+    """Return the desktop entry; if the viewer's command needs quotes, also a script to be called instead."""
     files = []
     launcher = _launcher(places)
     # Desktop entries cannot hold names that are not UTF-8.

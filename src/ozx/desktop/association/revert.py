@@ -48,7 +48,7 @@ def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None
 
 
 def restored(file: ChangedFile, now: bytes) -> bytes | None:
-    """Return the file's content without our change; None to delete it, `now` if it is no longer ours."""
+    """Return the file's content without our change; None to delete the file, `now` to leave it unchanged."""
     if digest(now) == file.sha256:
         return file.before
     listed = file.listed

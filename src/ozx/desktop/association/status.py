@@ -65,7 +65,7 @@ class Status:
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
-    """Return the differences to what ``ozx associate`` sets.
+    """Return notes about differences from what ``ozx associate`` sets.
 
     Examples
     --------

@@ -29,7 +29,7 @@ NAME = "ozx-toolkit"
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A file of our own; the record keeps the content it replaces."""
+    """A file to write, used only by ozx; the record keeps its previous content."""
 
     path: str
     content: bytes

@@ -70,7 +70,7 @@ class Transaction:
         self.actions.append(Action(what, target, detail))
 
     def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
-        """Write a file (of a link, its target) in one step, creating missing folders."""
+        """Write a file, or the target of a link, in one step; create missing folders."""
         before = read_or_none(path)
         self.add_action(what, path, *_difference(before, content))
         if self.is_dry:
@@ -112,7 +112,7 @@ class Transaction:
         self.folders.append(path)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder if it is empty, or would be after a dry run's deletions."""
+        """Remove a folder if it is empty; in a dry run, if the listed deletions would empty it."""
         if self.is_dry:
             gone = {action.target for action in self.actions if action.what == "delete"}
             if os.path.isdir(path) and gone.issuperset(os.path.join(path, name) for name in os.listdir(path)):
@@ -239,7 +239,7 @@ def _remove_if_empty(path: str) -> bool:
 
 
 def _difference(before: bytes | None, content: bytes) -> tuple[str, ...]:
-    """Return added and removed lines; of binary data, the size."""
+    """Return the added and removed lines, or for binary data the new size."""
     if b"\0" in content:
         return (f"+ {len(content):,} bytes",)
     old, new = (data.decode(errors="replace").splitlines() for data in (before or b"", content))

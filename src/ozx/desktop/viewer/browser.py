@@ -36,7 +36,7 @@ def app_command(
     which: Callable[[str], str | None] = shutil.which,
     is_file: Callable[[str], bool] = os.path.isfile,
 ) -> list[str] | None:
-    """Return the command that opens `url` in its own window; None without Chromium or a relative of it.
+    """Return the command that opens `url` in its own window; None without a browser of the Chromium family.
 
     If ``BROWSER`` is set, that browser is used: None, too. The other parameters let tests try other systems.
     """

@@ -21,7 +21,7 @@ _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
-    """Cache of the chunks decoded last: `capacity` bytes of them, but always the last chunk."""
+    """Cache of the most recently decoded chunks: up to `capacity` bytes, but always the latest chunk."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response: `length` is that of `body` if the body comes in blocks, None for an endless stream."""
+    """A response; `length` is the number of bytes in a `body` that comes in blocks, None for an endless stream."""
 
     status: HTTPStatus
     body: bytes | Iterator[bytes] = b""
@@ -90,7 +90,7 @@ class LoopbackServer(ThreadingHTTPServer):
             ) from error
 
     def server_bind(self) -> None:
-        """Bind without the name lookup of the standard library."""
+        """Bind the socket without the standard library's host name lookup."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, int(self.server_address[1])
 

@@ -79,7 +79,7 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
 
 
 def si_unit(unit: str | None) -> tuple[float, str]:
-    """Return one `unit` in metres or seconds; 1 without a unit if it is unknown."""
+    """Return the factor and symbol of `unit` in SI base units; 1 and no symbol if it is unknown."""
     if unit in _OTHERS:
         return _OTHERS[unit]
     for base, symbol in _BASES.items():
@@ -115,7 +115,7 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
 def _layers(
     pictures: Pictures, picture: Picture, images: Sequence[tuple[ImageView, Offset | None]], base: str
 ) -> list[dict[str, Any]]:
-    """Return the layers of an image, or of all `images` like it, each in its place."""
+    """Return the layers of a picture; each layer shows all `images`, each image at its offset."""
     description = describe_picture(picture)
     source = [_source(view, view.path, offset, base) for view, offset in images]
     layers = []
@@ -163,13 +163,13 @@ def _segmentation(view: ImageView, name: str, source: list[dict[str, Any]]) -> d
 
 
 def _local(view: ImageView, channel: int) -> dict[str, Any]:
-    """Return the channel that a layer of a multichannel image shows."""
+    """Return the state that selects a layer's channel; empty without channels."""
     names = [f"{axis.name}'" for axis in view.axes if axis.type == "channel"]
     return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel]} if names else {}
 
 
 def _dimensions(view: ImageView) -> dict[str, list[float | str]]:
-    """Return the scale and unit of each dimension, by neuroglancer's names."""
+    """Return the scale and unit of each dimension by its name in neuroglancer."""
     found: dict[str, list[float | str]] = {}
     for number, axis in enumerate(view.axes):
         name = axis.name or f"d{number}"

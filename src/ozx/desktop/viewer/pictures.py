@@ -118,7 +118,7 @@ class Picture:
         return label_samples(pixels) if self.view.is_label else image_samples(pixels)
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
-        """Return one full-resolution pixel in each of `channels`, as Python numbers.
+        """Return the values of one full-resolution pixel in each of `channels`, as Python numbers.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range in which nearly all pixels of a channel lie, of the whole picture or a part.
+        """Return a range that holds nearly all pixel values of a channel, in the whole picture or a part.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Pictures:
         return self._kept(path, is_plate=False)
 
     def plate(self, part: str = "") -> Picture:
-        """Return all fields side by side, or the label image `part` of each of them."""
+        """Return the picture of all fields side by side, or of the label image `part` of each field."""
         return self._kept(part, is_plate=True)
 
     def _kept(self, path: str, *, is_plate: bool) -> Picture:
@@ -236,7 +236,7 @@ class Pictures:
 
 
 def _span(number: int, length: int, step: int) -> range:
-    """Return the source pixels of the tile `number`, of a level that is `length` pixels long."""
+    """Return the source pixels of tile `number` along one axis of a level, which has `length` pixels."""
     first = number * TILE
     if not 0 <= first < length:
         raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
@@ -244,7 +244,7 @@ def _span(number: int, length: int, step: int) -> range:
 
 
 def _share(first: int, stop: int, factor: float, length: int) -> range:
-    """Return the pixels of a level (`length` long) that show full-resolution pixels; at least one.
+    """Return the pixels of a level (`length` long) that show the full-resolution pixels from `first` to `stop`.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _share(first: int, stop: int, factor: float, length: int) -> range:
 
 
 def _stretch(pixels: range, step: int) -> range:
-    """Return the source pixels of `pixels` if only every `step`-th is used."""
+    """Return the source pixels of `pixels`, which show every `step`-th source pixel."""
     return range(pixels.start * step, pixels.stop * step, step)
 
 

@@ -41,7 +41,7 @@ class Presence:
         return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float) -> bool:
-        """Wait until there was a page and all are closed; False if none came within `patience` seconds.
+        """Wait until all pages are closed; return False if no page was opened within `patience` seconds.
 
         A page that reloads disappears for a moment: it has `grace` seconds to come back.
         """

@@ -57,7 +57,7 @@ class StoreValues:
 def answer_range(
     request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
 ) -> Answer:
-    """Return `size` bytes, or the requested range of them; `iterate` yields blocks, given an offset and a length."""
+    """Return an answer of `size` bytes or the requested range; `iterate` yields blocks for an offset and a length."""
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == etag:
         return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)

@@ -39,7 +39,7 @@ def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
 
 
 def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return pixels in their sample type; of complex ones the magnitude."""
+    """Return pixels in their sample type; complex pixels as their magnitude."""
     wanted = np.dtype(sample_type(pixels.dtype, is_label=False)).newbyteorder("<")
     with np.errstate(over="ignore", invalid="ignore"):
         plain = np.abs(pixels) if pixels.dtype.kind == "c" else pixels
@@ -47,7 +47,7 @@ def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
 
 
 def label_samples(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return label values as unsigned integers; only 0 becomes 0, and negative ones wrap around."""
+    """Return label values as unsigned integers: only 0 becomes 0, and negative values wrap around."""
     wanted = np.dtype(sample_type(pixels.dtype, is_label=True)).newbyteorder("<")
     if pixels.dtype.itemsize <= 4:
         return pixels.astype(wanted)

@@ -109,7 +109,7 @@ class UndecodableError(Exception):
 
 
 class InexactError(Exception):
-    """Encoded bytes that decode to other values; `args` may hold the reason."""
+    """Encoded bytes that do not decode to the original values; `args` may hold the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:
@@ -218,7 +218,7 @@ def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Length
 
 
 def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[Any]) -> bytes:
-    """Return an encoded chunk; what lies beyond the border of the array is the fill value."""
+    """Return an encoded chunk; pixels beyond the border of the array have the fill value."""
     if pixels.shape != codec.shape:
         inside = pixels
         pixels = np.full(codec.shape, transcoding.new.fill_value, inside.dtype)
@@ -258,7 +258,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
 
 
 def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: Block) -> NDArray[Any] | None:
-    """Return the pixels of a block but for missing chunks; None if zarr-python has to decode it."""
+    """Return the pixels of a block, undefined in missing chunks; None if zarr-python has to decode the block."""
     if codec is None:
         return None
     values = np.empty([part.stop - part.start for part in block.box], transcoding.old.dtype.to_native_dtype())
@@ -356,7 +356,7 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
 
 
 def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
-    """Return an array over stored values in a dictionary; no value decodes to more than a chunk."""
+    """Return an array whose stored values are in a dictionary; no value decodes to more than a chunk."""
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, each with its checksum added or removed (four bytes).
+    """The chunks of an array by number, each with a checksum of four bytes added or removed.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class ChecksummedChunks(InnerChunks):
 
 
 class _SummedPart(NamedTuple):
-    """A chunk with its checksum added; a tuple, as there may be a million."""
+    """A chunk with its checksum added; a tuple to save memory, as there may be a million."""
 
     chunk: Part
 

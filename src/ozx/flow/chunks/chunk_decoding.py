@@ -127,7 +127,7 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield the chunks in a stored value by their places in the grid of the array, including those outside of it.
+    """Yield the chunks in a stored value by their places in the array's grid, even if they lie outside of the grid.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _inner(
 
 
 def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: str) -> None:
-    """Raise `FormatError` if chunks overlap, unless they are the same span."""
+    """Raise `FormatError` if chunks overlap; several chunks may share one span."""
     spans = np.unique(np.stack([offsets, offsets + lengths], axis=1)[lengths > 0], axis=0)
     shared = np.flatnonzero(spans[1:, 0] < spans[:-1, 1])
     if len(shared):

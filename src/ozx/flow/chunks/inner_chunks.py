@@ -1,4 +1,4 @@
-"""Find the encoded chunks of an array, in values of their own or in (nested) shards."""
+"""Find the encoded chunks of an array, stored one per value or in (nested) shards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FoundChunks(NamedTuple):
 
 
 class InnerChunks:
-    """The chunks of an array by number: the position in the grid of all its chunks, in C order.
+    """The chunks of an array by number, which is the position in its chunk grid, in C order.
 
     Inner chunks beyond the array's edge, which zarr-python may write, are excluded.
 
@@ -67,7 +67,7 @@ class InnerChunks:
         self._cached_bytes = 0
 
     def blocks(self, per_block: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return the blocks of `per_block` chunks that hold any, as ascending positions in the grid of blocks."""
+        """Return the ascending positions of blocks with stored chunks, in the grid of blocks of `per_block` chunks."""
         blocks = tuple(-(-length // block) for length, block in zip(self.grid, per_block, strict=True))
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():

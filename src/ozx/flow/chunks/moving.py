@@ -1,4 +1,4 @@
-"""Move stored entries from one archive into another, undecoded, in runs.
+"""Move stored entries from one archive to another, in runs of adjacent entries, undecoded.
 
 Entries in the form of `ozx.archive.writer` move with their local headers; a run of adjacent ones is one copy. Entries
 of another form get a new header; compressed ones are inflated.
@@ -24,7 +24,7 @@ _ALIGNED_FROM = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """An entry in ozx's form: its header fields and place."""
+    """An entry in the form that ozx writes: header fields and offsets."""
 
     raw_name: bytes
     flags: int

@@ -68,7 +68,7 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values that `chunks` form in a layout of the same chunk grid; see `iter_resharded`.
+    """Yield the stored values of `chunks` in the layout `new`, which has the same chunk grid; see `iter_resharded`.
 
     Raises
     ------

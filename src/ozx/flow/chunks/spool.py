@@ -16,7 +16,7 @@ _BLOCK = 1 << 20
 
 
 class Spool:
-    """Values that are kept as long as one of their parts exists.
+    """Buffer for values, kept as long as one of their parts exists.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class StoredChunks(Protocol):
-    """The stored values of one array, shards or chunks, by number: the position in the chunk grid, in C order.
+    """The stored values (shards or chunks) of one array by number, which is the position in their grid, in C order.
 
     Values may be made on request if each part knows its length; those of one shard are requested together. The values
     of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
@@ -125,7 +125,7 @@ def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...])
 
 
 class _ArrayFinder:
-    """Finds the array that a key lies below; keys of one folder are adjacent."""
+    """Look-up of the array that a key belongs to; fast for consecutive keys of one folder."""
 
     def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
         self._layouts = layouts

@@ -41,7 +41,7 @@ def iter_cropped(stored: SourceChunks, start: tuple[int, ...], new: ArrayLayout)
 
 
 class CroppedChunks(InnerChunks):
-    """The chunks in a box of an array by number: the position in the grid of the box, in C order.
+    """The chunks in a box of an array by number, which is the position in the grid of the box, in C order.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def iter_transcoded(
 
 @dataclass(frozen=True, slots=True)
 class _Layouts:
-    """The old layout of the array, the new one, and between them that of new chunks outside of shards."""
+    """The old layout of the array, the new one, and the intermediate layout of new chunks without shards."""
 
     old: ArrayLayout
     plain: ArrayLayout

@@ -1,4 +1,4 @@
-"""Chunks of zlib, which Zarr v3 lacks, as gzip: the compressed bytes stay, only their frame changes."""
+"""Conversion of zlib chunks, which Zarr v3 lacks, to gzip: only the header and the trailer of a chunk change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GzipChunks:
         return self.stored.name(number)
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return values, each reframed on reading."""
+        """Return values, each converted to gzip when read."""
         parts = self.stored.parts(numbers)
         return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 

@@ -256,7 +256,7 @@ def _check_length(length: int, limit: int) -> None:
 def _from_streams(
     start: Callable[[], _Decompressor], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
 ) -> bytes:
-    """Return the decoded streams, joined."""
+    """Return the joined output of all streams."""
     view = memoryview(data).cast("B")
     found: list[bytes] = []
     total = streams = position = 0

@@ -1,4 +1,4 @@
-"""Arrays of zarr-python whose chunks decode to at most the size that their metadata give.
+"""Arrays of zarr-python whose chunks decode to no more bytes than the metadata declare.
 
 A codec pipeline that knows the maximal size of each step replaces the array's own. It bounds stored chunks, the output
 of compressors, the number of texts in a chunk, and the bytes decoded at once.
@@ -200,7 +200,7 @@ class BoundedCompressor(BytesBytesCodec):
 
 
 class _Gate:
-    """Limits the sum of the sizes of chunks that are decoded at once."""
+    """Limit on the total size of chunks that are decoded at once."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -229,7 +229,7 @@ def _gate() -> _Gate:
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
-    """Return an array's codecs with bounded ones for compressors, shards and texts."""
+    """Return an array's codecs, with bounded codecs in place of compressors, shards and texts."""
     found: list[Codec] = []
     serializer = ""
     before: list[str] = []
@@ -267,7 +267,7 @@ def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
 
 
 def _name(codec: Codec) -> str:
-    """Return a codec's name, without the prefix of those that zarr takes from numcodecs."""
+    """Return a codec's name, without the prefix that zarr gives the codecs of numcodecs."""
     return str(codec.to_dict()["name"]).removeprefix("numcodecs.")
 
 

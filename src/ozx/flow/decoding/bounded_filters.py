@@ -43,7 +43,7 @@ def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
 
 
 def most_text(count: int) -> int:
-    """Return the maximal number of bytes of the texts of a chunk, whose lengths metadata do not give.
+    """Return the maximal number of bytes of `count` texts in a chunk, whose lengths the metadata do not give.
 
     Examples
     --------

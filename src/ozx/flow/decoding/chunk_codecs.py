@@ -1,4 +1,4 @@
-"""The codecs of an array as functions that work in threads, for chains that need nothing of zarr-python."""
+"""The codecs of an array as functions that work in threads, for codec chains that do not need zarr-python."""
 
 from __future__ import annotations
 
