@@ -162,6 +162,20 @@ def test_a_server_that_refuses(tmp_path: Path, status: int) -> None:
             array[:]
 
 
+def test_one_of_many_requests_fails(tmp_path: Path) -> None:
+    """The others are cancelled or ignored, and the array can be read again."""
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        rows = list(range(0, SIDE, PIECE))
+        for _ in range(5):
+            server.failures = [404]
+            with pytest.raises(OzxError, match="no such file"):
+                array.vindex[rows, [0] * 8]
+            assert server.failures == []
+            np.testing.assert_array_equal(array.vindex[rows, [0] * 8], pixels[::PIECE, 0])
+
+
 def test_headers_of_other_writers(tmp_path: Path) -> None:
     """Where the offset of a shard is uncertain, the store is asked for it."""
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shard"])
