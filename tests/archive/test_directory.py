@@ -354,7 +354,7 @@ def test_a_header_that_is_none_is_refused_where_it_stands(changes):
 
 def test_bytes_after_the_last_header_are_refused():
     members = [MEMBERS[0], Member(b"b", comment=b"4444", central={"comment_length": 0})]
-    assert "4 bytes left after 2 entries" in str(refusal(forge(members)))
+    assert "4 bytes after its 2 entries" in str(refusal(forge(members)))
 
 
 # --- how much is read -----------------------------------------------------------------------------

@@ -212,7 +212,7 @@ def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monke
         code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "-q")
     assert (code, out) == (4, "")
     assert "nothing was removed: 1 thing: 0/c/0/9 is new" in err
-    assert "hint: cells.ozx has the files as read" in err
+    assert "hint: cells.ozx holds them as they were read" in err
     assert len(tree(cells)) == 4
     code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "--resume", "--force")
     assert code == 0

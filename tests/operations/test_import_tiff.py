@@ -292,7 +292,7 @@ def test_levels_that_do_not_fit_are_made_anew(tmp_path):
         file.write(full, subifds=1, tile=(128, 128), metadata={"axes": "YX"})
         file.write(full[::2, ::3], subfiletype=1, tile=(128, 128))
     result = ozx.import_tiff(path, tmp_path / "out.ozx", reuse_levels=True, sync=False)
-    assert any("level 1 of the file, uint16 of 600×334, does not fit" in note for note in result.notes)
+    assert any("level 1 of the file, uint16 of 600×334, does not match" in note for note in result.notes)
     assert ozx.open(tmp_path / "out.ozx")["1"].shape == (600, 500)
 
 

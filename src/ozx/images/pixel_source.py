@@ -1,4 +1,4 @@
-"""Sources of pixels: the interface that the pyramid reads from, and arrays behind it."""
+"""Sources of pixels: the interface that a pyramid reads from, and its implementation for arrays."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ArraySource:
         self.read_alignment = _read_alignment(array)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling; of a dask graph only the part that this array needs."""
+        """Return the state for pickling, with only the part of a dask graph that this array needs."""
         if not hasattr(self._array, "__dask_graph__"):
             return self.__dict__
         dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
@@ -129,16 +129,16 @@ class Part:
     region: Region
 
     def read(self) -> NDArray[Any]:
-        """Return its pixels."""
+        """Return the block's pixels."""
         return self.source.read(self.region)
 
     def damage(self) -> tuple[str, ...]:
-        """Return the parts that could not be read and are zeros, after reading."""
+        """Return the unreadable parts of the block, which are zeros; call `read` first."""
         return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
 
 
 def part_of(source: PixelSource, region: Region) -> Part:
-    """Return a block of a source, with no more of an array, or of a dask graph, than the block needs.
+    """Return a block of a source; it refers only to the needed part of an array or a dask graph.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def part_of(source: PixelSource, region: Region) -> Part:
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:
-    """Return the lengths of a stored or computed chunk; ones if the array has no chunks."""
+    """Return the shape of a stored or computed chunk; 1 along each axis if the array has no chunks."""
     # zarr: whole shards if reading a part costs nearly as much; dask: `chunksize` is the largest chunk.
     for name in ("shards", "chunksize", "chunks"):
         lengths = getattr(array, name, None)

@@ -137,7 +137,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return the contents of a folder, as from `info` or as names; of an entry, the entry itself.
+        """Return a folder's contents, or an entry by itself: names, or with `detail` dictionaries as from `info`.
 
         Raises
         ------
@@ -188,6 +188,11 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     def archive_session_at(self, path: str) -> tuple[ArchiveSession, str]:
         """Return the opened archive at a path, and the rest of the path: for the codec pipeline.
 
+        Parameters
+        ----------
+        path
+            A path or URL below an .ozx file, or the file itself.
+
         Raises
         ------
         FileNotFoundError
@@ -196,7 +201,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._locate(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Close the opened archives, or those below `path` and on the way to it.
+        """Close the opened archives; with `path`, only archives below it, or one that contains it.
 
         Raises
         ------

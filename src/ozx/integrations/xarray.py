@@ -72,7 +72,7 @@ class OzxBackend(BackendEntrypoint):
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Tell whether it is a path or URL that ends in ``.ozx``, or a node below one.
+        """Tell whether the argument is a path or URL that ends in ``.ozx``, or a node in such a file.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
 
 
 def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
-    """Return the chosen image; of several that do not share a group, one must be chosen."""
+    """Return the chosen image; a choice is required if several images do not share a group."""
     paths = list_images(group)
     if image is None and (len(paths) == 1 or not paths):
         return view_image(group, *paths)

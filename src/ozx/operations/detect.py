@@ -62,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
 
 class _Window:
-    """Source of the loaded parts of another source; it returns nothing of other parts."""
+    """The loaded parts of a source as a source; reading elsewhere returns no bytes."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
@@ -119,7 +119,7 @@ def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDir
 
 
 def _begins_with_root(data: bytes) -> bool:
-    """Tell whether the first entry is a ``zarr.json`` that has ``ome`` attributes, as far as `data` shows it."""
+    """Tell whether the first entry is the root's ``zarr.json``, with ``ome`` attributes if `data` holds all of it."""
     try:
         local = LocalHeader.from_bytes(data)
         size = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)[1]

@@ -169,7 +169,7 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
-    """Rewrite the file with the edited documents; an error leaves the old one."""
+    """Rewrite the file with the edited documents; if that fails, the old file stays."""
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
 
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415 (zarr)

@@ -90,7 +90,7 @@ class ImportManyResult:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The options of an import, checked as far as that is possible without a file."""
+    """The options of an import, after all checks that need no file."""
 
     tiff: TiffOptions
     options: HierarchyOptions
@@ -310,7 +310,7 @@ def _parse(asked: dict[str, Any]) -> _Order:
 
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
-    """Yield options with one pool of threads for several images, unless there is an executor."""
+    """Yield options with an executor: the given one, or a thread pool shared by all images."""
     if options.executor is not None:
         yield options
         return
@@ -395,6 +395,6 @@ def _write(
 
 
 def _first(sentences: list[str]) -> tuple[str, ...]:
-    """Return the first sentences, and the number of the others as the last one."""
+    """Return the first sentences, and a last one with the number of the sentences left out."""
     more = len(sentences) - _MOST_DAMAGE
     return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

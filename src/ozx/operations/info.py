@@ -296,7 +296,7 @@ def _name(path: str, images: list[Image], plate: PlateSummary | None) -> str:
 
 
 def _version(nodes: Mapping[str, Node]) -> str | None:
-    """Return the root's version; in Zarr v2, where series have none at their root, that of the first node with one."""
+    """Return the root's version; in Zarr v2, where a series has no version at its root, the first version found."""
     root = nodes.get("")
     if root is None or root.ome is None:
         return None

@@ -313,7 +313,7 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
 
 
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
-    """Pack a plan; with `resume`, a file that one of the `variants` describes is complete as well."""
+    """Pack a plan; with `resume`, an existing file that matches one of `variants` counts as complete, too."""
     root, target, options = result.source, result.path, run.options
     if options.thumbnail:
         from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
@@ -340,7 +340,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
 
 
 def _find_complete(target: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
-    """Return the plan whose keys and sizes a file has."""
+    """Return the plan whose keys and sizes match a file, or None."""
     from ozx.flow.sinks.verification import has_same_entries  # noqa: PLC0415 (numpy)
 
     for each in chain([plan], variants):
@@ -393,7 +393,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
 
 def _measured(result: PackResult) -> PackResult:
-    """Return the result with the numbers of entries and bytes of the file that is there."""
+    """Return the result with the numbers of entries and bytes of the existing file."""
     from ozx.flow.sinks.verification import measure_archive  # noqa: PLC0415 (numpy)
 
     entries, size = measure_archive(result.path)

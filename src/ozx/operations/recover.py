@@ -188,7 +188,7 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 
 
 def _check_not_written(source: FileSource) -> None:
-    """Refuse the file of an `OzxStore` that is still writing, which its lock shows."""
+    """Refuse a file whose lock shows that an `OzxStore` is still writing it."""
     if ".partial" in os.path.basename(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError("another program is writing this file", hint="Wait until it has closed it.")
@@ -215,7 +215,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
 
 
 def _check_usable(found: Salvage, file: str) -> None:
-    """Raise the error for an archive with only unreadable values."""
+    """Raise `FormatError` if the metadata of the hierarchy's root is lost."""
     if "" in found.hierarchy.nodes or _is_legacy(found):
         return
     nodes = [path for path in found.hierarchy.nodes if path]

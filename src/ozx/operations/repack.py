@@ -248,7 +248,7 @@ def repack(
 
 
 def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
-    """Return the check that an archive that takes its source's place replaces what was read; else None."""
+    """Return a check that the source is unchanged, if the target replaces it; else None."""
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     old = FileSource(target)
@@ -275,6 +275,6 @@ def _reports(plan: RelayoutPlan) -> tuple[ArrayReport, ...]:
 
 
 def _count(plan: RelayoutPlan) -> dict[str, int]:
-    """Return how many arrays are treated in which way."""
+    """Return the number of arrays for each treatment."""
     counts = Counter[str](array.treatment for array in plan.arrays.values())
     return dict(sorted((counts | Counter(copied=plan.copied)).items()))

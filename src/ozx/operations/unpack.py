@@ -175,7 +175,7 @@ def _default_target(location: Location) -> str:
 def _write_values(
     reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, folder: str, progress: Progress
 ) -> None:
-    """Write the values of the entries `indices`, all there are below `prefix`, into the empty directory `folder`."""
+    """Write the values of the entries `indices`, which are all entries below `prefix`, into the empty `folder`."""
     names = reader.columns.names()
     folders = folders_of([name for name in names if name.startswith(prefix)] if prefix else names)
     check_keys(names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, folder)

@@ -122,7 +122,7 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
 
 
 def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return the bytes to write, and the name of their encoding if they are not the plain file."""
+    """Return the bytes to write, and the name of their encoding, or None if they are the file itself."""
     lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
     if sum(lengths) <= _LARGEST:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None

@@ -269,7 +269,7 @@ def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
 
 
 def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
-    """Return the image with label images, each of which has its axes but that of channels."""
+    """Return the image with label images, which have all of its axes except the channel axis."""
     kept = [number for number in range(len(image.axes)) if number != image.channel_axis]
     full, named = image.levels[0], {}
     # Labels cannot be averaged.

@@ -1,4 +1,4 @@
-"""Renewal of locks in forked children, where the thread that held one does not exist."""
+"""Renewal of locks in forked children, where the thread that held a lock does not exist."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Slot(NamedTuple):
 
 
 class GrowingFile:
-    """``NAME.partial``, created and locked; any number of threads may use it.
+    """The file ``NAME.partial``, created and locked; any number of threads may use it.
 
     `lock` is held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one
     step.
@@ -139,7 +139,13 @@ class GrowingFile:
         return self._write(key, parts, is_draft=False)
 
     def append(self, key: str) -> AppendedValue:
-        """Begin a value of unknown length behind all others; nothing else may be written before it ends."""
+        """Begin a value of unknown length behind all others; nothing else may be written before it ends.
+
+        Raises
+        ------
+        RuntimeError
+            There is no room for metadata yet.
+        """
         if self._body is None:
             raise RuntimeError("make_room comes first")
         return AppendedValue(key, self._body, self._write_pieces)
@@ -154,7 +160,7 @@ class GrowingFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Keep freed places from being used again during the block; entered while holding `lock`."""
+        """Keep freed places from being reused during the ``with`` block; enter it while holding `lock`."""
         with self.lock:
             self._readers += 1
         try:
@@ -178,7 +184,7 @@ class GrowingFile:
         return self.read_at(slot.offset, len(header)) == header
 
     def stop_reading(self) -> None:
-        """Close the descriptor of `read_at` once no thread reads: another file may get the same number."""
+        """Wait until no thread reads, then close the descriptor of `read_at`, whose number can be reused."""
         with self.lock:
             while self._readers:
                 self._nobody_reads.wait()

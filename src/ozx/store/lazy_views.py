@@ -62,12 +62,12 @@ class LevelSlice:
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The unit of decoding: chunks, or the inner chunks of a sharded array."""
+        """Shape of the unit of decoding: a chunk, or an inner chunk of a sharded array."""
         return self._kept(self.array.chunks)
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """A unit of reading for one task: chunks, joined along the last two dimensions up to 1 MiB."""
+        """Shape of the block to read in one task: chunks, joined along the last two dimensions up to 1 MiB."""
         blocks, shape = list(self.array.chunks), self.array.shape
         size = math.prod(blocks) * self.dtype.itemsize
         for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
@@ -108,7 +108,7 @@ class LevelSlice:
             ) from error
 
     def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part; some thousands of chunks at a time, as zarr takes a KB for each."""
+        """Read a part, some thousands of chunks at a time, as zarr needs about 1 KB per chunk."""
         if price_of(self.array, index).chunks <= _MOST_CHUNKS:
             return np.asarray(self.array[index])
         parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
@@ -167,7 +167,7 @@ class PlateFields:
         return self._views[path]
 
     def labels(self) -> list[PlateFields]:
-        """Return the label images of the first field, for all fields."""
+        """Return one `PlateFields` for each label image of the first field."""
         start = len(self.first.path) + 1
         return [
             PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
@@ -200,7 +200,7 @@ class PlatePicture:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """One plane of one field at a time."""
+        """Shape of a block: one plane of one field."""
         height, width = self._tile.shape[-2:]
         return (*(1 for _ in self.shape[:-2]), height, width)
 
@@ -261,7 +261,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide ranges into pieces, so that one piece of each touches about `_MOST_CHUNKS` chunks in all."""
+    """Divide the range of each axis into pieces; a block of one piece per axis touches about `_MOST_CHUNKS` chunks."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
@@ -304,12 +304,12 @@ def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each name, the first one for a repeated name."""
+    """Return the index of each name; for a repeated name, its first index."""
     return {name: number for number, name in reversed(list(enumerate(names)))}
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
-    """Return the tiles of `length` pixels that a range meets: number, the part inside, its place in the range.
+    """Return the tiles of `length` pixels that a range touches: number, slice of the tile, slice of the range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A store that rewrites legal metadata which zarr-python refuses into a form that it reads."""
+"""A store that converts valid metadata to a form that zarr-python can read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NormalisedStore(WrapperStore[Store]):
 
     @property
     def archive_session(self) -> ArchiveSession | None:
-        """The session of the archive whose values the wrapped store shows unchanged, or None."""
+        """The session of the wrapped store, if it shows the values of an archive unchanged; else None."""
         return getattr(self._store, "archive_session", None)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
@@ -115,7 +115,7 @@ class NormalisedStore(WrapperStore[Store]):
             yield key, await self.get(key, prototype, byte_range)
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes; of metadata, as shown.
+        """Return the length of a value in bytes; for metadata, the length after rewriting.
 
         Raises
         ------

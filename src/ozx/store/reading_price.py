@@ -31,7 +31,7 @@ class Price:
 
 
 def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
-    """Return the cost of reading a part of an array; of a sharded one in inner chunks.
+    """Return the cost of reading a part of an array; a sharded array counts in inner chunks.
 
     `index` has one slice or number per dimension, steps positive.
     """

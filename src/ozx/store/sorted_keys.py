@@ -55,7 +55,7 @@ class SortedKeys:
         return keys[first:last]
 
     def children(self, folder: str) -> Iterator[str]:
-        """Yield each first component of the keys below `folder` once; of all keys for an empty one."""
+        """Yield the names directly below `folder`, each once; an empty `folder` means the root."""
         prefix = folder.rstrip("/") + "/" if folder.rstrip("/") else ""
         keys = self._keys
         position = bisect_left(keys, prefix)

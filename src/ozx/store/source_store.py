@@ -22,7 +22,7 @@ __all__ = ["SourceStore", "open_source_group"]
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
-    """Return the root group of a source, read-only; copies of metadata are ignored."""
+    """Return the root group of a source, read-only; consolidated metadata is ignored."""
     store: Store = SourceStore(source)
     if zarr_format == 3:
         store = NormalisedStore(store)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import NamedTuple
 
@@ -122,7 +121,7 @@ class WriteSession:
             guard.__exit__(None, None, None)
 
     def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
-        """Read a value written before the fork; the writer does not lock it for this process."""
+        """Read, in a forked child, a value written before the fork, which the writer may have replaced."""
         try:
             data = growing.read_at(slot.data_offset + offset, length)
             if growing.holds(slot):  # checked after reading: the value was intact until now
@@ -138,7 +137,7 @@ class WriteSession:
 
     @contextmanager
     def keys(self) -> Iterator[SortedKeys]:
-        """Yield all keys, which do not change during the block."""
+        """Yield all keys; they do not change during the ``with`` block."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -151,15 +150,14 @@ class WriteSession:
         self.set_parts(key, [value])
 
     def set_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a value that is given in parts, in bytes each.
+        """Store a value that is given in parts, as bytes or views of bytes.
 
         Raises
         ------
         UsageError
             `key` is not a valid name of an entry.
         ResourceError
-            Another program or process writes the file; or it cannot be written (for a full disk: with the needed and
-            the free space).
+            Another program or process writes the file; or it cannot be written, for instance to a full disk.
         """
         self._check_key(key)
         with self._writing_errors(sum(map(len, parts))):
@@ -169,8 +167,7 @@ class WriteSession:
     def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
         """Store a value that is appended piece by piece during the block; an empty one is not stored.
 
-        Other writers wait until the block ends, as the value's length, at most about `most`, is unknown before. Raises
-        as `set_parts`.
+        Others wait, since its length (about `most` at most) is unknown until the end. Raises as `set_parts`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
@@ -183,11 +180,8 @@ class WriteSession:
                 raise
             if slot is None:
                 value.discard()
-                return
-            with self._lock:
-                self._forget(key)
-                self._slots[key] = slot
-                self._remember(key)
+            else:
+                self._register(key, slot)
 
     @contextmanager
     def _only_writer(self) -> Iterator[GrowingFile]:
@@ -198,11 +192,8 @@ class WriteSession:
             self._writes += 1
         try:
             with self._lock:
-                while self._writes > 1:
-                    self._no_writes.wait()
-                growing = self._begin()
-                if not growing.has_room:
-                    growing.make_room(self._documents)
+                self._no_writes.wait_for(lambda: self._writes == 1)
+                growing = self._begin_values()
             yield growing
         finally:
             with self._lock:
@@ -211,8 +202,7 @@ class WriteSession:
                 self._no_writes.notify_all()
 
     def _wait_for_appending(self) -> None:
-        while self._is_appending:
-            self._no_writes.wait()
+        self._no_writes.wait_for(lambda: not self._is_appending)
 
     def _check_key(self, key: str) -> None:
         fault = "it ends with a slash" if key.endswith("/") else name_fault(key)
@@ -233,16 +223,10 @@ class WriteSession:
             return
         with self._lock:
             self._wait_for_appending()
-            growing = self._begin()
-            if not growing.has_room:
-                growing.make_room(self._documents)
+            growing = self._begin_values()
             self._writes += 1
         try:
-            slot = growing.write(key, parts)  # without the lock: threads write side by side
-            with self._lock:
-                self._forget(key)
-                self._slots[key] = slot
-                self._remember(key)
+            self._register(key, growing.write(key, parts))  # without the lock: threads write side by side
         finally:
             with self._lock:
                 self._writes -= 1
@@ -256,7 +240,7 @@ class WriteSession:
                 self.set(key, value)
 
     def update(self, key: str, change: Callable[[bytes], bytes]) -> None:
-        """Replace a value by `change` of it, in one step; a missing one counts as empty."""
+        """Replace a value by the result of `change`, in one step; a missing value counts as empty."""
         with self._lock:
             self._wait_for_appending()
             self.set(key, memoryview(change(self.read(key) or b"")))
@@ -309,7 +293,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Turn system errors into `ResourceError` with the final name; `more` bytes are being written."""
+        """Turn system errors into a `ResourceError` that names the final file; `more` bytes are being written."""
 
         def needed() -> int:
             with self._lock:
@@ -322,7 +306,7 @@ class WriteSession:
             yield
 
     def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
-        """Close the session; return the file to finish or leave, and the old one; None for both in another process."""
+        """Close the session; return the new file and the old archive, both None in another process."""
         if self._is_closed or self._process != os.getpid():
             return None, None
         self._is_closed = True
@@ -337,7 +321,7 @@ class WriteSession:
             growing.partial.remove()
             return
         # An error here would hide the first one, which probably has the same cause: a full disk.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if not growing.has_room:
                 growing.make_room(self._documents)
         growing.partial.close()
@@ -389,6 +373,18 @@ class WriteSession:
                     message = f"{self.path}: an earlier writer did not finish; its data is kept as {left_behind}"
                     warnings.warn(message, PartialFileWarning, stacklevel=2)
             return self._growing
+
+    def _begin_values(self) -> GrowingFile:
+        growing = self._begin()
+        if not growing.has_room:
+            growing.make_room(self._documents)
+        return growing
+
+    def _register(self, key: str, slot: Slot) -> None:
+        with self._lock:
+            self._forget(key)
+            self._slots[key] = slot
+            self._remember(key)
 
     def _forget(self, key: str) -> bool:
         """Forget the place of the value of `key`; tell whether there was one."""

@@ -95,7 +95,7 @@ class NodeRules:
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node, unless an equal document was checked and its findings would only be counted."""
+        """Check one node; for an equal document checked before, only count the findings if none would be kept."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))

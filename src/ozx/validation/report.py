@@ -133,7 +133,7 @@ class Report:
 
     @property
     def looked_at(self) -> dict[str, Extent]:
-        """The checked extent of the structure (ZIP file, RFC-9), the metadata documents and the pixels.
+        """The extent to which the structure (ZIP file, RFC-9), the metadata and the pixels were checked.
 
         A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
 

@@ -124,7 +124,7 @@ def check_archive(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield all findings about an archive, except those about its name and place; `strict` is the profile."""
+    """Yield all findings about an archive, except about its name and place; `strict` selects the strict profile."""
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:

@@ -43,7 +43,7 @@ def shown(value: Any) -> str:
 
 
 def cut_short(text: str) -> str:
-    """Return text of at most 80 characters, then an ellipsis.
+    """Return the text, cut to 80 characters and an ellipsis if it is longer.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def test_names_of_dimensions():
         ({"multiscales": [multiscale_of(), {"axes": ["y", "x"]}]}, r"0\.3.*multiscales/1"),
         ({"multiscales": [multiscale_of(version="0.5")]}, r"found 0\.5"),
         ({"plate": {"version": "0.2"}}, r"0\.2 \(plate\)"),
-        ({"ome": {"version": "0.5", "labels": []}}, r"'ome', as of 0\.5 \(version 0\.5\)"),
+        ({"ome": {"version": "0.5", "labels": []}}, r"'ome' of OME-Zarr 0\.5 \(version 0\.5\)"),
         ({"ome": 3}, "unknown"),
     ],
 )

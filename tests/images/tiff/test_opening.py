@@ -107,7 +107,7 @@ def test_files_that_name_each_other_have_no_metadata(tmp_path):
     only = '<BinaryOnly MetadataFile="{}" UUID="u"/>'
     write_ome(tmp_path / "a.ome.tif", ome_xml(only.format("b.ome.tif")), pixels((1, 30, 40)))
     write_ome(tmp_path / "b.ome.tif", ome_xml(only.format("a.ome.tif")), pixels((1, 30, 40)))
-    with pytest.raises(FormatError, match="names another file"):
+    with pytest.raises(FormatError, match="only the name of another file"):
         opened(tmp_path / "a.ome.tif")
 
 

@@ -1,4 +1,4 @@
-"""Planes of pixels, or of label values, to red, green and blue.
+"""Rendering of planes of pixels or label values as red, green and blue.
 
 Plain NumPy. A plane is an array of (y, x), a picture one of (y, x, 3) bytes.
 """
@@ -25,7 +25,7 @@ _GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 def render_channels(
     planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], *, windows: Sequence[Window] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the picture of several channels added up.
+    """Return the sum of several coloured channels as a picture.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _window_of(plane: NDArray[Any], channel: ShownChannel) -> Window:
 
 
 def _made_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return an opaque, bright colour for each label value; those of small values are far apart."""
+    """Return an opaque, bright colour for each label value; the colours of small values differ clearly."""
     turns = (values.astype(np.float64) % (1 << 24)) * _GOLDEN
     waves = np.cos(2 * np.pi * (turns[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
     colors = np.full((len(values), 4), 255, np.uint8)

@@ -50,7 +50,7 @@ class Thumbnail:
 
 
 def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
-    """Return a picture of a group, whose longest side has at most `size` pixels.
+    """Return a picture of a group; the longest side of the picture has at most `size` pixels.
 
     It shows the coarsest level of an image that has enough pixels, the first image of a series, the first field of each
     well of a plate in its place, labels in their colours.
@@ -89,7 +89,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
 
 
 def make_thumbnail_entry(group: zarr.Group) -> Entry:
-    """Return the entry of a hierarchy's thumbnail in its own archive, right after the metadata.
+    """Return the archive entry for a hierarchy's thumbnail, to be written right after the metadata.
 
     The same pixels always give the same PNG file, 256 pixels on its longest side.
 

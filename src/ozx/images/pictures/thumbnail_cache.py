@@ -18,7 +18,7 @@ _PLAIN = "!$&'()*+,-./:=@_~"
 
 
 def file_uri(path: str) -> str:
-    """Return the URI that file managers use for a local file; links in its path stay.
+    """Return the URI that file managers use for a local file; symbolic links are not resolved.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
 
 
 def make_cache_folder(path: str) -> None:
-    """Create missing folders above a picture, each for its owner only ("Directory structure")."""
+    """Create the missing parent folders of a picture, with mode 0700 ("Directory structure")."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         make_cache_folder(folder)

@@ -127,7 +127,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return dimensions; of several along one axis, all but one must have length 1 or be samples."""
+    """Return the dimensions with their steps; if two longer than 1 share an axis, one must be the samples."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]

@@ -134,7 +134,7 @@ def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDesc
 
 
 def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> ImageDescription:
-    """Return names and colours of channels, each of which is a page with its own XML (PerkinElmer-QPI)."""
+    """Return the description with the channels' names and colours, from the XML of each page (PerkinElmer-QPI)."""
     if description.channels:
         return description
     channels = []

@@ -65,7 +65,7 @@ class HierarchyOptions:
 
 
 class _ImageNotes:
-    """Notes about images, each once, with the numbers of its images."""
+    """Notes about images: equal notes are merged and name the numbers of their images."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -127,7 +127,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
 
 
 def _as_utf8(text: str) -> bytes:
-    """Return OME-XML as bytes; any encoding that it declares was decoded when it was read."""
+    """Return OME-XML as UTF-8; a declaration of another encoding is replaced."""
     head, end, rest = text.partition("?>")
     if head.lstrip().startswith("<?xml") and 'encoding="' in head and 'encoding="utf-8"' not in head.lower():
         before, _, after = head.partition('encoding="')
@@ -175,7 +175,7 @@ def _new_image(
 def _place(
     description: ImageDescription, source: TiffSource, edits: Edits | None
 ) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
-    """Return the axes with their units, and the distances of pixels; options override the file."""
+    """Return the axes with their units, and the pixel size along each axis; options override the file."""
     sizes = {} if edits is None else edits.pixel_size
     units = {} if edits is None else edits.units_for(_axes(source))
     axes, scale = [], []
@@ -190,7 +190,7 @@ def _place(
 def _levels(
     found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _ImageNotes
 ) -> tuple[NewLevel, ...]:
-    """Return the levels to take from the file: the full resolution, and those that fit below it."""
+    """Return the levels to take from the file: the full resolution, and the lower levels that match it."""
     full = found.images[image]
     levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
     for number, source in enumerate(full.levels, 1):

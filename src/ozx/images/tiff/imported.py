@@ -1,4 +1,4 @@
-"""Images that need no import: another of their files is imported, or the archive exists already."""
+"""Sources that need no import: another file of the same images is imported, or the archive exists already."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """The sources of a batch, in which several files can form one image."""
+    """A table of the source that opened each image first; images can have several files."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}
         self._lock = threading.Lock()
 
     def first(self, found: TiffImages) -> str:
-        """Return the first source by which the files of an image were opened."""
+        """Return the source that opened the files of an image first."""
         files = frozenset(map(os.path.realpath, found.files))
         with self._lock:
             return found.path if len(files) == 1 else self._sources.setdefault(files, found.path)

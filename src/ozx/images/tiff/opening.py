@@ -70,7 +70,7 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of those that belong to it; closing it closes them all.
+    """The images of a TIFF file and of the files that belong to it; `close` closes all of these files.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> Tiff
 def _source_again(
     path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
 ) -> TiffSource:
-    """Return a source in another process, where all blocks share one open file."""
+    """Recreate a source when it is unpickled; all blocks of a process share one open file."""
     files.check_unchanged()
     found = _open_again(path, options, state).images[image]
     return (found.source, *found.levels)[level]
@@ -160,7 +160,7 @@ def _source_again(
 
 @contextlib.contextmanager
 def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
-    """Yield the open file and its OME-XML, perhaps from another file, the master."""
+    """Yield the open file and its OME-XML, which can come from another file, the master file."""
     text = _read_companion(path)
     if text is not None:
         check_claims(text)
@@ -195,7 +195,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
 
 
 def _refuse_document_type(file: TiffFile) -> None:
-    """Refuse a document type in any description, as in OME-XML: tifffile parses those of slide scanners, too."""
+    """Refuse a document type in the first page's description: tifffile parses XML of slide scanners, too."""
     pages = file.pages
     description = str(pages.first.description) if len(pages) else ""
     if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
@@ -248,7 +248,7 @@ def _check_files(folder: str, names: Sequence[str], path: str) -> None:
 
 
 def _read_companion(path: str) -> str | None:
-    """Return the text of an XML file, or None for any other."""
+    """Return the text of an XML file, or None for a file of another kind."""
     with open(path, "rb") as file:
         head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
         if not head.startswith(b"<"):
@@ -351,7 +351,7 @@ def _state(path: str) -> tuple[int, int]:
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
-    """Return the number of the ``Image`` of each series; tifffile leaves out those without planes."""
+    """Return for each series the number of its ``Image``; tifffile has no series for an image without planes."""
     if len(document.images) == len(series):
         return list(range(len(series)))
     with_planes = [number for number, image in enumerate(document.images) if image.has_planes]

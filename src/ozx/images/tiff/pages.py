@@ -24,7 +24,7 @@ Spans = dict[str, tuple[int, int]]
 
 
 def list_series(file: TiffFile) -> list[TiffPageSeries]:
-    """Return the series of a file, including dimensions of length 1 if tifffile distinguishes that by series.
+    """Return the series of a file; with newer versions of tifffile, including their dimensions of length 1.
 
     Newer versions do; older ones, including the last for Python 3.11, ask each series (see `_dimensions`).
 
@@ -49,7 +49,7 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
 
 
 def _check_sides(page: TiffPage, levels: int = 3) -> None:
-    """Raise `FormatError` if a damaged tag gives a page, or a page below it, a negative side."""
+    """Raise `FormatError` if a page, or a page in its SubIFDs, has a negative side, from a damaged tag."""
     if min(page.shape, default=1) < 0:
         raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
     if page.subifds and levels:
@@ -116,7 +116,7 @@ class PageMap:
 
     @property
     def paths(self) -> list[str]:
-        """The files of the pages, each once."""
+        """Paths of the pages' files, each once."""
         return list(dict.fromkeys(page.parent.filehandle.path for page in self._pages if page is not None))
 
     def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
@@ -136,11 +136,11 @@ class PageMap:
             yield number, corner
 
     def page(self, number: int) -> Page | None:
-        """Return a page, or None if the file lacks it, or if all pixels are contiguous."""
+        """Return a page; None if it is missing, or if contiguous pixels need only the first page."""
         return self._pages[number] if number < len(self._pages) else None
 
     def first(self, number: int) -> Page:
-        """Return the page whose file a page is in: itself, or the only one."""
+        """Return a page in the same file as page `number`: that page, or else the first page."""
         page = self.page(number) or self._pages[0]
         assert page is not None  # noqa: S101 (asked for pages that are there only)
         return page
@@ -159,7 +159,7 @@ class PageMap:
         return max(0, self.count - len(self._pages)) + sum(page is None for page in self._pages[: self.count])
 
     def in_order(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Return pixels of a page as part of the image: in OME order, with all five axes."""
+        """Return the pixels of a page with all five axes of the image, in OME order."""
         rest = [place for place, axis in enumerate(self.inner_axes) if axis is None]
         turned = pixels.transpose(*rest, *self._order)[(0,) * len(rest)]
         ordered: NDArray[Any] = turned[tuple(slice(None) if axis in self.inner_axes else None for axis in AXES)]
@@ -181,14 +181,14 @@ def _is_plain(page: Page) -> bool:
 
 
 def _is_place(offset: object) -> bool:
-    """Tell whether pixels can be read at an offset: a damaged tag may be a float, text, or negative."""
+    """Tell whether an offset is valid: the value in a damaged tag may be a float, text or negative."""
     return isinstance(offset, int) and offset >= 0
 
 
 def _divide(
     dimensions: Sequence[Dimension], lengths: Sequence[int], codes: str
 ) -> tuple[list[Dimension], list[Dimension | None]]:
-    """Return the dimensions of a series outside its pages, and the five of a page."""
+    """Return the dimensions along which the pages are arranged, and the five dimensions of a page."""
     outer = list(dimensions)
     inner: list[Dimension | None] = []
     for place in reversed(range(5)):

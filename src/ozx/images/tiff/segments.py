@@ -27,7 +27,7 @@ _MOST_OPEN = 64
 
 
 class FileSet:
-    """The files of an image, read from any number of threads; of many only some are open at a time.
+    """The files of an image, read by any number of threads; the number of open files is limited.
 
     A file must not change after its first use, in other processes neither.
     """

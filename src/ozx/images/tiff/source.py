@@ -1,4 +1,4 @@
-"""The pixels of a TIFF series, or of one of its levels, as a `PixelSource`: read in blocks, each decoded once."""
+"""The pixels of a TIFF series or level as a `PixelSource`: read in blocks, with each strip or tile decoded once."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class TiffSource:
         return wanted
 
     def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
-        """Return the place in a block of a part of a page that begins at `begins` in the page."""
+        """Return the slices of a block for a part of a page that begins at `begins` in the page."""
         starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
         for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
             if axis is not None:
@@ -199,7 +199,7 @@ class TiffSource:
                 part[found:] = bytes(size - found)
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """Yield the wanted part of each strip or tile, and its start in the page."""
+        """Yield the start in the page and the pixels of each strip or tile's wanted part."""
         reader, lengths = self._reader(page), self._pages.inner_lengths
         for number, begins in reader.iter_inside(wanted):
             ends = map(min, (begin + step for begin, step in zip(begins, reader.lengths, strict=True)), lengths)
@@ -243,7 +243,7 @@ class TiffSource:
         return tuple(read_alignment[axis] for axis in self.axes)
 
     def _check_planes(self) -> None:
-        """Find missing planes before hours are spent on the rest."""
+        """Check for missing or cut-off planes before other planes are read."""
         pages = self._pages
         if missing := pages.count_missing():
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"

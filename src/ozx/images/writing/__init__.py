@@ -1,4 +1,4 @@
-"""New images with their pyramids into an archive: one pass over the pixels, no copy of them.
+"""Writing of new images and their pyramids into an archive, in one pass over the pixels and without a copy.
 
 ``new_image``
     The description of new images with their levels and channels, alone, as a series or a plate.

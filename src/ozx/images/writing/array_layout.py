@@ -175,7 +175,7 @@ def _chunks(array: NewArray) -> Lengths:
 
 
 def _fitting(read_alignment: int) -> int:
-    """Return a chunk length near 512, a multiple of `read_alignment` unless that is a strip or a plane.
+    """Return a chunk length near 512 that fits `read_alignment`, unless that is the length of a strip or plane.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Encoding chunks by the codecs' C functions: no store, no event loop, any thread.
+"""Encoding of chunks by the codecs' C functions, in any thread, without a store or an event loop.
 
 The same pixels give the same bytes: blosc uses one thread per chunk, and gzip writes no time.
 """
@@ -64,7 +64,7 @@ class ChunkEncoder:
         self._compressor = steps[0] if steps else None
 
     def encode(self, pixels: NDArray[Any]) -> bytes | None:
-        """Return an encoded chunk, or None for zeros only, which are not stored.
+        """Return an encoded chunk, or None if all pixels are zero, as such a chunk is not stored.
 
         `pixels` are those of the chunk inside the array.
         """

@@ -93,7 +93,7 @@ def _every_second(ndim: int, axes: Sequence[int], first: Sequence[int] | None = 
 
 
 def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield the places of strips in a block, and of their halves in its half."""
+    """Yield the slices of each strip in a block, and of its half in the halved block."""
     steps = list(block.shape)
     for axis in range(block.ndim - 1):  # rows stay whole
         if prod(steps) * block.itemsize <= _STRIP:
@@ -121,7 +121,7 @@ def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def _groups(block: NDArray[Any], axes: Sequence[int]) -> list[NDArray[Any]]:
-    """Return views of the first, second, … pixel of each group, in C order."""
+    """Return views of the first, second, … pixel of each group that becomes one pixel, in C order."""
     return [block[_every_second(block.ndim, axes, first)] for first in product((0, 1), repeat=len(axes))]
 
 
@@ -137,7 +137,7 @@ def _mean_into(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> 
 
 
 def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Add as integers of twice the length, which hold the sum of at least 2**8 pixels, and divide by shifting."""
+    """Write the mean of integers into `half`: add them in a type of twice the length, and divide by shifting."""
     wide = np.dtype(f"{block.dtype.kind}{_WIDER[block.itemsize]}")
     rest = list(axes)
     if block.ndim - 1 in rest and block.flags.c_contiguous:
@@ -161,7 +161,7 @@ def _sum_of_neighbours(block: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]
 
 
 def _divide(total: NDArray[Any], times: int) -> None:
-    """Divide in place by ``2 ** times``, halves to the even neighbour."""
+    """Divide in place by ``2 ** times``; halves are rounded to even."""
     if times:
         kind = total.dtype.type
         odd = (total >> kind(times)) & kind(1)
@@ -171,7 +171,7 @@ def _divide(total: NDArray[Any], times: int) -> None:
 
 
 def _mean_of_long_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Add quotients and remainders, which do not overflow as the sum of the pixels would."""
+    """Write the mean of long integers into `half` by their quotients and remainders, to avoid overflow."""
     kind, times = block.dtype.type, len(axes)
     quotient, remainder = np.zeros(half.shape, block.dtype), np.zeros(half.shape, block.dtype)
     for pixels in _groups(block, axes):

@@ -1,4 +1,4 @@
-"""New images into an archive: one pass over their pixels, no copy of them, memory that does not grow with them.
+"""Writing of new images into an archive, in one pass over their pixels, with little memory and no copy.
 
 ::
 
@@ -60,7 +60,7 @@ _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
 
 def count_bytes(hierarchy: NewHierarchy) -> int:
-    """Return the bytes of the pixels to read, for a progress bar."""
+    """Return the number of bytes of pixels to read, for a progress bar."""
     sources = [level.source for image in _all_images(hierarchy).values() for level in image.levels]
     return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
 
@@ -262,7 +262,7 @@ def _lacks_windows(image: NewImage) -> bool:
 
 @contextmanager
 def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
-    """Yield the executor that makes blocks and the number made ahead; shut the executor down if it was created here."""
+    """Yield the executor for blocks and the number of blocks to make ahead; shut down an executor created here."""
     if executor is not None:
         yield Workers(_AHEAD_ELSEWHERE if jobs is None else jobs, executor)
         return

@@ -78,7 +78,7 @@ def describe_image(
 
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
-    """Return how lower levels were made, which SHOULD be stated (OME-Zarr 0.5, "multiscales")."""
+    """Return the type and metadata of the downscaling, which SHOULD be stated (OME-Zarr 0.5, "multiscales")."""
     kept = f"{len(image.levels)} levels are those of the source" if len(image.levels) > 1 else ""
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
@@ -102,7 +102,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
 
 
 def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
-    """Return a window with limits: its own, those of an integer type, or the window itself."""
+    """Return a window with limits: its own, else the range of an integer type, else its start and end."""
     least, most = window.start, window.end
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

@@ -87,7 +87,7 @@ class PyramidLevel:
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
-    """Return the levels of an image, full resolution first, down to one of at most `COARSEST` pixels.
+    """Return the levels of an image, full resolution first, down to at most `COARSEST` pixels per halved axis.
 
     Parameters
     ----------

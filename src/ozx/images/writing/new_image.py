@@ -18,7 +18,7 @@ _SERIES_LAYOUT = 3
 
 @dataclass(frozen=True, slots=True)
 class NewLevel:
-    """Given pixels, and their place in the units of the axes."""
+    """Pixels of a given level, and their scale and translation in axis units."""
 
     source: PixelSource
     scale: tuple[float, ...]

@@ -172,7 +172,7 @@ class Pyramid:
             yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
-        """Yield the chunks of a block, and those that its pixels complete."""
+        """Yield the chunks of a block, and the lower-level chunks that its pixels complete."""
         yield from result.chunks
         if result.sample is not None:
             self._keep_sample(result.corner, result.sample)
@@ -180,7 +180,7 @@ class Pyramid:
             yield from self._hand_on(1, self._at(0, result.corner), result.rest)
 
     def _at(self, number: int, corner: Lengths) -> Lengths:
-        """Return the start of a block in pixels of the level that the next stage reads."""
+        """Convert the start of a block to pixels of the level that the next stage reads."""
         stage = self._stages[number]
         factors = halvings(self._geometry, stage.first, stage.stop)
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
@@ -219,7 +219,7 @@ class _Gathered:
         self._missing = self.pixels.size
 
     def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
-        """Copy the part of `pixels`, starting at `corner`, that is in the block; tell whether it is complete."""
+        """Copy the part of `pixels`, which start at `corner`, inside the block; tell whether the block is complete."""
         into, out_of = [], []
         for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
             first, last = max(part.start, start), min(part.stop, start + length)

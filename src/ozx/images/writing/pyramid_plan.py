@@ -59,7 +59,7 @@ class LevelGeometry:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Takes blocks of level `first` with the lengths `block`, and makes the levels up to `stop`, exclusive."""
+    """A step that takes blocks of shape `block` from level `first`, and makes the levels before `stop`."""
 
     first: int
     stop: int
@@ -67,7 +67,7 @@ class Stage:
 
 
 def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
-    """Return for each axis the number of pixels of level `start` in one of level `stop`.
+    """Return for each axis the number of pixels of level `start` per pixel of level `stop`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 
 
 def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the lengths of the units of several blocks, in full-resolution pixels, smallest first."""
+    """Return the shapes of the units that blocks are grouped by, in full-resolution pixels, smallest first."""
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
         for number, level in enumerate(levels)
@@ -181,7 +181,7 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
 
 
 def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
-    """Return the first level that cannot be made of single blocks."""
+    """Return the first level that cannot be made from one block at a time."""
     shape = levels[first].shape
     # Axes that a block spans are complete.
     parts = [axis for axis in range(len(block)) if block[axis] < shape[axis]]

@@ -23,7 +23,7 @@ class _Shard:
 
 
 class ShardAssembler:
-    """Puts the chunks of one array into shards, each returned with its last chunk.
+    """An assembler that puts the chunks of one array into shards; a shard is returned with its last chunk.
 
     The same chunks give the same bytes in any order: a shard has them in C order, without gaps, before the index. A
     shard without chunks is not stored.
@@ -56,7 +56,7 @@ class ShardAssembler:
         self._waiting: dict[Lengths, _Shard] = {}
 
     def add(self, place: Lengths, data: bytes | None) -> Entry | None:
-        """Take a chunk, None for one that is not stored; return key and parts of a value that it completes."""
+        """Add a chunk, or None for a chunk that is not stored; return the entry that it completes, if any."""
         if not self._layout.levels:
             return None if data is None else Entry(self._key(place), (BytesPart(data),))
         per_shard = self._layout.chunks_per_stored
@@ -76,7 +76,7 @@ class ShardAssembler:
         return self._prefix + self._layout.keys.encode(place)
 
     def _count(self, home: Lengths) -> int:
-        """Return the number of chunks of a shard inside the array."""
+        """Return the number of a shard's chunks that lie inside the array."""
         sizes = zip(home, self._layout.chunks_per_stored, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 

@@ -1,4 +1,4 @@
-"""Lazy arrays composed of others."""
+"""Lazy arrays composed of other arrays."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class _Component:
 
 
 class _Integers:
-    """Label values in a type of zarr: truth values become 0 and 1."""
+    """A lazy array of boolean label values as the integers 0 and 1."""
 
     def __init__(self, array: ArrayLike) -> None:
         self._array = array
@@ -115,7 +115,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Place, ...]:
-    """Return the place of each level, given that of the first.
+    """Return each level's scale and translation, given the first level's.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
 
@@ -228,7 +228,7 @@ def _rgba(color: Any) -> tuple[int, int, int, int]:
 
 
 def _parse_properties(features: Any) -> dict[int, dict[str, Any]]:
-    """Return the columns of a table by label value, from ``index``, as far as JSON can hold them."""
+    """Return the properties of each label value, which is in the column ``index``, as far as JSON can hold them."""
     if features is None or "index" not in features:
         return {}
     columns = {str(key): np.asarray(features[key]).tolist() for key in features}

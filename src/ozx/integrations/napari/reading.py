@@ -105,7 +105,7 @@ def with_way_out(error: OzxError, path: str) -> OzxError:
 
 @dataclass(frozen=True)
 class _Picture:
-    """The source of one image's layers: `lead` names dimensions before its own, for a plate that of the field."""
+    """The source of one image's layers; `lead` names the leading dimensions, such as a plate's field."""
 
     file: str
     view: ImageView
@@ -269,7 +269,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 
 
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
-    """Repeat labels along the dimensions that they lack and their image has.
+    """Repeat labels along the dimensions of their image that they lack.
 
     napari pairs dimensions from the last one backwards: labels tyx would follow the z planes of an image tzyx.
     """
@@ -294,7 +294,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
 
 
 def _label_colors(display: LabelDisplay) -> dict[str, Any]:
-    """Return the argument that colours labels; empty without napari, which provides its type."""
+    """Return napari's keyword argument for label colours; empty if napari, which defines its type, is missing."""
     if not display.colors:
         return {}
     try:
@@ -307,7 +307,7 @@ def _label_colors(display: LabelDisplay) -> dict[str, Any]:
 
 
 def _label_features(display: LabelDisplay) -> dict[str, Any]:
-    """Return the argument with the properties of labels: columns, of which ``index`` holds the label values."""
+    """Return the keyword argument with label properties as columns; ``index`` holds the label values."""
     items = display.properties
     if not items:
         return {}

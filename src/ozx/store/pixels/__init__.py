@@ -1,4 +1,4 @@
-"""Pixels of arrays in an archive: many chunks by few reads, decoded and encoded in threads.
+"""Pixels of arrays in an archive: few reads bring many chunks, and threads decode and encode them.
 
 ``pipeline``, ``configured``
     The codec pipeline that zarr-python calls, and the class for its configuration.

@@ -1,4 +1,4 @@
-"""Spans of a file, neighbours joined into blocks; blocks are read and decoded by a few threads."""
+"""Spans of a file: neighbouring spans are joined into blocks, which a few threads read and decode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCKS_PER_THREAD = 4
 
 
 class Span:
-    """Bytes of a file, and the function that takes them.
+    """A range of a file, and the function to call with its bytes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Span:
 
 
 class Block:
-    """Spans that one read brings, and a function to call once their bytes are there.
+    """Spans that are read together, and a function to call with the bytes of the block.
 
     Parameters
     ----------

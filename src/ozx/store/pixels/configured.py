@@ -20,13 +20,13 @@ _SETTING = "codec_pipeline.path"
 
 
 class StorePipeline(CodecPipeline):
-    """Creates pipelines: ozx's for arrays of an archive, those of the class configured before for all others."""
+    """A factory of pipelines: ozx's for arrays of an archive, the previously configured class's elsewhere."""
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
-        """Return a pipeline of the class configured before."""
+        """Return a pipeline of the previously configured class."""
         return cls.others.from_codecs(codecs)
 
     @classmethod

@@ -195,7 +195,7 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
 
 
 async def _take(block: Block, data: memoryview) -> None:
-    """Process the spans of a block in threads, after `finish`, which may add spans."""
+    """Call a block's `finish`, which may add spans, then process its spans in threads."""
     if block.finish is not None:
         await _in_thread(partial(block.finish, data))
     await asyncio.gather(

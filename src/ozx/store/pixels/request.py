@@ -38,7 +38,7 @@ Selection = Any
 
 
 class NotPlannedError(Exception):
-    """Only zarr-python's own pipeline can answer the request."""
+    """A request that only zarr-python's own pipeline can answer."""
 
 
 class PixelRequest:
@@ -147,7 +147,7 @@ class PixelRequest:
         return self._rows
 
     def _entry_spans(self, reader: ArchiveReader) -> list[EntrySpan]:
-        """Return where the entries are, without missing ones; raise `NotPlannedError` if one is empty or compressed."""
+        """Return the spans of the existing entries; raise `NotPlannedError` if an entry is empty or compressed."""
         columns = reader.columns
         present = np.array([row for row in self._find_rows(reader) if row >= 0], np.int64)
         if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
@@ -267,7 +267,7 @@ class PixelRequest:
         target_selection: Selection,
         drop_axes: tuple[int, ...],
     ) -> tuple[NDArray[Any], Iterable[Overlap]]:
-        """Return an array for inner chunks and the place of each in it; it is copied to the target later."""
+        """Return the array that inner chunks are decoded into, a view or a buffer, and the place of each chunk."""
         if not isinstance(chunk_selection, tuple) or len(chunk_selection) != len(codec.shape):
             raise NotPlannedError
         if (
@@ -342,7 +342,7 @@ def _put(
     drop_axes: tuple[int, ...],
     data: memoryview,
 ) -> None:
-    """Decode a chunk, and put `inside`, or all of it, into the target."""
+    """Decode a chunk, and put its part `inside`, or the whole chunk, into the target."""
     if inside is None:
         codec.decode_into(data, target[(*target_selection, ...)])
     else:

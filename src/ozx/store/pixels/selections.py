@@ -148,7 +148,7 @@ def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Ite
 
 
 def count_touched(selection: Selection, shape: Lengths, chunk: Lengths) -> int:
-    """Return how many inner chunks a selection touches, at most.
+    """Return an upper bound of the number of inner chunks that a selection touches.
 
     Examples
     --------

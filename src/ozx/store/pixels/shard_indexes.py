@@ -19,7 +19,7 @@ _MOST_KEPT = 32 << 20
 
 
 class ShardIndexes:
-    """A cache of the shard indexes of one archive that were used last.
+    """A cache of the most recently used shard indexes of one archive.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ShardIndexes:
 
 
 def index_span(length: int, codec: ShardCodec) -> range:
-    """Return the bytes of a shard of this length that hold its index."""
+    """Return the byte range of the index in a shard of this length."""
     count = prod(codec.grid)
     offset = max(0, codec.index.offset(count, length))
     return range(offset, offset + min(codec.index.size(count), length))

@@ -30,7 +30,7 @@ __all__ = ["LARGE_SHARD", "PixelUpdate"]
 _BATCH = 1 << 20
 # Pixels that wait for their turn to be written.
 _AHEAD = 8 << 20
-# Pixels from which on a new shard is written while its chunks are encoded, as they are still in the processor's cache.
+# From so many bytes of pixels on, a new shard is written while its chunks are encoded: from the processor's cache.
 LARGE_SHARD = 4 << 20
 
 Lengths = tuple[int, ...]
@@ -89,7 +89,7 @@ class PixelUpdate:
                 value.store(self._session, ((job.place, data) for job, data in group))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
-        """Return the codec of a value, and the box around a selection of a shard unless it is a box itself."""
+        """Return the codec of a value, and the box around a shard's selection unless the selection is a box itself."""
         _, spec, selection, *_ = item
         codec = codecs.find(spec.shape, spec.dtype)
         if codec is None or self._value.dtype.kind != codec.dtype.kind:
@@ -167,7 +167,7 @@ class _Shard:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _NewShard:
-    """A large shard to store at the end of the file, each chunk as soon as it is encoded."""
+    """A large shard to store at the end of the file, chunk by chunk."""
 
     key: str
     edit: ShardEdit

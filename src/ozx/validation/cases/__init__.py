@@ -1,4 +1,4 @@
-"""Cases of every rule: files that break it alone, and the most similar files that do not.
+"""Cases of every rule: files that break only this rule, and very similar files that keep it.
 
 Tests run all of them, and ``ozx rules --cases`` writes them for other programs.
 

@@ -17,7 +17,7 @@ _OVERRUNNING = struct.pack("<2H3s", 0x1337, 100, b"abc")
 
 
 def _extra(data: bytes, *places: str) -> ArchiveBuilder:
-    """Give the chunk an extra-field block in these headers."""
+    """Return an archive whose chunk has an extra-field block in these headers."""
     return _valid().set("0/c/0", **{place: {"extra": data} for place in places or ("local", "central")})
 
 

@@ -1,4 +1,4 @@
-"""Archives built from their records: a valid one, and named departures from it.
+"""Archives built record by record: a valid archive, and named departures from it.
 
 Uses nothing of ozx, so that its archives can test how ozx reads.
 """
@@ -63,7 +63,7 @@ def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> byte
 
 @dataclass
 class BuiltEntry:
-    """One entry. `local` and `central` replace fields of its two headers by name; `size` may be a hole's."""
+    """One entry; `local` and `central` replace fields of its two headers by name."""
 
     name: bytes
     data: bytes  # as stored in the file
@@ -269,7 +269,7 @@ class ArchiveBuilder:
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 
     def pieces(self) -> list[bytes | int]:
-        """Yield the archive in pieces: bytes, or the length of a hole."""
+        """Return the archive in pieces: bytes, or the length of a hole."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:
@@ -289,7 +289,7 @@ class ArchiveBuilder:
 
 
 def write_tree(root: str | os.PathLike[str], values: Mapping[str, bytes]) -> Path:
-    """Write a hierarchy into the directory `root`: key to bytes."""
+    """Write the values of a hierarchy, by key, as files into the directory `root`."""
     root = Path(root)
     for key, value in values.items():
         path = root / key

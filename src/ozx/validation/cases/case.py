@@ -1,4 +1,4 @@
-"""One file or directory that breaks a rule or barely keeps it, and the expected findings."""
+"""One file or directory that breaks a rule or just fulfils it, and the expected findings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def breaks_its_rule(self) -> bool:
-        """Whether it breaks `rule`; otherwise it barely keeps the rule."""
+        """Whether the case breaks `rule`; otherwise it just fulfils the rule."""
         return self.rule in self.severities()
 
     def severities(self) -> dict[str, Severity]:
@@ -55,7 +55,7 @@ class Case:
         return {rule: cast("Severity", severity) or RULES[rule].severity for rule, _, severity in items}
 
     def write(self, folder: str | os.PathLike[str]) -> Path:
-        """Write it into `folder`, and return its path."""
+        """Write the case into `folder`, and return its path."""
         write_tree(folder, self.beside)
         path = Path(folder, self.file)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,5 +68,5 @@ class Case:
         return path
 
     def check(self, folder: str | os.PathLike[str]) -> Report:
-        """Write it into `folder` and validate it."""
+        """Write the case into `folder` and validate it."""
         return validate(self.write(folder), level=self.level, profile=self.profile)

@@ -59,7 +59,7 @@ def _gzip(data: bytes) -> bytes:
 def _case(
     rule: str, name: str, values: Mapping[str, bytes], found: str = "", document: Mapping[str, Any] | None = None
 ) -> Case:
-    """Return a case of an image with one array and stored values by their keys below it."""
+    """Return a case: an image with one array, and the stored values below that array by key."""
 
     def make() -> ArchiveBuilder:
         builder = ArchiveBuilder().add("zarr.json", group())

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EntryRoles:
-    """The metadata among the entries."""
+    """The metadata entries of an archive."""
 
     # The keys of all ``zarr.json``, in the order of the central directory.
     metadata: list[str]

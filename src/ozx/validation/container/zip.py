@@ -1,4 +1,4 @@
-"""APPNOTE 6.3.10, safety, and the limits of today's readers."""
+"""Rules of APPNOTE 6.3.10, of safety, and of the limits of today's readers."""
 
 from __future__ import annotations
 

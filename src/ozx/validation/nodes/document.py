@@ -60,7 +60,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return a copy for a ``zarr.json`` of the same bytes at `key`."""
+        """Return a copy for the ``zarr.json`` at `key`, which has the same bytes."""
         return NodeDocument(
             key,
             self.document,
@@ -101,7 +101,7 @@ class NodeDocument:
     def finding(
         self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
     ) -> Finding:
-        """Return a finding about the node; `pointer` is one into `document`."""
+        """Return a finding about the node; `pointer` is a JSON pointer into `document`."""
         return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
 
 

@@ -60,19 +60,19 @@ class NodeFacts:
         return node_of(self.key)
 
     def at(self, key: str) -> NodeFacts:
-        """Return the facts of a ``zarr.json`` of the same bytes at `key`."""
+        """Return the same facts for the ``zarr.json`` at `key`, which has the same bytes."""
         return replace(self, key=key, ome_key=key)
 
     def finding(
         self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
     ) -> Finding:
-        """Return a finding about the node; `pointer` is one into its document."""
+        """Return a finding about the node; `pointer` is a JSON pointer into its document."""
         return make_finding(rule, message, entry=self.key, pointer=pointer or None, severity=severity, hint=hint)
 
     def ome_finding(
         self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
     ) -> Finding:
-        """Return a finding about the node's OME-Zarr metadata; `pointer` is one into these."""
+        """Return a finding about the node's OME-Zarr metadata; `pointer` is a JSON pointer into this metadata."""
         where = self.ome_pointer + pointer
         return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
 

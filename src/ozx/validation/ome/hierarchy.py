@@ -1,4 +1,4 @@
-"""The OME-Zarr metadata of all nodes: named nodes exist, and arrays agree with them."""
+"""Rules about the OME-Zarr metadata of all nodes: nodes that it names exist, and its arrays agree with it."""
 
 from __future__ import annotations
 

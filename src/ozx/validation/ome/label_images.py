@@ -1,4 +1,4 @@
-"""Label images and their images: OME-Zarr 0.5.2, "labels" metadata."""
+"""Label images and the images that they label: OME-Zarr 0.5.2, "labels" metadata."""
 
 from __future__ import annotations
 

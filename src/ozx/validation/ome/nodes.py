@@ -1,4 +1,4 @@
-"""The groups of a hierarchy with OME-Zarr metadata, and the nodes that these name."""
+"""The groups that have OME-Zarr metadata, and the nodes that the metadata names."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def check_plate(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
-    """Return the names of rows or columns, in order."""
+    """Yield findings about rows or columns, and return their names."""
     names = []
     for where, item in (yield from expect_objects(value, place, "ome/plate")):
         # "Each defined row MUST contain a `name` key whose value MUST be a string defining the row name."

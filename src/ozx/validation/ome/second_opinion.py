@@ -85,7 +85,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return the refusals of metadata given as JSON; cached, since the images of a plate hardly differ."""
+    """Return the errors of ome-zarr-models about metadata in JSON; cached, as a plate's images hardly differ."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
@@ -101,7 +101,7 @@ def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[
 
 
 def _canonical(ome: dict[str, Any], key: str, *, is_v3: bool) -> str:
-    """Return the parts that a model checks, as JSON: equal for images that differ only in other parts."""
+    """Return the parts of the metadata that a model checks as JSON, so that equal parts give equal texts."""
     keys = [key, *(["multiscales"] if key == "image-label" else []), *(["version"] if is_v3 else ["omero"])]
     chosen = {name: ome[name] for name in keys if name in ome}
     if isinstance(chosen.get("multiscales"), list):

@@ -161,7 +161,7 @@ def _check_inner(step: dict[str, Any], kind: str, place: Place, depth: int) -> I
 
 
 def _check_end(value: Any, place: Place, systems: _Systems | None) -> Check[tuple[Axis, ...] | None]:
-    """Yield a finding if the end of a transformation does not exist; return the axes of its coordinate system."""
+    """Yield a finding if a transformation's input or output does not exist; return the axes of its system."""
     name = value.get("name") if isinstance(value, dict) else value
     path = value.get("path") if isinstance(value, dict) else None
     if not isinstance(name, str) and not isinstance(path, str):

@@ -75,7 +75,7 @@ def _check_parameters(
 
 
 def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield findings about the numbers of a scale or translation; return valid ones."""
+    """Yield findings about the numbers of a scale or translation; return the numbers if they are valid."""
     value = find(step, kind)
     where, rule = place / kind, f"ome/{kind}"
     numbers = as_numbers(value)

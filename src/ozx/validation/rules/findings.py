@@ -1,4 +1,4 @@
-"""Findings made of rules: one, one for each item, or the first of each kind."""
+"""Findings made from rules: a single finding, one per item, or the first of each kind."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LimitedFindings:
         self._counts: Counter[Kind] = Counter()
 
     def counts(self) -> Counter[Kind]:
-        """Return how many findings there are of each kind."""
+        """Return the number of findings of each kind."""
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:

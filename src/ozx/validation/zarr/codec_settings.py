@@ -41,7 +41,7 @@ def _integer(low: int, high: int | None = None) -> Setting:
 
 
 def _anything(*, is_required: bool = True) -> Setting:
-    """Return an optional setting of any value, which another rule checks."""
+    """Return a setting that accepts any value, which another rule checks."""
     return Setting("", lambda _: True, is_required)
 
 

@@ -1,4 +1,4 @@
-"""Copies in the root's consolidated metadata, each compared with its node when that is read."""
+"""Copies in the root's consolidated metadata, each compared with its node when the node is read."""
 
 from __future__ import annotations
 

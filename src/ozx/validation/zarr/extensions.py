@@ -25,7 +25,7 @@ _MEMBERS = frozenset(("name", "configuration", "must_understand"))
 
 
 def check_extensions(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about the extensions of a node, at all six points."""
+    """Yield findings about the extensions of a node, at all six extension points."""
     if not node.is_v3 or node.node_type not in ("array", "group"):
         return
     for extension in _extensions_of(node):

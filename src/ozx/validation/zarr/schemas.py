@@ -144,7 +144,7 @@ def _validator(url: str, schema: Any, registry: Registry[Any]) -> Validator:
 
 
 def _iter_objects(schema: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the base URL of references and the object, for every object in a schema."""
+    """Yield the base URL and the object itself for every JSON object in a schema."""
     pending = [(schema, base)]
     while pending:
         value, base = pending.pop()
