@@ -46,21 +46,21 @@ class Span(Part, Protocol):
     """A divisible part."""
 
     def span(self, offset: int, length: int) -> Span:
-        """Return `length` of its bytes from `offset`, without reading."""
+        """Return the span of `length` bytes from `offset`, without reading them."""
 
 
 class FillingSpan(Span, Protocol):
     """A span that reads its bytes into a given buffer."""
 
     def span(self, offset: int, length: int) -> FillingSpan:
-        """Return `length` of its bytes from `offset`, without reading."""
+        """Return the span of `length` bytes from `offset`, without reading them."""
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view`, which is as long as the span."""
 
 
 def iter_divided(span: FillingSpan) -> Iterator[bytes]:
-    """Yield the bytes of a span, filling one block at a time."""
+    """Yield the bytes of a span in blocks, read into one reused buffer."""
     buffer = memoryview(bytearray(min(_BLOCK, span.length)))
     for offset in range(0, span.length, _BLOCK):
         length = min(_BLOCK, span.length - offset)
@@ -122,7 +122,7 @@ class FilePart:
 
 
 class FileSpan(NamedTuple):
-    """A span of an unchanged file; a tuple, as there may be a million.
+    """A span of an unchanged file; a tuple saves memory in lists of a million spans.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class FileSpan(NamedTuple):
         return iter_divided(self)
 
     def span(self, offset: int, length: int) -> FileSpan:
-        """Return a span of the span."""
+        """Return a part of this span."""
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
     def read_into(self, view: memoryview) -> None:

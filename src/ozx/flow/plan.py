@@ -61,7 +61,7 @@ class Plan:
 
     @cached_property
     def version(self) -> str:
-        """The OME-Zarr version of the root; empty where it has none."""
+        """The OME-Zarr version of the root; empty if the root names no version."""
         if METADATA not in self.metadata:
             return ""
         try:
@@ -72,24 +72,24 @@ class Plan:
 
     @property
     def comment(self) -> bytes:
-        """The archive comment; empty where this is no OME-Zarr."""
+        """The archive comment; empty if the root names no OME-Zarr version."""
         # RFC-9 (R2): jsonFirst is true as all metadata comes first, breadth-first.
         return make_comment(self.version, json_first=True) if self.version else b""
 
     def add(self, entry: Entry) -> None:
-        """Add an entry right behind the metadata, instead of one with the same key."""
+        """Add an entry right behind the metadata, in place of any other entry with this key."""
         self.added.append(entry)
         if self.files is not None:
             self.files.drop(entry.key)
 
     def iter_head(self) -> Iterator[Entry]:
-        """Yield the metadata, then what was added."""
+        """Yield the metadata, then the added entries."""
         for key, value in self.metadata.items():
             yield Entry(key, (BytesPart(value),))
         yield from self.added
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:
-        """Yield everything else in hierarchy order."""
+        """Yield all other entries in hierarchy order."""
         added = {entry.key for entry in self.added}
         return (entry for entry in self.data(workers) if entry.key not in added)
 

@@ -54,7 +54,7 @@ class SourceRemoval:
         return listing
 
     def run(self, archive: str) -> tuple[str, ...]:
-        """Remove the directory, whose contents are in `archive`, on the disk and verified.
+        """Remove the directory; its verified contents must be on the disk, in `archive`.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class SourceRemoval:
 
 
 def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
-    """Refuse to remove a directory with files that are not in its copy; empty folders may go.
+    """Refuse to remove a directory with files that are not in its copy; empty folders may be removed.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Return the record of a directory that its own copy will replace; None if `target` is another one.
+    """Return the record of a directory that its own copy will replace; None if `target` is not `source`.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _has_files(path: str) -> bool:
 
 
 def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
-    """Finish a removal of `root` that was interrupted; return None if there is none.
+    """Finish an interrupted removal of `root`; return None if no removal was interrupted.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Workers:
 
 
 def default_jobs() -> int:
-    """Return the default number of threads: the processors, but at most four, as more wait for each other."""
+    """Return the default number of threads: one per processor, at most four, as more would wait for each other."""
     return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
 
 

@@ -40,7 +40,7 @@ class ChunkGrid:
         return math.prod(self.counts)
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
-        """Return the grid coordinates of the chunk with `key`, relative to the array; None for any other key."""
+        """Return the grid coordinates of a chunk from its key below the array; None for any other key."""
         place = self.keys.decode(key, len(self.shape))
         if place is None or any(n >= count for n, count in zip(place, self.counts, strict=True)):
             return None
@@ -48,7 +48,7 @@ class ChunkGrid:
 
 
 class ChunkTally:
-    """Number of the stored chunks of an array, and region of the missing ones.
+    """Number of an array's stored chunks, and the region of its missing chunks.
 
     Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
     """
@@ -65,7 +65,7 @@ class ChunkTally:
             slabs[index] = slabs.get(index, 0) + 1
 
     def region(self) -> tuple[tuple[int, int], ...] | None:
-        """Return start and stop, in pixels, along each dimension of the box around all counted chunks, or None."""
+        """Return the box around all counted chunks, or None: start and stop in pixels along each dimension."""
         if not self.found:
             return None
         spans = zip(self._per_slab, self.grid.shape, self.grid.chunks, strict=True)
@@ -106,6 +106,6 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
 
 
 def looks_like_chunk(key: str) -> str | None:
-    """Return the path of the array whose chunk `key` seems to be, judged by its form alone; None for other keys."""
+    """Return the path of the array if `key` has the form of a chunk key, else None."""
     match = _CHUNK_KEY.fullmatch(key)
     return None if match is None else match["array"] or ""

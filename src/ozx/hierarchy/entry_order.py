@@ -28,7 +28,7 @@ def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
 
 
 def component_order(component: str) -> tuple[int, str]:
-    """Return the sort key of one key component: numbers by value and before names, as chunk grids count.
+    """Return the sort key of one key component: numbers come before names, ordered by value like chunk numbers.
 
     Examples
     --------

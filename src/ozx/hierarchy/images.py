@@ -103,7 +103,7 @@ class Well:
 
 
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the paths of the images that the root refers to, in its order, even if they are missing.
+    """Yield the paths of the images that the root refers to, in the root's order, including missing images.
 
     A plate leads to the fields of all wells, a series to its list, a labels group to its labels. Any other root leads
     to all groups with multiscales, and to label images only if there are no other images.
@@ -171,7 +171,7 @@ def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | No
 
 
 def level_factor(full: int, length: int) -> float:
-    """Return the downsampling factor of a dimension: a whole number if one explains both lengths.
+    """Return the downsampling factor of a dimension: a whole number if that fits both lengths.
 
     Examples
     --------

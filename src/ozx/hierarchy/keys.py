@@ -52,7 +52,7 @@ def top_nodes(paths: Iterable[str]) -> list[str]:
 
 
 def missing_groups(paths: Iterable[str]) -> list[str]:
-    """Return the folders above nodes that are no nodes themselves, breadth-first.
+    """Return the folders above nodes that lack metadata of their own, breadth-first.
 
     Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
     """

@@ -33,7 +33,7 @@ _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Role of a key: a node's metadata, a chunk, another file, or a misfit (a key inside an array that is no chunk).
+    """Role of a key: a node's metadata, a chunk, another file, or a misfit (a key inside an array, but no chunk).
 
     `array` and `place` identify the chunk; `array` is also the array of a misfit.
     """

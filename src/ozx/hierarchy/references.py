@@ -19,7 +19,7 @@ __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_refere
 
 
 class Surroundings:
-    """The nodes `before` and `after` the subtree at `node` is extracted; paths in `after` begin at the new root."""
+    """The nodes before and after the extraction of the subtree at `node`; paths in `after` begin at the new root."""
 
     def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
         self._node = node
@@ -98,7 +98,7 @@ def check_references(documents: Iterable[tuple[str, Document]], surroundings: Su
 
 
 def drop_source_image(document: Document, path: str, surroundings: Surroundings) -> tuple[Document, str] | None:
-    """Return a label image's ``zarr.json`` without the name of its image, if that is not extracted; None otherwise."""
+    """Return a label image's ``zarr.json`` without the name of an image that is not extracted; None if unchanged."""
     label = _label_of(document)
     image = as_text(as_object(label.get("source")).get("image"))
     if image is None or surroundings.has(path, image) or not surroundings.had(path, image):

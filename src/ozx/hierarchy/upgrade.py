@@ -205,7 +205,7 @@ class _HierarchyUpgrade:
             )
 
     def upgrade_arrays(self) -> None:
-        """Upgrade every array; equal ones share the result."""
+        """Upgrade every array; arrays with equal metadata share the result."""
         for path in self._nodes.arrays:
             stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
             names = self._names[path][0] if path in self._names else None

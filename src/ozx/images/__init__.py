@@ -1,4 +1,4 @@
-"""Pixels: to pictures, from TIFF files and arrays into new hierarchies, and back.
+"""Pixels: pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
 
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.

@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """The distance of two pixels along an axis; without a unit if the file has none that OME-Zarr names."""
+    """The distance of two pixels along an axis, with a unit if the file has one that OME-Zarr allows."""
 
     value: float
     unit: str | None = None
@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with new image numbers, without images that have none; None if all are gone."""
+        """Return the plate with new image numbers, without images that get no number; None if no image remains."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]

@@ -230,7 +230,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 def _levels(
     chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
-    """Return the levels that can be SubIFDs: smaller than the one before in y and x, same channels and times."""
+    """Return the levels that can be SubIFDs: each smaller in y and x than the level before, with equal t and c."""
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
@@ -255,7 +255,7 @@ def _levels(
 
 
 def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
-    """Return the distances of pixels; 1 without a unit means unknown."""
+    """Return the pixel sizes by axis; a size of 1 without a unit counts as unknown."""
     sizes = {}
     for axis, dimension in zip(AXES, dimensions, strict=True):
         if axis != "c" and dimension is not None and level.scale is not None:
@@ -266,7 +266,7 @@ def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Imag
 
 
 def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
-    """Return the metadata of all channels, or nothing if there is none."""
+    """Return the metadata of all channels, or an empty tuple without any metadata."""
     if not view.channels and not emissions:
         return ()
     known = [

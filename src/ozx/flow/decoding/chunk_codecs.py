@@ -105,7 +105,7 @@ class ChunkCodec:
         return self._decode_stored(data).transpose(self.inverse)
 
     def decode_bounded(self, data: memoryview) -> NDArray[Any]:
-        """Return what `decode` returns.
+        """Decode a chunk after a length check.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class ChunkCodec:
         return _with_checksums(data, self.checksums_outside)
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
-        """Return a chunk with its axes as stored."""
+        """Decode a chunk, with its axes in stored order."""
         data = self._checked(data)
         if self.compressor is not None:
             decoded = _scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
@@ -188,14 +188,14 @@ class ArrayCodecs:
         self._compiled: dict[Lengths, ChunkCodec | ShardCodec | None] = {}
 
     def find(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
-        """Return the codec of chunks of a shape, or None as `compile_codecs`; `data_type` is zarr-python's."""
+        """Return the codec of chunks of a shape and zarr-python data type; None if only zarr-python decodes them."""
         if shape not in self._compiled:
             self._compiled[shape] = compile_codecs(self._codecs, shape, data_type.to_native_dtype())
         return self._compiled[shape]
 
 
 def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
-    """Return the codec for a chain of codecs, or None where only zarr-python knows it.
+    """Return the codec for a chain of codecs, or None if only zarr-python can decode the chain.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
 
 
 def compile_metadata(metadata: Any) -> ChunkCodec | None:
-    """Return the codec of chunks outside of shards, given zarr-python's metadata; None as `compile_codecs`."""
+    """Return the codec of unsharded chunks from zarr-python's metadata; None if only zarr-python decodes them."""
     codecs = tuple(BoundedPipeline.from_metadata(metadata))
     codec = compile_codecs(codecs, tuple(metadata.chunks), metadata.dtype.to_native_dtype())
     return codec if isinstance(codec, ChunkCodec) else None
@@ -270,7 +270,7 @@ def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:
 
 
 def _encode_zstd(data: memoryview, level: int) -> Any:
-    """Return what numcodecs returns, in three quarters of the time."""
+    """Compress as numcodecs does, in three quarters of the time."""
     import imagecodecs  # noqa: PLC0415 (15 ms)
 
     codecs: Any = imagecodecs  # its type hints lack arrays and views
@@ -278,7 +278,7 @@ def _encode_zstd(data: memoryview, level: int) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return the text of an enumeration's member: zarr-python before 3.4 has these, later versions plain text."""
+    """Return the value of an enumeration member, or plain text unchanged: zarr-python before 3.4 has members."""
     return getattr(value, "value", value)
 
 
@@ -303,7 +303,7 @@ _kept = threading.local()
 
 
 def _scratch(size: int) -> NDArray[np.uint8]:
-    """Return memory that this thread uses again for its next chunk: new pages cost more than decoding into them."""
+    """Return a buffer that this thread reuses for its next chunk: new memory pages cost more than the decoding."""
     buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
     if buffer is None or buffer.size < size:
         buffer = np.empty(size, np.uint8)

@@ -1,4 +1,4 @@
-"""Decompression into memory of exactly the length that the data has to decode to."""
+"""Decompression into memory of exactly the expected decoded length."""
 
 from __future__ import annotations
 

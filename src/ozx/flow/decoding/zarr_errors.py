@@ -74,7 +74,7 @@ def _wrapped_codecs(codecs: Any) -> Iterator[str]:
 
 
 def words_of(error: Exception) -> str:
-    """Return zarr-python's reason in one line.
+    """Return zarr-python's error message as one line.
 
     A `TypeError` or the like comes from Python, for an unexpected value: its text does not describe the file.
 

@@ -1,4 +1,4 @@
-"""Plans: what is written of a source, and how.
+"""Plans: the entries to write, made from a source.
 
 ``copy``
     A directory unchanged.

@@ -65,7 +65,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order: those of arrays by `entries`, all others by `copied`.
+    """Yield the entries of `keys` in order: `entries` makes the entries of arrays, `copied` all other entries.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def iter_grouped(
 
 
 def note_outside(group: KeyGroup, path: str) -> list[str]:
-    """Return a note on chunks outside of their array."""
+    """Return a note on chunks beyond the array's grid."""
     if not group.outside:
         return []
     chunks = f"{len(group.outside):,} chunks outside of the array, such as {group.outside[0]}"
@@ -143,7 +143,7 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Take keys such as ``0/0`` for chunks if there is none like ``0.0``: early writers declared no separator."""
+        """Treat keys such as ``0/0`` as chunks if no key is like ``0.0``: early writers declared no separator."""
         nested = replace(array.old, keys=ChunkKeys("v2", "/"))
         for found in iter_key_groups(group.others, {array.path: nested}):
             if len(found.numbers):

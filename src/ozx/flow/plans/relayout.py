@@ -1,4 +1,4 @@
-"""Plan a hierarchy in another layout: Zarr v3 in other chunks or shards, Zarr v2 as v3; only metadata are read."""
+"""Plans of a hierarchy in another layout (other chunks or shards, Zarr v2 as v3), made from metadata alone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield the possible plans that differ from that of `layout` only in their chunk checksums."""
+    """Yield the plans for `layout` with each other checksum option that is possible."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:
@@ -113,7 +113,7 @@ def _make_plan(
 
 
 class _Relaying:
-    """The plan of Zarr v3: arrays are copied unless another layout is asked for."""
+    """Planner for Zarr v3: arrays are copied unless another layout is requested."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
         self._source = source
@@ -167,7 +167,7 @@ class _Relaying:
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Tell whether shards stay unchanged, whatever the form of their index, if no other shards are asked for."""
+        """Tell whether shards are copied as stored, with an index of any form: the request keeps their lengths."""
         kind = self._layout.shards.kind
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 
@@ -202,7 +202,7 @@ class _Relaying:
 
 
 class _Upgrading:
-    """The plan of Zarr v2 as v3: every array gets a new document and new chunk keys."""
+    """Planner for Zarr v2 as v3: every array gets a new document and new chunk keys."""
 
     def __init__(self, source: Source, layout: LayoutChoice, legacy: list[str]) -> None:
         self._source = source

@@ -21,7 +21,7 @@ __all__ = ["plan_salvage"]
 
 
 def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
-    """Return the plan of the found values, the made metadata and the rebuilt values.
+    """Return the plan to write the found values, the recreated metadata and the rebuilt values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plan a part of a hierarchy as a hierarchy of its own: a node and everything below it, some levels, a region.
+"""Plans of a part of a hierarchy as a new hierarchy: a node with everything below it, some levels, or a region.
 
 Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; of cropped arrays the encoded chunks
 are moved.
@@ -144,7 +144,7 @@ class Extractor:
         return plan
 
     def _name_version(self, changed: dict[str, Document]) -> None:
-        """Give the new root the version of the hierarchy, which RFC-9 requires there."""
+        """Write the OME-Zarr version into the new root, as RFC-9 requires."""
         root = changed.get("", self._documents[""])
         if self._version is None or _version(root) is not None:
             return
@@ -292,7 +292,7 @@ class Subtree:
 
     @property
     def name(self) -> str:
-        """The path of the whole hierarchy, and the node."""
+        """The name of the source, followed by the node's path."""
         return f"{self._source.name}/{self._prefix}".rstrip("/") if self._prefix else self._source.name
 
     def __len__(self) -> int:
@@ -321,7 +321,7 @@ class Subtree:
         return self._source.part(self._prefix + key, offset, length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole, divisible values."""
+        """Return whole values as divisible parts."""
         prefix = self._prefix
         return self._source.parts([prefix + key for key in keys] if prefix else keys)
 

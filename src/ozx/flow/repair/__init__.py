@@ -1,4 +1,4 @@
-"""Hierarchies with faults of other programs, and damaged archives.
+"""Repair of faults that other programs make, and of damaged archives.
 
 ``hierarchy``
     Open any directory or archive as a repaired source.

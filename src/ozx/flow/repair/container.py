@@ -34,14 +34,14 @@ def name_repairs(names: RepairedNames) -> Iterator[Repair]:
 
 
 def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
-    """Yield the litter left out, such as ``.DS_Store``."""
+    """Yield the repair that leaves out litter such as ``.DS_Store``."""
     if names:
         what = "files that desktops and editors leave behind"
         yield Repair.of_many("repair/litter", what, len(names), "left out", names[0])
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield the repeated keys of the archive at `path`; the last entry of each must be the last in the file."""
+    """Yield the repair of repeated keys; the last entry of each key must also be the last one in the file."""
     if not keys.repeated:
         return
     same = 0
@@ -59,7 +59,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
 def container_repairs(
     reader: ArchiveReader, keys: ArchiveKeys, root_version: str | None, *, is_ome_zip: bool
 ) -> Iterator[Repair]:
-    """Yield the faults of the archive's own structure.
+    """Yield the repairs of the archive's own structure.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Lost entries as losses of arrays: the number of missing chunks and their region."""
+"""Losses by array: the number of missing chunks and their region."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Region = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoss:
-    """An array that misses chunks, or may.
+    """An array that lacks chunks, or may lack some.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ _AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
 
 @dataclass
 class Tally:
-    """The number of names with a fault, and the first of them."""
+    """The number of names with a fault, and the first such name."""
 
     count: int = 0
     first: str = ""

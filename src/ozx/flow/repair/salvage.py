@@ -99,7 +99,7 @@ class _KeyResolver:
                     self._reject(index, "its name is damaged: the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
-        """Return the paths of nodes without metadata that other metadata or chunks refer to."""
+        """Return the paths of nodes that metadata or chunks refer to, but whose own metadata is missing."""
         hierarchy = self._result.hierarchy
         wanted = {"", *hierarchy.mentioned, *hierarchy.missing_groups()}
         for index in self._kept():
@@ -109,7 +109,7 @@ class _KeyResolver:
         return {path for path in wanted if path not in hierarchy.nodes}
 
     def _needed_nodes(self) -> set[str]:
-        """Return the paths of nodes that others refer to, or that have nodes or chunks below them."""
+        """Return the paths of nodes that metadata refers to, or that have nodes or chunks below them."""
         hierarchy = self._result.hierarchy
         chunks = filter(None, map(looks_like_chunk, self._names()))
         return {"", *hierarchy.mentioned, *map(parent_of, hierarchy.nodes), *chunks}
@@ -149,7 +149,7 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Doubt earlier entries of either name: the lost value may have replaced them."""
+        """Record doubts about earlier entries of either name: the disputed value may have replaced them."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
@@ -169,7 +169,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Reject values whose keys only a local header confirms and that do not fit, or fit another place better."""
+        """Reject values that do not fit their key, or fit another key better, if only one header confirms the key."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -187,7 +187,7 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: it is out of order, and a similar one is missing")
 
     def _has_better_name(self, index: int) -> bool:
-        """Tell whether a missing chunk whose key differs in one digit would fit here."""
+        """Tell whether the entry is in the place of a missing chunk whose key differs in one digit."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -197,7 +197,7 @@ class _KeyResolver:
         return False
 
     def _is_unlikely_file(self, name: str) -> bool:
-        """Tell whether the key of a file outside of nodes is another key with one character damaged."""
+        """Tell whether the key of a file outside of nodes is likely a missing key with one damaged character."""
         if not name.isprintable() or (
             _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
         ):
@@ -207,7 +207,7 @@ class _KeyResolver:
 
     @cached_property
     def _taken(self) -> set[str]:
-        """The undoubted keys, and those known to be lost."""
+        """The keys of accepted entries, and the keys known to be lost."""
         return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
 
     @cached_property
@@ -221,7 +221,7 @@ class _KeyResolver:
         return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
 
     def _look_around(self) -> None:
-        """Record which entries stand before and after each disputed entry and each entry out of order.
+        """Record the entries before and after each entry that is disputed or out of order.
 
         An archive with holes was changed in place by `OzxStore`: its order proves nothing.
         """
@@ -335,7 +335,7 @@ class _KeyResolver:
                 evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
-        """Return the array of which `name` is a chunk, if that array has no metadata."""
+        """Return the array that the chunk `name` belongs to if that array has no metadata, else None."""
         hierarchy = self._result.hierarchy
         array = looks_like_chunk(name)
         if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array

@@ -13,7 +13,7 @@ __all__ = ["LostChunk", "RebuiltValue", "Salvage"]
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:
-    """A chunk inside a damaged value that no checksum proves.
+    """An unproven chunk of a damaged value: no checksum confirms its bytes.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class RebuiltValue:
 
 @dataclass(slots=True)
 class Salvage:
-    """The values to write, in archive order, and those left out.
+    """The values to write, in archive order, and the values left out.
 
     Attributes
     ----------
@@ -124,6 +124,6 @@ class Salvage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every expected value, and each value and key, is proven."""
+        """Whether no expected value is missing, and every value and key is proven."""
         gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed
         return self.evidence.is_accounted and not gaps

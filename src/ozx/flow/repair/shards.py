@@ -1,4 +1,4 @@
-"""Rescue chunks from damaged values of arrays: from shards whose CRC-32 does not fit, and single chunks.
+"""Rescue of chunks from damaged values of arrays: shards and single chunks whose CRC-32 does not fit.
 
 Its own checksum proves the index of a shard. The checksum of the last codec proves a chunk: that of ``crc32c``, gzip,
 or zstd if the frame has one. Unproven chunks are lost, or kept on request.
@@ -131,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return the rescued part of a shard, or of a chunk if `depth` is behind the last level; None if empty."""
+        """Return the rescued part of a shard, or of a chunk if `depth` is past the last level; None if all is lost."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]
@@ -172,7 +172,7 @@ class _Shard:
         return _Piece([span], span[1]) if self.keep_unproven else None
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
-        """Return the index of a shard if its checksum proves it (or unproven indexes are kept)."""
+        """Return the index of a shard if its checksum is right or unproven indexes are kept, else None."""
         count, (start, size) = math.prod(grid), span
         if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
             return None
@@ -214,7 +214,7 @@ def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
 
 
 def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
-    """Return what the checksum of the last codec proves of an encoded chunk, in memory of its decoded size."""
+    """Return the result of checking an encoded chunk by its last codec's checksum, in memory of its decoded size."""
     last = parse_named(layout.codecs[-1])
     name = None if last is None else last.name
     if name == "crc32c":
@@ -228,7 +228,7 @@ def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
 
 
 def _has_others(codecs: Sequence[Any]) -> bool:
-    """Tell whether other codecs of bytes precede the last one."""
+    """Tell whether codecs other than bytes and transpose precede the last codec."""
     names = [None if (codec := parse_named(each)) is None else codec.name for each in codecs[:-1]]
     return any(name not in ("bytes", "transpose") for name in names)
 
@@ -243,7 +243,7 @@ def _prove_gzip(data: bytes, limit: int) -> Proof:
 
 
 def _prove_zstd(data: bytes, limit: int) -> Proof:
-    """RFC 8878, 3.1.1.1: the frame header tells whether a checksum follows, and the size of the content."""
+    """Check a zstd frame whose header (RFC 8878, 3.1.1.1) declares a checksum and the size of the content."""
     if len(data) < 6 or not data.startswith(_ZSTD_MAGIC):
         return "wrong"
     descriptor = data[4]

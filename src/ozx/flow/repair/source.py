@@ -46,7 +46,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Metadata that differ from the source's.
+    """Changes to the metadata of the source.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Changes:
 
 
 class Closing(Protocol):
-    """A closable file whose changes can be noticed."""
+    """A file that can be closed, and checked for changes."""
 
     def check_unchanged(self) -> None:
         """Raise `FormatError` if the file changed."""

@@ -40,7 +40,7 @@ def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progr
 
 
 def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int, workers: Workers) -> tuple[int, int]:
-    """Write data, then the metadata into the room before it: nothing is written twice."""
+    """Write the data, then the metadata into the space reserved before the data: nothing is written twice."""
     data = ArchiveWriter(descriptor)
     data.skip_to(sum(LOCAL_OVERHEAD + len(key.encode()) + room for key, room in rooms.items()))
     _add_values(data, plan.iter_data(workers))

@@ -60,7 +60,7 @@ def make_folders(target: str, folders: Iterable[str]) -> None:
 
 
 def lift_folder(target: str, folder: str) -> None:
-    """Move the contents of `folder`, the only ones of the directory `target`, to `target` itself."""
+    """Move the contents of `folder`, which holds all that is in the directory `target`, into `target` itself."""
     top, *below = folder.split("/")
     names = os.listdir(f"{target}/{folder}")
     aside = ".ozx-lift"
@@ -168,7 +168,7 @@ def write_directory(plan: Plan, target: str, workers: Workers, progress: Progres
 
 
 def _folding(target: str) -> Callable[[str], str] | None:
-    """Return the function that folds names as the file system does; None if it compares them bytewise."""
+    """Return a function that folds names like the file system, or None if the file system compares bytes."""
     probe = os.path.join(target, ".ozx-probe-\u00e9")
     with open(probe, "xb"):
         pass

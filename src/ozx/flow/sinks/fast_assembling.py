@@ -165,7 +165,7 @@ class _Assembly:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
     def _work(self, piece: _Piece) -> list[int]:
-        """Write a piece, in a thread; return the CRC-32 of each entry in it, or of its parts of one entry together."""
+        """Write a piece in a thread; return the CRC-32 of each entry in it, or one CRC-32 for parts of one entry."""
         buffer = getattr(self._buffers, "buffer", None)
         if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))

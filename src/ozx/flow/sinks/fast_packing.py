@@ -48,7 +48,7 @@ def write_files(writer: ArchiveWriter, root: str, folders: Iterable[Folder], pro
 
 
 class _Background:
-    """The writing thread; `take` raises its failure."""
+    """The thread that writes buffers; `take` raises its error."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -61,7 +61,7 @@ class _Background:
         self._thread.start()
 
     def take(self) -> bytearray:
-        """Return an empty buffer, once one is written."""
+        """Return an empty buffer, as soon as a buffer is written."""
         buffer = self._free.get()
         if self._failure is not None:
             raise self._failure
@@ -94,7 +94,7 @@ class _Background:
 
 
 class _Packer:
-    """The filling side: a buffer whose first byte belongs at `offset` in the file, with `position` bytes used."""
+    """Filler of the buffers; the current buffer belongs at `offset` in the file and holds `position` bytes."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress) -> None:
         self._directory = writer.directory

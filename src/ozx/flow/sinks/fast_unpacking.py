@@ -66,7 +66,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
 def _write_small(
     reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
 ) -> None:
-    """Write the batches of `order` that begin at `firsts`."""
+    """Write small entries: the batches of `order` that begin at `firsts`."""
     size = _batch_size(order)
     buffer = memoryview(bytearray(_SPAN))  # one for all: fresh memory would cost a page fault for every 4 KiB
     folder = os.open(target, os.O_RDONLY)
@@ -115,7 +115,7 @@ def _write_batch(
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:
-    """Return the value after a local header that ozx did not write, as far as `block` holds it."""
+    """Return the value behind another program's local header, as far as `block` holds the value."""
     try:
         local = LocalHeader.from_bytes(block, at)
     except FormatError:

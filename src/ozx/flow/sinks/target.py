@@ -34,7 +34,7 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def check_place(source: str, target: str) -> None:
-    """Refuse a target inside a hierarchy, of which it would become a file.
+    """Refuse a target inside a hierarchy: the new file would become part of that hierarchy.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
 
@@ -69,7 +69,7 @@ def check_place(source: str, target: str) -> None:
 
 
 def check_outside(source: str, target: str) -> None:
-    """Refuse to replace a directory that contains the source, but not a source that is the directory itself.
+    """Refuse to replace a directory that contains the source; the source itself may be replaced.
 
     Parameters
     ----------

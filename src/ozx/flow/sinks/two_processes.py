@@ -1,4 +1,4 @@
-"""Share work with a forked process, for loops of system calls that Python's threads cannot share.
+"""Work shared with a forked process, for loops of system calls that Python's threads cannot share.
 
 This works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
 docs/decisions/0006-unpacking-by-two-processes.md gives the reasons.
@@ -37,7 +37,7 @@ def are_possible() -> bool:
 
 
 def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
-    """Do `work` for all `numbers`, shared with a child process; each takes the next number when it is free.
+    """Do `work` for all `numbers` together with a child process; a free process takes the next number.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress that counts bytes twice, as the other process does about as much."""
+    """Progress that counts all bytes twice: the other process handles about as many."""
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

@@ -29,7 +29,7 @@ _MOST_INFLATED = 2
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPart:
-    """The value of an entry, inflated if deflated, with its CRC-32 checked."""
+    """The value of an entry, inflated if needed; reading checks its CRC-32."""
 
     reader: ArchiveReader
     index: int
@@ -113,7 +113,7 @@ class ArchiveSource:
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole, divisible values."""
+        """Return whole values as divisible parts."""
         return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:

@@ -1,4 +1,4 @@
-"""Views of an archive or a directory, without judging it: the common part of `info`, `ls` and `cat`.
+"""Tolerant views of an archive or a directory: the common part of `info`, `ls` and `cat`.
 
 A view of a node shows only the keys below it, relative to it. `list_directory` and `ArchiveReader` prepare for copying
 everything and refuse what they cannot copy; a view reads as little as possible and shows everything.
@@ -47,7 +47,7 @@ _ENDINGS = (METADATA, *LEGACY_METADATA)
 
 
 class Item(NamedTuple):
-    """An entry of an archive or a file of a directory: its key from the view's node, and its size in bytes.
+    """An entry of an archive or a file of a directory: its key relative to the view's node, and its size in bytes.
 
     `header` is the entry's header in the central directory, None for a file.
     """
@@ -106,7 +106,7 @@ class ArchiveView:
 
     @property
     def is_metadata_first(self) -> bool:
-        """Whether `leading` is all metadata: the comment promises it, and the root's is the first.
+        """Whether `leading` holds all metadata: the comment says so, and the root's document is the first.
 
         RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
         """
@@ -297,7 +297,7 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
 
 
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:
-    """Return a hint for a node that does not exist.
+    """Return a hint with existing nodes for a missing node.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class DirectorySource:
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the files' current state; raise `OSError` for a missing file."""
+        """Return the files as parts in their current state; raise `OSError` for a missing file."""
         root = self._listing.root
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 
@@ -168,7 +168,7 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
 
 
 def check_not_embedded(descriptor: int, path: str, size: int) -> None:
-    """Check that a file that begins like an archive does not end like one, too.
+    """Check that a file with the beginning of an archive does not also end like an archive.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
     begin with the signature of a local file header by chance, but does not also end in an end record.

@@ -29,7 +29,7 @@ class FoundRoot:
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the one node above all others.
+    """Return the path of the node that is above all other nodes.
 
     Parameters
     ----------

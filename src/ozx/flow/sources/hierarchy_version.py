@@ -49,7 +49,7 @@ class HierarchyVersion:
 
 
 def has_version(source: Source) -> HierarchyVersion:
-    """Return the Zarr version (v3: OME-Zarr 0.5, 0.6; v2: 0.4) and OME-Zarr version of the root.
+    """Return the versions of the root: Zarr (v3 for OME-Zarr 0.5 and 0.6, v2 for 0.4) and OME-Zarr.
 
     Raises
     ------

@@ -66,7 +66,7 @@ def _component(
 
 
 def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
-    """Return the positions of keys in the order of `hierarchy_order`, far faster than a sort.
+    """Return the positions of keys in the order of `hierarchy_order`, far faster than sorting by that key.
 
     Examples
     --------

@@ -154,7 +154,7 @@ def check_is_directory(root: str) -> None:
 
 
 def is_litter(name: str) -> bool:
-    """Tell whether desktops or editors leave files of this name; a folder with a node may have it, too.
+    """Tell whether desktops or editors leave files of this name; the folder of a node may have such a name, too.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def is_litter(name: str) -> bool:
 
 
 def is_left_out(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file or folder is litter: its name is that of litter, and it holds no node.
+    """Tell whether a file or folder is litter: it has a typical name of litter, and holds no node.
 
     Raises
     ------

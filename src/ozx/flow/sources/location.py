@@ -195,7 +195,7 @@ def given_source(path: StrPath) -> str:
 
 
 def parse_local(text: StrPath) -> Location:
-    """Return the location that `text` names, on this computer; see `parse_location`.
+    """Return the local location that `text` names, but refuse URLs; see `parse_location`.
 
     Raises
     ------

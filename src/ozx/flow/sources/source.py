@@ -18,7 +18,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Its path, for messages."""
+        """The name used in messages."""
 
     def __len__(self) -> int:
         """Return the number of keys."""
@@ -47,7 +47,7 @@ class Source(Protocol):
         """Return a span of a value, to be read later; reading checks that the value is unchanged."""
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys, each as `part` does; divisible ones are `ozx.flow.entry.Span`."""
+        """Return the whole values of many keys, each like `part`; divisible values are `ozx.flow.entry.Span`."""
 
     def entry(self, key: str) -> Entry:
         """Return a value as an entry of the same key, for copying.

@@ -1,4 +1,4 @@
-"""The difference that an edit makes, in the user's words."""
+"""The differences that an edit makes, in terms that users know."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _Document = dict[str, Any]
 
 
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
-    """Return the OME-Zarr metadata of a group that can be edited; without a version, a group has `version`, the root's.
+    """Return a group's OME-Zarr metadata if they can be edited; a group without a version has the root's `version`.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` with the factors of its image's pixel sizes, and with its image's new units.
+    """Return a label image's ``zarr.json``, rescaled by the same factors as its image, and with its image's new units.
 
     A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """
@@ -124,7 +124,7 @@ def edit_plate_name(document: _Document, name: str, node: str, *, version: str |
 
 
 def update_copy(document: _Document, below: str, new: _Document) -> bool:
-    """Update, in place, the copy of an edited group in the consolidated metadata above it; return whether there is one.
+    """Update an edited group's copy in the consolidated metadata of a group above, in place; tell whether it exists.
 
     zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
     old copy would hide the edit. `below` is the edited group's path relative to the group above.

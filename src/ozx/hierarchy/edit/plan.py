@@ -78,7 +78,7 @@ def edit_hierarchy(
 
 
 def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
-    """Return the paths of the images that `node` leads to, as if it were the root."""
+    """Return the paths of the images that `node` refers to, as if the node were the root."""
     here = nodes.get(node)
     if here is None:
         if node:

@@ -13,7 +13,7 @@ _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
 
 
 class JsonChange(NamedTuple):
-    """One changed value: its JSON pointer (RFC 6901), and both states, None for a missing one."""
+    """One changed value: its JSON pointer (RFC 6901), and its old and new state, None for a missing value."""
 
     pointer: str
     old: Any

@@ -1,4 +1,4 @@
-"""Limits of metadata documents, which have to fit into memory many times over.
+"""Size limits of metadata documents: editing takes several times their length in memory.
 
 Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
 that changes a document takes some six times its length, which has to stay below 200 MB.
@@ -43,13 +43,13 @@ def check_document_length(length: int, key: str) -> None:
 
 
 def check_value_length(length: int, key: str) -> None:
-    """Raise an error as `check_document_length` does, if `key` is a metadata key of Zarr v3 or v2."""
+    """Apply `check_document_length` if `key` is a metadata key of Zarr v3 or v2."""
     if length > LONGEST_DOCUMENT and (is_metadata_key(key) or is_legacy_metadata_key(key)):
         check_document_length(length, key)
 
 
 class LongDocuments:
-    """Documents longer than 1 MiB of one hierarchy; the limit for one document holds for all of them together.
+    """Documents longer than 1 MiB of one hierarchy, whose total length is limited like that of one document.
 
     Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
     """
@@ -78,7 +78,7 @@ class LongDocuments:
             )
 
     def takes(self, length: int, key: str) -> bool:
-        """Tell whether a value may be read as metadata; one of a metadata key counts with the others."""
+        """Tell whether a value may be read as metadata; values of metadata keys count towards the total."""
         try:
             check_document_length(length, key)
             self.check(length, key)

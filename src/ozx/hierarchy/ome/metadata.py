@@ -210,7 +210,7 @@ def _parse_axes(value: Any) -> tuple[Axis, ...]:
 
 
 def _axes_of_systems(item: dict[str, Any], datasets: list[dict[str, Any]]) -> tuple[Axis, ...]:
-    """Return the axes of the coordinate system that the levels lead to, or else of the first one (0.6)."""
+    """Return the axes of the levels' output coordinate system, or else of the first system (OME-Zarr 0.6)."""
     systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
     steps = [as_object(step) for dataset in datasets[:1] for step in as_list(dataset.get("coordinateTransformations"))]
     output = steps[-1].get("output") if steps else None

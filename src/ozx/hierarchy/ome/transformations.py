@@ -21,7 +21,7 @@ class Placement:
     translation: tuple[float, ...]
 
     def then(self, other: Placement) -> Placement:
-        """Return this placement followed by another of as many axes."""
+        """Return this placement combined with a following one for the same axes."""
         pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
         return Placement(
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),

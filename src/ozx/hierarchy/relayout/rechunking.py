@@ -49,7 +49,7 @@ class Rechunking:
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the groups that old chunks, one coordinate row each, overlap, ascending.
+        """Return, ascending, the numbers of the groups that overlap the old chunks at `places`, one per row.
 
         Examples
         --------
@@ -110,7 +110,7 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
-    """Return the lengths of a group of chunks with consecutive keys that holds `common` wherever possible.
+    """Return the lengths of a group of chunks with consecutive keys, large enough for `common` if possible.
 
     The group is a slab: one chunk along the first dimensions, everything along the last ones.
     """

@@ -57,14 +57,14 @@ class ShardArray:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """The axes' names; those of the image win over those of the array."""
+        """The axes' names, from the image if possible, else from the array."""
         given = [name for name, _ in self.axes] if len(self.axes) == len(self.layout.shape) else []
         own = self.layout.dimension_names
         return tuple(a or b for a, b in zip(given, own, strict=True)) if given else own
 
     @property
     def is_apart(self) -> tuple[bool, ...]:
-        """For each dimension, whether viewers show its positions one by one: times and channels."""
+        """Whether viewers show a dimension's positions one by one (times, channels), for each dimension."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(

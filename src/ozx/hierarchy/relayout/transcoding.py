@@ -60,7 +60,7 @@ class CodecChoice:
     inside: str = ""
 
     def codecs(self, size: int | None) -> list[_Codec]:
-        """Return the codecs of a chain, one or none, for items of `size` bytes.
+        """Return the requested codec as a list of one or no elements, for items of `size` bytes.
 
         Blosc shuffles by the size; items of variable size (None) are not shuffled.
         """
@@ -124,7 +124,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
 
 
 def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
-    """Return the chunk lengths of each array: the requested ones, the present ones along other axes.
+    """Return the chunk lengths of each array: requested lengths, and present lengths along other axes.
 
     A requested length is cut to the length of the array; a dimension without a name goes by its number.
 
@@ -180,7 +180,7 @@ def transcoded_document(
 
 
 def needs_transcoding(document: Document, transcoded: Document) -> bool:
-    """Tell whether chunks must be decoded and encoded to get from one of an array's documents to the other.
+    """Tell whether a change from `document` to `transcoded` requires decoding and encoding the chunks.
 
     Other shards, and a checksum at the end of each chunk, need neither: `ozx.flow.chunks.reshard.iter_resharded` moves
     encoded chunks, and adds or removes the checksum.

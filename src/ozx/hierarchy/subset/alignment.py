@@ -1,4 +1,4 @@
-"""Pixels of each resolution level that show a region, in whole chunks.
+"""The pixels of each resolution level that show a region, extended to whole chunks.
 
 Positions are *edges* between pixels of the full resolution: 0 is where its first pixel begins, n where its last one
 ends.
@@ -64,7 +64,7 @@ class AxisGrid:
         return min(max(0, _settle(position, math.floor, self.chunk)), -(-self.length // self.chunk)) * self.chunk
 
     def last(self, interval: Interval) -> int:
-        """Return the end of that crop: a chunk border or the end of the array."""
+        """Return the end of the crop for `interval`: a chunk border or the end of the array."""
         position = (interval.stop - self.origin) / self.factor
         # Sizes are rounded when they are halved: the last pixel belongs to the end of the image.
         is_end = interval.stop == self.whole and position > self.length - 1
@@ -77,14 +77,14 @@ class AxisGrid:
         return self.first(interval) >= self.last(interval)
 
     def nearest(self, interval: Interval) -> tuple[int, int]:
-        """Return start and end of the crop, or those of the nearest chunk if it would be empty."""
+        """Return start and end of the crop, or of the nearest chunk if the crop would be empty."""
         if not self.is_beside(interval):
             return self.first(interval), self.last(interval)
         first = min(self.first(interval), (self.length - 1) // self.chunk * self.chunk)
         return first, min(first + self.chunk, self.length)
 
     def shown(self, interval: Interval) -> Interval:
-        """Return the interval that the crop shows; `interval` itself if it ends at borders or the crop is empty."""
+        """Return the interval that the crop shows: `interval` widened to chunk borders, unchanged for an empty crop."""
         if self.is_beside(interval):
             return interval
         first, last = (self.origin + index * self.factor for index in (self.first(interval), self.last(interval)))
@@ -113,7 +113,7 @@ def make_grid(
 def align(
     requested: Mapping[str, Interval], levels: Sequence[Mapping[str, AxisGrid]]
 ) -> tuple[dict[str, Interval], list[bool]]:
-    """Return the region to crop to, and for each level whether it can show exactly that.
+    """Return the region to crop to, and for each level whether it can show exactly that region.
 
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
@@ -150,7 +150,7 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
 
 
 def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
-    """Return the border within rounding of `position`, counted in chunks, else the next one outwards."""
+    """Return the chunk border at `position` (in chunks) up to rounding errors, else the next border outwards."""
     nearest = round(position)
     if abs(position - nearest) * chunk <= _TOLERANCE:
         return nearest

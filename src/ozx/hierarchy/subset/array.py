@@ -22,7 +22,7 @@ class Box:
     shape: Lengths
 
     def is_whole(self, shape: Lengths) -> bool:
-        """Tell whether it covers an array of this shape."""
+        """Tell whether the box covers an array of this shape."""
         return self.shape == shape and not any(self.start)
 
 

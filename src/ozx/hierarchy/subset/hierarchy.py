@@ -182,7 +182,7 @@ class _SubsetPlanner:
         return crops, places
 
     def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
-        """Return the crops of a label image's levels; None if it shows nothing of the region."""
+        """Return the crops of a label image's levels; None if the label image shows nothing of the region."""
         kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
         if not owner.crops.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
@@ -321,7 +321,7 @@ class _SubsetPlanner:
         return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
-        """Raise an error if an image's group, or one above it, has must-understand metadata that ozx does not know."""
+        """Raise an error if an image's group, or a group above, has unknown metadata that must be understood."""
         for above in (path, *paths_above(path)):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)

@@ -55,7 +55,7 @@ def crop_image_document(
 
 
 def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
-    """Return transformations for an array that begins at pixel `start` of the array of `steps`."""
+    """Return the transformations `steps` of an array, adapted for a crop that begins at its pixel `start`."""
     if parse_transformations(steps, len(start)) is None or any("transformations" in as_object(step) for step in steps):
         raise UnsupportedError(
             f"{where}: expected scales and translations of {len(start)} finite numbers; found {steps!r:.200}",

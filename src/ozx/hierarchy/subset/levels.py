@@ -1,4 +1,4 @@
-"""Crops of the levels of one multiscale image that show a region, in whole chunks."""
+"""Crops of a multiscale image's levels to a region, extended to whole chunks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LevelCrops:
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
-    """Return the axes of the full resolution, whose array has this layout, by name.
+    """Return the axes of the full resolution by name; `layout` is the layout of its array.
 
     Raises
     ------

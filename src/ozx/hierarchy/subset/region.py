@@ -19,7 +19,7 @@ _HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
 
 @dataclass(frozen=True, slots=True)
 class AxisRange:
-    """An interval as in a Python slice: None is the end of the axis, negative numbers count from it."""
+    """An interval as in a Python slice: either bound may be None, and negative numbers count from the end."""
 
     start: int | None
     stop: int | None

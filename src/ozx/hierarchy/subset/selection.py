@@ -1,4 +1,4 @@
-"""The requested part of each image of a hierarchy: levels, a region, or fewer of the finest levels."""
+"""The requested part of each image of a hierarchy: some levels, a region, or all but the finest levels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class LevelChoice:
     stop: int | None = None
 
     def choose(self, count: int) -> list[int]:
-        """Return the chosen levels of `count`."""
+        """Return the chosen levels out of `count`."""
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def nearest(self, count: int) -> list[int]:
-        """Return the chosen levels of `count`, or the nearest level if there are none."""
+        """Return the chosen levels out of `count`, or the nearest level if no level is chosen."""
         found = self.choose(count)
         if found:
             return found

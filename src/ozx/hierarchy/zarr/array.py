@@ -43,7 +43,7 @@ class ArrayMetadata:
 
     @property
     def decoded_bytes(self) -> int | None:
-        """Bytes of the whole array once decoded; None if shape or item size is unknown or the product beyond 2**64."""
+        """Size of the decoded array in bytes; None if shape or item size is unknown, or the size exceeds 2**64."""
         if self.shape is None or self.item_size is None:
             return None
         size = self.item_size

@@ -54,7 +54,7 @@ def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
 
 
 def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
-    """Parse the ``chunk_key_encoding`` of an array, which messages call `where`.
+    """Parse the ``chunk_key_encoding`` of an array; `where` names the array in messages.
 
     Raises
     ------

@@ -62,12 +62,12 @@ class ArrayLayout:
 
     @property
     def shards(self) -> Lengths | None:
-        """Lengths of a shard, the outermost if they are nested, or None."""
+        """Lengths of a shard (the outermost if shards are nested); None without shards."""
         return self.levels[0].shape if self.levels else None
 
     @property
     def stored_shape(self) -> Lengths:
-        """Lengths of the object with a chunk key: a shard, or a chunk."""
+        """Lengths of one stored value: a shard, or a chunk without shards."""
         return self.levels[0].shape if self.levels else self.chunks
 
     @property
@@ -144,7 +144,7 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:
-    """Return the ``zarr.json`` of an array with its chunks in other shards (lengths in pixels), or in none.
+    """Return the ``zarr.json`` of an array with other shards (lengths in pixels), or without shards.
 
     The codecs of the chunks stay, except for a checksum at their end; no other codec is beside ``sharding_indexed``.
     All other fields stay, and so does their order.

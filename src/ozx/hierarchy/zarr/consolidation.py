@@ -34,7 +34,7 @@ def say_the_same(copy: Any, document: Any) -> bool:
 
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
-    """Tell whether a group's copies differ from the nodes at `paths` below it; reads these only if the paths agree."""
+    """Tell whether a group's copies differ from the nodes at `paths`; the nodes are read only if all paths agree."""
     if document.get(FIELD) is None:
         return False
     copies = as_object(as_object(document[FIELD]).get("metadata"))
@@ -42,5 +42,5 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
 
 
 def _content(document: Any) -> dict[str, Any]:
-    """Return the fields that are not empty; copies inside are compared with their own nodes."""
+    """Return the non-empty fields without nested copies, which are compared with their own nodes."""
     return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

@@ -1,4 +1,4 @@
-"""Conventions that the attributes of a node declare (Zarr conventions v1, 2025-12-10, and the form before it)."""
+"""Conventions declared in a node's attributes (Zarr conventions v1, 2025-12-10, and the earlier form)."""
 
 from __future__ import annotations
 

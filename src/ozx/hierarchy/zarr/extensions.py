@@ -56,7 +56,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Something that a reader has to understand unless the document lets it ignore that."""
+    """An extension, which a reader must understand unless the document allows readers to ignore it."""
 
     # The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
     # document that the core does not define.
@@ -70,7 +70,7 @@ class Extension:
 
     @property
     def what(self) -> str:
-        """Name of its point in messages: ``codec``, ``data type``, …."""
+        """Name of the extension point in messages: ``codec``, ``data type``, …."""
         return _WORDS[self.point]
 
     @property

@@ -17,7 +17,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]*")
 
 
 def fill_value_fault(data_type: str, value: Any) -> str | None:  # noqa: PLR0911 (one for each kind of data type)
-    """Return a description of the values that the data type allows if `value` is none of them, else None.
+    """Return a description of the allowed values if `value` is invalid for the data type, else None.
 
     Every value is valid for an unknown data type.
 

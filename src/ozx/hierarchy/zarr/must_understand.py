@@ -1,4 +1,4 @@
-"""Check that chunks may be moved: every extension on which their place depends must be known.
+"""A check that chunks may be moved: ozx must know every extension that can affect the place of chunks.
 
 Packing bytes is always safe. To lay chunks out otherwise, they must depend only on the array's own grid.
 """

@@ -38,7 +38,7 @@ _HINT = (
 
 
 def understands_decoding(point: str, value: Any) -> bool:
-    """Treat every codec, data type, chunk grid and chunk key encoding as known, and nothing else."""
+    """Return True for every codec, data type, chunk grid and chunk key encoding, and False for anything else."""
     del value
     return point in DECODING_POINTS
 

@@ -61,7 +61,7 @@ class IndexFormat:
         return _PAIR * chunks + (_CHECKSUM if self.has_checksum else 0)
 
     def offset(self, chunks: int, shard_size: int) -> int:
-        """Return the offset of the index in a shard of `shard_size` bytes; negative if it has no room."""
+        """Return the offset of the index in a shard of `shard_size` bytes; negative if the shard is too short."""
         size = self.size(chunks)
         return shard_size - size if self.location == "end" or size > shard_size else 0
 
@@ -146,7 +146,7 @@ def parse_index(
 
 
 def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:
-    """Return a shard's index, given in C order; by default in the format of ozx: little-endian, then its CRC-32C."""
+    """Return a shard's index from numbers in C order; by default little-endian, followed by its CRC-32C."""
     form = IndexFormat() if form is None else form
     sizes = np.asarray(lengths, np.int64).ravel()
     pairs = np.empty((len(sizes), 2), "<u8" if form.endian == "little" else ">u8")

@@ -107,7 +107,7 @@ def _rounded(value: Any, dtype: UpgradedDataType, size: int) -> float | str:
 
 
 def _exact(number: Any) -> float | str:
-    """Return a numpy number in the form that keeps every bit."""
+    """Return a numpy number as a JSON value that keeps every bit."""
     if not np.isnan(number):
         return float(number) if np.isfinite(number) else _special(float(number))
     size = number.dtype.itemsize
@@ -123,7 +123,7 @@ def _special(number: float) -> str:
 
 
 def _raw(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return the number in base64 text, with every bit; None if `value` is no base64 of one item."""
+    """Return the number that base64 text encodes, with every bit; None if `value` is not one item in base64."""
     if not isinstance(value, str) or not value.endswith("="):
         return None
     try:

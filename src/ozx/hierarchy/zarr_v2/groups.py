@@ -42,7 +42,7 @@ def group_document(attributes: dict[str, Any]) -> Document:
 
 
 def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
-    """Upgrade the attributes of a group; those of OME-Zarr 0.4 become 0.5 under ``ome``.
+    """Upgrade a group's attributes; attributes of OME-Zarr 0.4 move to ``ome`` in the form of 0.5.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _check_version(where: str, value: Any) -> None:
 
 
 def _names_of_levels(multiscales: Any) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the paths of all levels, and the names of their axes."""
+    """Return the path and the axis names of each level."""
     if not isinstance(multiscales, list) or not all(isinstance(item, dict) for item in multiscales):
         raise FormatError("expected multiscales to be a list of objects")
     found = []

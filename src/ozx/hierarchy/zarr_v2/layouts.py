@@ -1,4 +1,4 @@
-"""The layout of a Zarr v2 array's chunks: one stored value each."""
+"""The chunk layout of a Zarr v2 array: each chunk is one stored value."""
 
 from __future__ import annotations
 

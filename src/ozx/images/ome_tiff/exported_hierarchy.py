@@ -104,7 +104,7 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
 def _take_images(
     start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
-    """Yield the images; the first `given` characters of paths are those of the opened node."""
+    """Yield the images; the first `given` characters of each path belong to the path of the opened node."""
     labels: list[str] = []
     for path in list_images(start):
         full = join_path(start.path, path)
@@ -126,7 +126,7 @@ def _take_images(
 
 
 def _emissions(group: zarr.Group) -> dict[int, float]:
-    """Return emission wavelengths by channel number, from OMERO's own JSON, which ozx writes, too."""
+    """Return emission wavelengths by channel number, from a field of ``omero`` that OMERO and ozx write."""
     attributes = dict(group.attrs)
     ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
     channels = as_list(as_object(ome.get("omero")).get("channels"))
@@ -135,7 +135,7 @@ def _emissions(group: zarr.Group) -> dict[int, float]:
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the start; fields are indices into `images`, whose paths lose the first `skip` characters."""
+    """Return the plate at `start`; fields are indices into `images`, whose paths are cut by `skip` characters."""
     ome = nodes[""].ome
     if ome is None or ome.plate is None:
         return None
@@ -207,7 +207,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
 
 
 def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
-    """For each exported image, return its number in the OME-XML; None if they cannot be matched."""
+    """Return each exported image's number in the OME-XML, or None if the images cannot be matched."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
         root: zarr.Group | None = start
@@ -235,7 +235,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return OME-XML images by index in the list of all fields, from its wells."""
+    """Return the numbers of OME-XML images by index into `listed`, matched well by well."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

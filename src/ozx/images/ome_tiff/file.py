@@ -59,7 +59,7 @@ class TileTable:
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
-    """Return height and width of the tiles of an image: as given, else 512, or a chunk's if that fits better.
+    """Return height and width of an image's tiles: as requested, else 512, or a chunk's lengths if more suitable.
 
     No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
@@ -72,7 +72,7 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
 
 
 class OmeTiff:
-    """Writes an OME-TIFF file: `add` for each image in order, then `finish_directories`, tiles, `close`.
+    """Writer of an OME-TIFF file: call `add` for each image in order, then `finish_directories`, `append`, `close`.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the plane of a level for one of the full resolution, of `depth` in z: levels may have fewer."""
+    """Return the plane of a level that shows a full-resolution plane; levels may have fewer z planes than `depth`."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth

@@ -100,7 +100,7 @@ class Mosaic:
         )
 
     def is_whole(self, piece: Piece) -> bool:
-        """Tell whether a piece covers all of its tile that is inside the image."""
+        """Tell whether a piece covers the whole part of its tile that is inside the image."""
         return piece.pixels.shape == self.covered(piece.tile[1])
 
     def add(self, piece: Piece) -> NDArray[Any] | None:
@@ -141,7 +141,7 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
 
 
 def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
-    """Yield the tiles that a range meets: number, part of the range, start in the tile."""
+    """Yield each tile that a range overlaps: its number, the part of the range, and the start in the tile."""
     for number in range(part.start // side, -(-part.stop // side)):
         start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
         yield number, slice(start - part.start, stop - part.start), start - number * side

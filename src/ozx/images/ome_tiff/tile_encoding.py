@@ -37,11 +37,11 @@ class TileEncoding:
     tile: tuple[int, int]
 
     def has_predictor(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether neighbours are subtracted (TIFF 6.0, section 14); few readers support it for floats."""
+        """Tell whether tiles store differences of pixels (TIFF 6.0, section 14), which few readers know for floats."""
         return self.compression != "none" and dtype.kind in "iu"
 
     def size(self, dtype: np.dtype[Any]) -> int:
-        """Return the most bytes of a tile: slightly more than its pixels, for incompressible ones."""
+        """Return the maximal size of an encoded tile in bytes, which incompressible pixels need."""
         raw = self.tile[0] * self.tile[1] * dtype.itemsize
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
@@ -74,7 +74,7 @@ class TileEncoding:
 
 
 def parse_compression(name: str) -> str:
-    """Return the name of a compression.
+    """Check the name of a compression.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The tiles of an OME-TIFF file: read, cut and compressed in threads, in an order that does not depend on them."""
+"""The tiles of an OME-TIFF file: threads read, cut and compress them, but do not affect their order."""
 
 from __future__ import annotations
 

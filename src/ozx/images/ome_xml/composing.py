@@ -110,7 +110,7 @@ def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESP
 
 
 def set_channel_color(channel: Element, color: str) -> None:
-    """Set the colour of a channel, RRGGBB: in OME-XML a signed 32-bit number, RGBA."""
+    """Set the colour of a channel from RRGGBB; OME-XML stores RGBA as a signed 32-bit number."""
     value = int(color, 16) << 8 | 0xFF
     channel.set("Color", str(value - (1 << 32) if value >> 31 else value))
 
@@ -122,7 +122,7 @@ def set_emission(channel: Element, nanometers: float) -> None:
 
 
 def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Element:
-    """Return the ``Plate`` of images; ``Image:0`` is the image of number 0."""
+    """Return the ``Plate`` element; it refers to the image of number 0 as ``Image:0``."""
 
     def add(parent: Element, name: str, attributes: dict[str, str]) -> Element:
         return SubElement(parent, f"{{{namespace}}}{name}", attributes)

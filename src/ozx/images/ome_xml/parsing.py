@@ -144,7 +144,7 @@ def _nanometers(size: PixelSize) -> float | None:
 
 
 def _parse_color(text: str | None) -> str | None:
-    """Return RRGGBB of a signed 32-bit integer that is RGBA (OME-XML 2016-06, "Color")."""
+    """Return a colour as RRGGBB from RGBA in a signed 32-bit integer (OME-XML 2016-06, "Color")."""
     try:
         value = int(text or "")
     except ValueError:
@@ -189,7 +189,7 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
 
 
 def _names(count: int, convention: str) -> tuple[str, ...]:
-    """Return A, B, …, Z, AA, … or 1, 2, …."""
+    """Return the names A, B, …, Z, AA, … or 1, 2, …."""
     if convention != "letter":
         return tuple(str(number + 1) for number in range(count))
     names = []

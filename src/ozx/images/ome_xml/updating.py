@@ -110,7 +110,7 @@ class KeptXml:
             _update_channel(channel, known.channels[place], new, default_color(place, len(channels)), place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
-        """Remove other images and references to them."""
+        """Remove images that are not kept, and references to them."""
         stays = set(map(id, kept))
         gone = [element for element in elements if id(element) not in stays]
         names = {element.get("ID") for element in gone}
@@ -159,7 +159,7 @@ def read_kept_xml(data: bytes) -> KeptXml:
 def _update_channel(
     element: Element, known: ChannelDescription, new: ChannelDescription, default: str, number: int
 ) -> None:
-    """Update a channel; generated names and colours do not count."""
+    """Update a channel, but ignore names and colours that ozx generated."""
     made_up = ChannelDescription(f"Channel {number}", default)
     if new.name is not None and new.name != (known.name or made_up.name):
         element.set("Name", new.name)

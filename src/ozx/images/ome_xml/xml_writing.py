@@ -1,4 +1,4 @@
-"""Elements as XML text, the same for the same elements; namespaces stay, prefixes may change."""
+"""Deterministic XML text of elements; namespaces stay, but prefixes may change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def render_xml(root: Element) -> str:
 
 
 def _render(element: Element, inherited: str, parts: list[str]) -> None:
-    """Append an element; `inherited` is the namespace of names without a prefix around it."""
+    """Append the text of an element; `inherited` is the default namespace around the element."""
     namespace, name = _split(element.tag)
     attributes = [] if namespace == inherited else [("xmlns", namespace)]
     attributes += _attributes(element)
@@ -47,7 +47,7 @@ def _render(element: Element, inherited: str, parts: list[str]) -> None:
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
-    """Return attributes with prefixes, each declared in place."""
+    """Return prefixed attributes, preceded by declarations of the prefixes."""
     prefixes: dict[str, str] = {}
     named = []
     for key, value in element.attrib.items():

@@ -41,7 +41,7 @@ Planes = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Montage:
-    """The picture of a plate (y, x, 3), the path of the level read of its first field, and notes on missing wells."""
+    """A plate's picture (y, x, 3), the path of the level read from the first field, and notes on missing wells."""
 
     pixels: NDArray[np.uint8]
     level: str
@@ -82,7 +82,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
 
 
 def _choose_step(fields: PlateFields, size: int) -> int:
-    """Return the step in either direction between shown wells."""
+    """Return the distance between shown wells, equal in both directions."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
     return max(for_time, for_room)
@@ -115,7 +115,7 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of the first existing field; `FormatError` if it is unlike the plate's first one."""
+    """Return the planes of the first existing field; raise `FormatError` if the field is unlike the first well."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)

@@ -81,7 +81,7 @@ class Plane:
 
 
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
-    """Return the plane to draw a picture of `size` pixels from: that of the smallest level with as many pixels.
+    """Return the plane for a picture of `size` pixels, from the smallest level with at least as many pixels.
 
     If a level costs too much to read, the next coarser affordable one is taken. Each of `share` planes gets its part of
     the limit.
@@ -123,7 +123,7 @@ def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Pla
 
 
 def _check_plane(plane: Plane, share: int) -> None:
-    """Raise if there is nothing to show, or it takes too long or too much memory."""
+    """Raise if a plane has no pixels, or takes too much time or memory to show."""
     shape, where = plane.level.array.shape, plane.level.path
     if 0 in shape:
         raise UnsupportedError(f"{where}: expected pixels; found an array of {shape}")
@@ -213,7 +213,7 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
 
 
 def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
-    """Return the index along an axis, at full resolution, to show first: by default the middle of a stack.
+    """Return the full-resolution index to show first along an axis: by default the middle of a z stack.
 
     Examples
     --------
