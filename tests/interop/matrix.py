@@ -50,17 +50,17 @@ class Reason(NamedTuple):
 
 REASONS = (
     Reason(
-        "it opens directories and `http` and `s3` URLs only",
+        "the reader opens only directories and `http` and `s3` URLs",
         tuple(writer.name for writer in WRITERS),
         (r"parse_url\(\w*Path\) gives None",),
     ),
     Reason(
-        "some names occur more than once; it refuses that, or delivers all of them",
+        "some names occur more than once; the reader refuses the file, or delivers each of them",
         ("bioio", "iohub", "ZipStore"),
         (r"Duplicate filename in ZIP", r"two entries are named", r"extracted \d+ files, of which \d+ are there"),
     ),
     Reason(
-        "it knows no Deflate64",
+        "the reader does not know Deflate64",
         ("Deflate64",),
         (
             r"That compression method is not supported",  # zipfile, under most programs in Python
@@ -71,7 +71,7 @@ REASONS = (
         ),
     ),
     Reason(
-        "the hierarchy is in a folder of the file, where RFC-9 wants it at the root",
+        "the hierarchy is in a folder of the file, not at its root as RFC-9 demands",
         ("Explorer",),
         (
             r"found no zarr\.json at the root of the archive",
@@ -81,7 +81,7 @@ REASONS = (
         ),
     ),
     Reason(
-        r"`\` separates nothing outside of Windows; it refuses such names, or delivers them as they stand",
+        r"`\` is no separator outside Windows; the reader refuses such names, or delivers them unchanged",
         (".NET",),
         (
             r"is refused: it has a backslash",
@@ -97,7 +97,7 @@ REASONS = (
         ),
     ),
     Reason(
-        "it takes the ZIP64 end record for bytes before the archive ([decision 4](decisions/0004-zip64-form.md))",
+        "the reader takes the ZIP64 end record for bytes before the archive ([decision 4](decisions/0004-zip64-form.md))",
         ("pack", "repack", "OzxStore"),
         (r"expected \d+ records in central dir, got 0",),
     ),
@@ -153,17 +153,17 @@ def _explain(reader: Judge | ArrayJudge, writer: Writer, words: str) -> str:
 
 _INTRODUCTION = f"""# Compatibility
 
-Made by `python docs/make_interop.py`; `tests/interop/test_matrix.py` asks every program again and fails where an answer
-differs. Each column is one small image, two channels of 96 × 128 pixels in two levels, written by another
-program; each row reads it.
+Each column is a program that writes a small image: two channels of 96 × 128 pixels in two levels. Each row is a program
+that reads the image. `python docs/make_interop.py` makes this page.
+`tests/interop/test_matrix.py` checks it.
 
-{YES} opened, and right · {WRONG} opened, and not right · {NO} refused; the letter says why.
+{YES} right · {WRONG} opened, but not right · {NO} refused. The letters are explained [below](#why-not).
 
 """
-_IMAGES = "## Programs that know OME-Zarr or Zarr\n\nRight means every pixel of the full resolution.\n\n"
+_IMAGES = "## Programs that know OME-Zarr or Zarr\n\nRight means that every pixel of the full resolution is right.\n\n"
 _ARCHIVES = """## Programs that know ZIP
 
-Right means every name and every byte, and nothing twice. A warning counts as a refusal.
+Right means that every name and byte is right, and that no file occurs twice. A warning counts as a refusal.
 
 """
 

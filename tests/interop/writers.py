@@ -192,7 +192,7 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a kept file, since it needs Python 3.12; CI makes it again',
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a stored file, since iohub needs Python 3.12; CI writes it again',
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),
@@ -220,14 +220,14 @@ WRITERS = (
     ),
     Writer(
         "Deflate64",
-        "`7z a -tzip -mm=Deflate64 OUT .`, the method that Windows Explorer takes for large files",
+        "`7z a -tzip -mm=Deflate64 OUT .`, which Windows Explorer uses for large files",
         partial(absent_programs, "7z"),
         partial(_run, "7z a -tzip -mm=Deflate64 {out} ."),
         copies=True,
     ),
     Writer(
         "Explorer",
-        "the form of Windows Explorer, sent to a compressed folder: the folder itself is inside (made by zipfile)",
+        "the form of Windows Explorer, with the folder itself inside (made by zipfile)",
         absent_packages,
         _write_as_explorer,
         inside=f"{FOLDER}/",
