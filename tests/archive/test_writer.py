@@ -33,10 +33,10 @@ def content(descriptor):
         return file.read()
 
 
-def write(descriptor, values, comment=b"", **options):
+def write(descriptor, values, comment=b""):
     writer = ArchiveWriter(descriptor)
     for name, value in values.items():
-        writer.add(name, value, **options)
+        writer.add(name, value)
     size = writer.finish(comment)
     data = content(descriptor)
     assert len(data) == size
@@ -55,9 +55,9 @@ def by_zipfile(data):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def expected_local(name, flags, checksum, size, padding=b""):
+def expected_local(name, flags, checksum, size):
     """4.3.7: the ZIP64 field (4.5.3) first, both sizes in it, whatever their size."""
-    extra = struct.pack("<HHQQ", 1, 16, size, size) + padding
+    extra = struct.pack("<HHQQ", 1, 16, size, size)
     fixed = (0x04034B50, 45, flags, 0, 0, 33, checksum, EDGE, EDGE, len(name), len(extra))
     return struct.pack("<IHHHHHIIIHH", *fixed) + name + extra
 
@@ -102,28 +102,16 @@ def test_local_headers_have_one_form_for_every_size(size):
     assert local_header(b"0/c/0", UTF8, 0xDEADBEEF, size) == expected_local(b"0/c/0", UTF8, 0xDEADBEEF, size)
 
 
-@pytest.mark.parametrize("padding", [6, 7, 4_096, 65_515])
-def test_padding_is_an_extra_field_behind_the_zip64_one(padding):
-    # As Android's zipalign writes it: id 0xD935, the rest's length, two bytes of alignment, zeros.
-    field = struct.pack("<HHH", 0xD935, padding - 4, 1) + bytes(padding - 6)
-    assert local_header(b"a", 0, 1, 2, padding) == expected_local(b"a", 0, 1, 2, field)
-    assert len(local_header(b"a", 0, 1, 2, padding)) == LOCAL_OVERHEAD + 1 + padding
-
-
-@pytest.mark.parametrize("padding", [-1, 1, 5, 65_516])
-def test_a_padding_that_no_extra_field_can_have_is_refused(padding):
-    with pytest.raises(UsageError, match=f"0 or 6 to 65,515; got {padding:,}"):
-        local_header(b"a", 0, 1, 2, padding)
-
-
-@pytest.mark.parametrize("padding", [0, 6, 1_000, 65_515])
-def test_padded_values_are_read_and_stand_where_they_were_to(descriptor, padding):
-    values = {"a": b"first", "b": b"second"}
-    data = write(descriptor, values, padding=padding)
-    assert by_ours(data) == by_zipfile(data) == values
-    reader = ArchiveReader(MemorySource(data))
-    assert reader.data_offset(0) == LOCAL_OVERHEAD + 1 + padding
-    assert data[reader.data_offset(1) :].startswith(b"second")
+def test_unused_bytes_are_zeros_between_entries(descriptor):
+    writer = ArchiveWriter(descriptor)
+    writer.add("a", b"first")
+    writer.add_unused(1_000)
+    writer.add("b", b"second")
+    writer.finish()
+    data = content(descriptor)
+    assert by_ours(data) == by_zipfile(data) == {"a": b"first", "b": b"second"}
+    end = LOCAL_OVERHEAD + 1 + 5
+    assert data[end : end + 1_004] == bytes(1_000) + b"PK\3\4"
 
 
 # --- where 32 and 16 bits end ---------------------------------------------------------------------
@@ -217,9 +205,8 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-@pytest.mark.parametrize("padding", [0, 500])
 @pytest.mark.parametrize("lead", [0, 1_000, 1_048_500, 1_100_000])
-def test_blocks_are_written_as_their_whole_is(tmp_path, name, padding, lead):
+def test_blocks_are_written_as_their_whole_is(tmp_path, name, lead):
     results = []
     value = b"".join(BLOCKS[name])
     for way in ("whole", "blocks"):
@@ -227,9 +214,9 @@ def test_blocks_are_written_as_their_whole_is(tmp_path, name, padding, lead):
             writer = ArchiveWriter(file.fileno())
             writer.add("lead", b"l" * lead)
             if way == "whole":
-                writer.add("value", value, padding=padding)
+                writer.add("value", value)
             else:
-                writer.add_blocks("value", len(value), iter(BLOCKS[name]), padding=padding)
+                writer.add_blocks("value", len(value), iter(BLOCKS[name]))
             writer.add("last", b"end")
             writer.finish()
             results.append(content(file.fileno()))
@@ -257,14 +244,6 @@ def test_a_name_that_is_too_long_leaves_the_archive_as_it_was(descriptor, way):
     assert caught.value.rule == "zip/name"
     writer.finish()
     assert by_ours(content(descriptor)) == by_zipfile(content(descriptor)) == {"x" * 65_535: b"longest"}
-
-
-def test_a_padding_that_cannot_be_leaves_the_archive_as_it_was(descriptor):
-    writer = ArchiveWriter(descriptor)
-    with pytest.raises(UsageError, match="padding"):
-        writer.add("a", b"value", padding=1)
-    writer.finish()
-    assert by_ours(content(descriptor)) == {}
 
 
 def test_a_patched_header_does_not_flush_what_follows_it(descriptor):
@@ -331,12 +310,12 @@ _names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 _keys = st.lists(_names, min_size=1, max_size=3).map("/".join)
 
 
-@given(st.dictionaries(_keys, st.binary(max_size=300), max_size=8), st.binary(max_size=50), st.sampled_from([0, 6, 77]))
+@given(st.dictionaries(_keys, st.binary(max_size=300), max_size=8), st.binary(max_size=50))
 @settings(max_examples=60)
-def test_whatever_is_written_is_read_by_ours_and_by_zipfile(tmp_path_factory, values, comment, padding):
+def test_whatever_is_written_is_read_by_ours_and_by_zipfile(tmp_path_factory, values, comment):
     path = tmp_path_factory.getbasetemp() / "property.ozx"
     with path.open("w+b") as file:
-        data = write(file.fileno(), values, comment, padding=padding)
+        data = write(file.fileno(), values, comment)
     if b"PK\5\6" not in comment:  # which would make it two archives
         assert by_ours(data) == values
         assert list(by_ours(data)) == list(values)

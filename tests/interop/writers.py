@@ -192,7 +192,8 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a stored file, since iohub needs Python 3.12; CI writes it again',
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a stored file, since iohub needs Python 3.12; '
+        "CI writes it again",
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),

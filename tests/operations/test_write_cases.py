@@ -78,7 +78,9 @@ def test_every_archive_has_the_findings_that_it_promises(written):
     directory = written[0]
     for case in archive_cases(directory):
         if "encoding" not in case:
-            report = validate(directory / case["path"], level=case["level"], profile=case["profile"])
+            report = validate(
+                directory / case["path"], level=case["level"], profile=case["profile"], revision=case["revision"]
+            )
             assert {finding.id: finding.severity for finding in report.findings} == case["found"], case
 
 
@@ -89,7 +91,7 @@ def test_files_in_another_form_have_the_findings_that_they_promise(written):
     assert {case["encoding"] for case in cases} == {"gzip", "parts"}
     for case in cases:
         made = decode(directory / case["path"], case["encoding"])
-        report = validate(made, level=case["level"], profile=case["profile"])
+        report = validate(made, level=case["level"], profile=case["profile"], revision=case["revision"])
         assert {finding.id: finding.severity for finding in report.findings} == case["found"], case
         os.remove(made)
 

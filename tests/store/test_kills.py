@@ -203,7 +203,7 @@ STEPS = ("fsync", "link", "unlink", "rename", "replace", "ftruncate", "pwrite", 
 )
 @pytest.mark.parametrize("rewritten", [True, pytest.param(False, marks=pytest.mark.ci)])
 def test_killed_before_every_step_that_changes_the_disk(tmp_path, monkeypatch, mode, rewritten):
-    monkeypatch.setattr("ozx.store.finishing.MOST_PADDING", 0 if rewritten else 1)
+    monkeypatch.setattr("ozx.store.finishing.MOST_UNUSED", 0 if rewritten else 1)
     old = SEED | {"0/c/0/0": pattern(1, 3_000), "0/c/0/1": pattern(2, 3_000)}
     new = SEED | {"0/c/0/0": pattern(3, 2_500), "0/c/1/1": pattern(4, 3_000)}
     expected = old | new if mode == "a" else new

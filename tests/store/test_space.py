@@ -1,12 +1,11 @@
-"""Free places: nothing is taken twice, nothing is lost, and what is left over can be filled by padding."""
+"""Free places: nothing is taken twice, nothing is lost."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ozx.archive.writer import SHORTEST_PADDING
 from ozx.store.space import Space
 
-steps = st.lists(st.one_of(st.integers(SHORTEST_PADDING, 60), st.tuples(st.integers(0, 1 << 20))), max_size=80)
+steps = st.lists(st.one_of(st.integers(1, 60), st.tuples(st.integers(0, 1 << 20))), max_size=80)
 
 
 @settings(deadline=None, max_examples=150)
@@ -25,7 +24,7 @@ def test_every_byte_is_taken_once_or_free(steps, start, limit):
             if offset is None:
                 assert limit is not None
                 assert space.end + step > start + limit
-                assert not [length for _, length in space.holes if length == step or length >= step + SHORTEST_PADDING]
+                assert not [length for _, length in space.holes if length >= step]
             else:
                 taken[offset] = step
         pieces = sorted([*taken.items(), *space.holes])
@@ -39,7 +38,6 @@ def test_every_byte_is_taken_once_or_free(steps, start, limit):
         assert not [
             offset for offset, length in space.holes if offset + length in holes or offset + length == space.end
         ]
-        assert all(length >= SHORTEST_PADDING for _, length in space.holes)
 
 
 def test_everything_given_back_leaves_nothing():
@@ -48,19 +46,6 @@ def test_everything_given_back_leaves_nothing():
     for place in (places[1], places[3], places[0], places[2]):
         space.give_back(*place)
     assert (space.end, space.holes) == (5, [])
-
-
-def test_a_piece_leaves_nothing_or_enough_for_padding():
-    space = Space(0)
-    space.take(100)
-    space.take(1)
-    space.give_back(0, 100)
-    for too_long in range(95, 100):
-        assert space.take(too_long) >= 101
-    assert space.take(94) == 0
-    assert space.holes == [(94, 6)]
-    assert space.take(6) == 94
-    assert space.holes == []
 
 
 def test_the_shortest_hole_that_fits_is_used():

@@ -88,7 +88,7 @@ def test_mode_x_refuses_an_existing_file_at_the_first_use(path, old):
 
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_x_refuses_a_file_that_appeared_meanwhile(path, monkeypatch, rewritten):
-    monkeypatch.setattr(finishing, "MOST_PADDING", 0 if rewritten else 1)
+    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
     store = writer(path, "x")
     for key, value in VALUES.items():
         put(store, key, value)
@@ -102,7 +102,7 @@ def test_mode_x_refuses_a_file_that_appeared_meanwhile(path, monkeypatch, rewrit
 @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="needs permissions")
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_a_keeps_the_permissions(path, old, monkeypatch, rewritten):
-    monkeypatch.setattr(finishing, "MOST_PADDING", 0 if rewritten else 1)
+    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
     path.chmod(0o600)
     with writer(path, "a") as store:
         put(store, "0/c/5/5", b"more")
@@ -149,7 +149,7 @@ def test_mode_a_makes_an_archive_of_other_programs_conformant(path):
 @pytest.mark.parametrize("change", ["replaced", "written over", "gone"])
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_a_refuses_when_the_old_file_changes_meanwhile(path, old, monkeypatch, change, rewritten):
-    monkeypatch.setattr(finishing, "MOST_PADDING", 0 if rewritten else 1)
+    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
     store = writer(path, "a")
     put(store, "0/c/5/5", b"more")
     if change == "gone":
@@ -532,7 +532,7 @@ def test_a_reader_that_waited_for_close_does_not_read_another_writers_file(path,
         go_on.wait(10)
         original(*arguments)
 
-    monkeypatch.setattr(finishing, "MOST_PADDING", 1)
+    monkeypatch.setattr(finishing, "MOST_UNUSED", 1)
     monkeypatch.setattr(finishing, "_complete", complete)
 
     def read():

@@ -17,9 +17,9 @@ __all__ = [
     "END_RECORD",
     "END_SIGNATURE",
     "EXTRA_AES",
-    "EXTRA_PADDING",
     "EXTRA_TIMES",
     "EXTRA_UNICODE_PATH",
+    "EXTRA_UNIX",
     "EXTRA_ZIP64",
     "FLAGS_OF_DEFLATE",
     "FLAG_DATA_DESCRIPTOR",
@@ -103,8 +103,7 @@ EXTRA_ZIP64 = 0x0001  # 4.5.3
 EXTRA_UNICODE_PATH = 0x7075  # 4.6.9
 EXTRA_TIMES = 0x5455  # 4.6.1
 EXTRA_AES = 0x9901  # 4.6.1
-# The field of Android's zipalign: two bytes of alignment, then zeros. The only padding that readers know.
-EXTRA_PADDING = 0xD935
+EXTRA_UNIX = 0x7875  # Info-ZIP: owner and group
 
 
 def method_name(method: int) -> str:

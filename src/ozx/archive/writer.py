@@ -21,7 +21,6 @@ from ozx.archive.records import (
     CENTRAL_SIGNATURE,
     END_RECORD,
     END_SIGNATURE,
-    EXTRA_PADDING,
     EXTRA_ZIP64,
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
@@ -37,8 +36,6 @@ from ozx.errors import FormatError, UsageError
 
 __all__ = [
     "LOCAL_OVERHEAD",
-    "LONGEST_PADDING",
-    "SHORTEST_PADDING",
     "ArchiveWriter",
     "DirectoryBuilder",
     "local_header",
@@ -50,14 +47,10 @@ _REGULAR_FILE_0644 = 0o100644 << 16
 _MIDNIGHT, _FIRST_DAY = 0, 1 << 5 | 1  # 4.4.6: 1980-01-01, the earliest; a real time would change the bytes
 
 _ZIP64_EXTRA = struct.Struct("<2H2Q")
-_PADDING_EXTRA = struct.Struct("<3H")
 
-#: Length of an entry's local header without its name and padding.
+#: Length of an entry's local header without its name.
 LOCAL_OVERHEAD = LOCAL_HEADER.size + _ZIP64_EXTRA.size
 
-#: Least and most bytes by which a local header can be lengthened; see `local_header`.
-SHORTEST_PADDING = _PADDING_EXTRA.size
-LONGEST_PADDING = MASK_16 - _ZIP64_EXTRA.size
 _BUFFER = 1 << 20
 
 
@@ -73,12 +66,12 @@ def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
     return struct.Struct(f"{CENTRAL_HEADER.format}{name_length}s{extra_length}s")
 
 
-def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding: int = 0) -> bytes:
-    """Return a local header, lengthened by `padding` bytes (0, or 6 to 65,515) in a separate extra field.
+def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes:
+    """Return a local header.
 
     Name and flags are those of `encode_name`; `checksum` and `size` are the value's CRC-32 and its length in bytes.
     """
-    header = _local_layout(len(raw_name)).pack(
+    return _local_layout(len(raw_name)).pack(
         LOCAL_SIGNATURE,
         _VERSION,
         flags,
@@ -96,16 +89,6 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int, padding:
         size,
         size,
     )
-    return header if padding == 0 else _padded(header, padding)
-
-
-def _padded(header: bytes, padding: int) -> bytes:
-    if not SHORTEST_PADDING <= padding <= LONGEST_PADDING:
-        raise UsageError(f"expected a padding of 0 or {SHORTEST_PADDING} to {LONGEST_PADDING:,}; got {padding:,}")
-    padded = bytearray(header)
-    struct.pack_into("<H", padded, LOCAL_HEADER.size - 2, _ZIP64_EXTRA.size + padding)
-    padded += _PADDING_EXTRA.pack(EXTRA_PADDING, padding - 4, 1) + bytes(padding - _PADDING_EXTRA.size)
-    return bytes(padded)
 
 
 class DirectoryBuilder:
@@ -204,7 +187,7 @@ class ArchiveWriter:
         """Offset of the next byte."""
         return self._flushed + len(self._buffer)
 
-    def add(self, name: str, data: bytes, *, padding: int = 0) -> None:
+    def add(self, name: str, data: bytes) -> None:
         """Write one entry with its whole value.
 
         Raises
@@ -214,12 +197,12 @@ class ArchiveWriter:
         """
         raw_name, flags = encode_name(name)
         checksum = crc32(data)
-        header = local_header(raw_name, flags, checksum, len(data), padding)
+        header = local_header(raw_name, flags, checksum, len(data))
         self.directory.add(raw_name, flags, checksum, len(data), self.offset)
         self._append(header)
         self._append(data)
 
-    def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview], *, padding: int = 0) -> None:
+    def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
         """Write one entry, its value in blocks; the header is patched once the CRC-32 is known.
 
         Raises
@@ -230,14 +213,14 @@ class ArchiveWriter:
         """
         raw_name, flags = encode_name(name)
         header_offset, checksum, written = self.offset, 0, 0
-        self._append(local_header(raw_name, flags, 0, size, padding))
+        self._append(local_header(raw_name, flags, 0, size))
         for block in blocks:
             written += len(block)
             checksum = crc32(block, checksum)
             self._append(block)
         if written != size:
             raise FormatError(f"{name!r}: expected {size:,} bytes, got {written:,}", rule="zip/changed")
-        self._patch(header_offset, local_header(raw_name, flags, checksum, size, padding))
+        self._patch(header_offset, local_header(raw_name, flags, checksum, size))
         self.directory.add(raw_name, flags, checksum, size, header_offset)
 
     def add_copied(
@@ -254,9 +237,9 @@ class ArchiveWriter:
         self._append(local_header(raw_name, flags, checksum, size))
         self.copy(source, source_offset, size)
 
-    def append_local_header(self, raw_name: bytes, flags: int, checksum: int, size: int, padding: int) -> None:
-        """Write a local header only; the caller appends the value and adds the entry to `directory`."""
-        self._append(local_header(raw_name, flags, checksum, size, padding))
+    def add_unused(self, length: int) -> None:
+        """Append zeros that belong to no entry."""
+        self._append(bytes(length))
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
         """Append bytes of another file; the caller adds their entries to `directory`."""

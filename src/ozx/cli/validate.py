@@ -11,7 +11,7 @@ from ozx.cli.output import print_json, printable, progress_bar, report_error, sa
 from ozx.cli.report import extent_of, report_lines
 from ozx.errors import UsageError
 from ozx.validation.many import validate_many
-from ozx.validation.report import LEVELS, Level, Report
+from ozx.validation.report import LEVELS, REVISIONS, Level, Report
 from ozx.validation.validate import PROFILES
 
 __all__ = ["command"]
@@ -33,7 +33,14 @@ __all__ = ["command"]
     type=click.Choice(PROFILES),
     default=PROFILES[0],
     show_default=True,
-    help="strict also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.",
+    help="strict also forbids ZIP compression, extra fields but those of ZIP64, times and owners, and other comments.",
+)
+@click.option(
+    "--revision",
+    type=click.Choice(REVISIONS),
+    default=REVISIONS[0],
+    show_default=True,
+    help="Text of RFC-9 that decides: r2 (2026-04-20), draft (the authors' revision), all: r2, with warnings by draft.",
 )
 @click.option(
     "--no-second-opinion",
@@ -55,6 +62,7 @@ def command(
     as_json: bool,
     strict: bool,
     profile: str,
+    revision: str,
     no_second_opinion: bool,
     schemas: tuple[str, ...],
     jobs: int,
@@ -76,7 +84,8 @@ def command(
       ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
     reports, codes = [], {DONE}
-    options: dict[str, Any] = {"level": level, "profile": profile, "second_opinion": not no_second_opinion}
+    options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
+    options["second_opinion"] = not no_second_opinion
     # Only chunks take long enough for a progress bar.
     with progress_bar(quiet=as_json or level != "data") as progress:
         for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):

@@ -94,6 +94,7 @@ def _entries_of(identifier: str, file: dict[str, Any]) -> Iterator[dict[str, Any
                 "pointer": f"/{kind}/{number}",
                 "level": "hierarchy",
                 "profile": "rfc9",
+                "revision": "all",
                 "found": case["found"],
             }
 
@@ -116,6 +117,7 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
         "path": path,
         "level": case.level,
         "profile": case.profile,
+        "revision": case.revision,
         "found": case.severities(),
     }
     return entry if encoding is None else entry | {"encoding": encoding}

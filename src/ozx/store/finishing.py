@@ -1,7 +1,8 @@
 """Finish a new archive: write metadata to its head and the directory to its end, and rename it.
 
-If the metadata fits into the room kept for it and free bytes are few, written values stay in place: padding in the next
-local header (APPNOTE 4.5) fills each gap. Otherwise the file is written a second time, without gaps.
+If the metadata fits into the room kept for it and free bytes are few, written values stay in place: white space at the
+end of metadata fills the room, zeros fill each gap between values. Otherwise the file is written a second time, without
+gaps. Padding in extra fields would do as well for RFC-9 (R2), but its revision of 2026 forbids that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import LONGEST_PADDING, SHORTEST_PADDING, ArchiveWriter, local_header
+from ozx.archive.writer import ArchiveWriter
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.flow.chunks.moving import move_entries
@@ -24,10 +25,13 @@ from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, is_metadata_key
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 
-__all__ = ["MOST_PADDING", "Unfinished", "finish"]
+__all__ = ["MOST_UNUSED", "Unfinished", "finish"]
 
-# The largest share of padding in a file; above it, the file is written a second time.
-MOST_PADDING = 0.02
+# The largest share of unused bytes in a file; above it, the file is written a second time.
+MOST_UNUSED = 0.02
+# White space at the end of one document, which every reader of its node reads.
+_MOST_WHITE_SPACE = 64 << 10
+_BLOCK = 1 << 20
 # From this size on, a rewrite of a file that outgrew its room takes time, so warn.
 _SILENTLY_REWRITTEN = 1 << 20
 
@@ -122,40 +126,40 @@ def _gaps(head: int, slots: list[Slot]) -> list[int]:
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Tell whether padding can fill every gap, and the gaps are a small share of the file."""
+    """Tell whether white space can fill the room for metadata, and unused bytes are a small share of the file."""
     if not gaps:
         return True
-    most = [LONGEST_PADDING] * len(gaps)
-    # The metadata's headers take padding, too; each a little less, so that no remainder is too short.
-    most[0] += documents * (LONGEST_PADDING - SHORTEST_PADDING)
-    can_fill = all(gap == 0 or SHORTEST_PADDING <= gap <= limit for gap, limit in zip(gaps, most, strict=True))
-    return can_fill and sum(gaps) <= MOST_PADDING * slots[-1].end
+    # Without metadata the first local header has to be at offset 0.
+    return 0 <= gaps[0] <= documents * _MOST_WHITE_SPACE and sum(gaps) <= MOST_UNUSED * slots[-1].end
 
 
 def _complete(
     archive: Unfinished, documents: list[tuple[str, bytes]], slots: list[Slot], gaps: list[int], comment: bytes
 ) -> None:
-    """Write the metadata, pad the headers behind gaps, add the entries kept from the old archive, and the directory."""
+    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory."""
     descriptor = archive.growing.partial.descriptor
     writer = ArchiveWriter(descriptor)
     spare = gaps[0] if gaps else 0
-    for key, document in documents:
-        padding = max(0, min(spare - LONGEST_PADDING, LONGEST_PADDING - SHORTEST_PADDING))
-        padding = padding if padding >= SHORTEST_PADDING else SHORTEST_PADDING if padding else 0
-        writer.add(key, document, padding=padding)
-        spare -= padding
+    for number, (key, document) in enumerate(documents, 1):
+        # The last documents get white space first: they are read least often.
+        white = max(0, spare - (len(documents) - number) * _MOST_WHITE_SPACE)
+        writer.add(key, document + b" " * white)
+        spare -= white
     writer.flush()
-    for position, slot in enumerate(slots):
-        gap = gaps[position] if position else spare
-        if gap:
-            header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size, gap)
-            write_all_at(descriptor, header, slot.offset - gap)
-        writer.directory.add(slot.raw_name, slot.flags, slot.crc32, slot.size, slot.offset - gap)
+    for slot, gap in zip(slots, [0, *gaps[1:]], strict=False):
+        _clear(descriptor, slot.offset - gap, gap)
+        writer.directory.add(slot.raw_name, slot.flags, slot.crc32, slot.size, slot.offset)
     if slots:
         writer.skip_to(slots[-1].end)
     _keep_base(archive, writer)
     os.ftruncate(descriptor, writer.flush())
     writer.finish(comment)
+
+
+def _clear(descriptor: int, offset: int, length: int) -> None:
+    """Write zeros: a gap holds values that were deleted or replaced, which no reader shall find."""
+    for start in range(0, length, _BLOCK):
+        write_all_at(descriptor, bytes(min(_BLOCK, length - start)), offset + start)
 
 
 def _rewrite(archive: Unfinished, documents: list[tuple[str, bytes]], writer: ArchiveWriter, comment: bytes) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from ozx.archive.writer import SHORTEST_PADDING
-
 __all__ = ["Space"]
 
 
 class Space:
     """The free bytes of a file from `start` on (up to `limit`, if given), taken in pieces and given back in any order.
 
-    Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk. A piece
-    shorter than its hole leaves enough of it for padding.
+    Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk.
 
     Examples
     --------
@@ -40,8 +37,6 @@ class Space:
     def take(self, length: int) -> int | None:
         """Take `length` free bytes and return their offset; None if a limited room is full."""
         at = bisect_left(self._by_length, (length, 0))
-        if at < len(self._by_length) and self._by_length[at][0] != length:
-            at = bisect_left(self._by_length, (length + SHORTEST_PADDING, 0))
         if at < len(self._by_length):
             found, offset = self._by_length[at]
             self._remove(offset, found)

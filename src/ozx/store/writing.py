@@ -351,7 +351,7 @@ class WriteSession:
             if name.endswith("/"):
                 continue
             if is_any_metadata_key(name):
-                self._documents[name] = base.reader.read(index)
+                self._documents[name] = base.reader.read(index).rstrip(b" ")  # the filled room for metadata
             else:
                 self._base_indices[name] = index
         self._base = base

@@ -27,6 +27,7 @@ def validate_many(
     jobs: int = 1,
     level: Level = "hierarchy",
     profile: str = "rfc9",
+    revision: str = "all",
     second_opinion: bool = True,
     schemas: Mapping[str, str] | None = None,
     progress: Progress = NO_PROGRESS,
@@ -36,7 +37,9 @@ def validate_many(
     `jobs` files are checked at a time, each by its own process, since Python holds its lock while it parses documents.
     With 1, as many threads as there are processors decode the chunks of a file (level ``data``), and show `progress`.
     """
-    check = partial(_outcome, level=level, profile=profile, second_opinion=second_opinion, schemas=schemas)
+    check = partial(
+        _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
+    )
     if jobs <= 1 or len(paths) <= 1:
         yield from map(partial(check, progress=progress), paths)
         return

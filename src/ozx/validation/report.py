@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["LEVELS", "SEVERITIES", "Container", "Extent", "Finding", "Level", "Report", "Severity", "Where"]
+__all__ = [
+    "LEVELS",
+    "REVISIONS",
+    "SEVERITIES",
+    "Container",
+    "Extent",
+    "Finding",
+    "Level",
+    "Report",
+    "Severity",
+    "Where",
+]
 
 Severity = Literal["error", "warning", "note"]
 Level = Literal["archive", "hierarchy", "data"]
@@ -17,6 +28,10 @@ Extent = Literal["all", "some", "none"]
 
 #: Depths of the checks, each with those before it: the container, every metadata document, every chunk.
 LEVELS: tuple[Level, ...] = ("archive", "hierarchy", "data")
+
+#: Texts of RFC-9. ``r2``: R2 (2026-04-20). ``draft``: its revision by the authors (autumn 2026), not merged. ``all``:
+#: R2, and warnings of what only the revision forbids.
+REVISIONS = ("all", "r2", "draft")
 
 #: The worst first. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")

@@ -33,13 +33,13 @@ from ozx.validation.container.zip import check_zip
 from ozx.validation.directory import check_directory
 from ozx.validation.hierarchy import NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
-from ozx.validation.report import LEVELS, Finding, Level, Report
-from ozx.validation.rules.findings import finding_from_error, make_finding
+from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
+from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
 from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
-#: ``strict`` also forbids ZIP compression, extra fields other than ZIP64 and padding, and other comments.
+#: ``strict`` also forbids ZIP compression, extra fields but those of ZIP64, times and owners, and other comments.
 PROFILES = ("rfc9", "strict")
 
 
@@ -49,6 +49,7 @@ def validate(
     *,
     level: Level = "hierarchy",
     profile: str = "rfc9",
+    revision: str = "all",
     second_opinion: bool = True,
     schemas: Mapping[str, str] | None = None,
     jobs: int | None = None,
@@ -68,8 +69,11 @@ def validate(
         Depth of the checks: ``archive``, the container and RFC-9; ``hierarchy``, also every metadata document;
         ``data``, also every chunk.
     profile
-        ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than ZIP64 and padding, and
-        comments other than RFC-9's.
+        ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than those of ZIP64, times and
+        owners, and comments other than RFC-9's.
+    revision
+        The text of RFC-9 that decides: ``r2`` (2026-04-20); ``draft``, its revision by the authors (autumn 2026, not
+        merged); ``all``, R2, with warnings of what only the revision forbids.
     second_opinion
         Whether ome-zarr-models checks the OME-Zarr metadata, too.
     schemas
@@ -93,6 +97,8 @@ def validate(
     """
     if profile not in PROFILES:
         raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
+    if revision not in REVISIONS:
+        raise UsageError(f"expected a revision of {', '.join(REVISIONS)}; got {revision!r}")
     if level not in LEVELS:
         raise UsageError(f"expected a level of {', '.join(LEVELS)}; got {level!r}")
     options = Options(second_opinion, Schemas.read(schemas or {}))
@@ -109,7 +115,8 @@ def validate(
         findings = [*check_file_name(source.name)]
         findings += [] if location.is_remote else check_surroundings(where)
         strict = profile == "strict"
-        findings += check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
+        found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
+        findings += by_revision(found, revision)
     finally:
         source.close()
     return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])

@@ -13,7 +13,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
-from ozx.archive.writer import SHORTEST_PADDING, ArchiveWriter, local_header
+from ozx.archive.writer import ArchiveWriter, local_header
 
 __all__ = ["move_entries"]
 
@@ -81,15 +81,11 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
 
 
 def _move_run(run: list[_Moved], source: FileSource, writer: ArchiveWriter) -> None:
-    """Move adjacent entries: write the header of the first one, copy the rest at once."""
-    first, new_offset = run[0], writer.offset
-    padding = 0
-    if run[-1].end - first.offset >= _ALIGNED_FROM:
-        padding = (first.offset - new_offset) % _ALIGNMENT
-        padding += _ALIGNMENT if 0 < padding < SHORTEST_PADDING else 0
-    shift = new_offset + padding - first.offset
-    writer.append_local_header(first.raw_name, first.flags, first.crc32, first.size, padding)
-    writer.copy(source.descriptor(), first.data_offset, run[-1].end - first.data_offset)
+    """Move adjacent entries by one copy, behind unused bytes if that lets the file system copy whole blocks."""
+    start, end = run[0].offset, run[-1].end
+    if end - start >= _ALIGNED_FROM and writer.offset:
+        writer.add_unused((start - writer.offset) % _ALIGNMENT)
+    shift = writer.offset - start
+    writer.copy(source.descriptor(), start, end - start)
     for entry in run:
-        offset = new_offset if entry is first else entry.offset + shift
-        writer.directory.add(entry.raw_name, entry.flags, entry.crc32, entry.size, offset)
+        writer.directory.add(entry.raw_name, entry.flags, entry.crc32, entry.size, entry.offset + shift)

@@ -108,7 +108,8 @@ def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Re
     rows = np.array(keys.find_all(keys.metadata), np.int64)
     rank = np.empty(len(columns), np.int64)
     rank[np.argsort(columns.header_offsets, kind="stable")] = np.arange(len(columns))
-    if comment.json_first and (rows >= len(rows)).any():
+    values = np.cumsum(~columns.are_folders())[rows] - 1
+    if comment.json_first and (values >= len(values)).any():
         message = f"the comment wrongly claimed that all {METADATA} come first (jsonFirst)"
         yield Repair("rfc9/json-first", message)
     if rows[0] or rank[rows[0]]:

@@ -95,14 +95,15 @@ class ArchiveView:
 
     @property
     def leading(self) -> list[Item]:
-        """The ``zarr.json`` entries before the first other entry."""
+        """The ``zarr.json`` entries before the first other entry; entries of folders do not count."""
         return list(self._below(self._leading))
 
     @cached_property
     def _leading(self) -> list[Item]:
         headers = iter_headers(self.source, self.end)
         items = (Item(entry_name(header), header.uncompressed_size, header) for header in headers)
-        return list(takewhile(lambda item: is_metadata_key(item.key), items))
+        values = (item for item in items if not item.key.endswith("/"))
+        return list(takewhile(lambda item: is_metadata_key(item.key), values))
 
     @property
     def is_metadata_first(self) -> bool:

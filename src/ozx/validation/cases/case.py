@@ -38,6 +38,7 @@ class Case:
     # The ids of all findings, separated by spaces; ``rfc9/sharding=note`` if the severity is not the rule's own.
     found: str = ""
     profile: str = "rfc9"
+    revision: str = "all"
     # The path of the file; some rules are about names.
     file: str = "cells.ozx"
     level: Level = "archive"
@@ -69,4 +70,4 @@ class Case:
 
     def check(self, folder: str | os.PathLike[str]) -> Report:
         """Write the case into `folder` and validate it."""
-        return validate(self.write(folder), level=self.level, profile=self.profile)
+        return validate(self.write(folder), level=self.level, profile=self.profile, revision=self.revision)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+from typing import Any
 
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 from ozx.validation.cases.case import Case
@@ -45,6 +47,10 @@ def _legacy_directory() -> dict[str, bytes]:
 
 def _image(**values: bytes) -> dict[str, bytes]:
     return {"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values
+
+
+def _with_keys(keys: dict[str, Any]) -> ArchiveBuilder:
+    return _valid().with_(comment=json.dumps({"ome": {"version": "0.5"} | keys}).encode())
 
 
 def _in_groups(builder: ArchiveBuilder, *names: str) -> ArchiveBuilder:
@@ -131,7 +137,10 @@ RFC9_CASES = (
     Case("rfc9/zip64", "no end record", lambda: _valid().with_(zip64_end=False), "rfc9/zip64=note"),
     Case("rfc9/zip64", "the end record only", lambda: _valid().with_(zip64_local=False)),
     Case("rfc9/stored", "a deflated chunk", lambda: _valid().deflate("0/c/0"), "rfc9/stored"),
+    Case("rfc9/stored", "by R2 alone", lambda: _valid().deflate("0/c/0"), "rfc9/stored", revision="r2"),
+    Case("rfc9/stored", "by the revision", lambda: _valid().deflate("0/c/0"), "rfc9/stored=error", revision="draft"),
     Case("rfc9/stored", "all stored", _valid),
+    Case("rfc9/stored", "all stored, by the revision", _valid, revision="draft"),
     Case("rfc9/sharding", "two chunks", _two_chunks, "rfc9/sharding=note"),
     Case("rfc9/sharding", "two shards", _two_shards),
     Case(
@@ -194,6 +203,28 @@ RFC9_CASES = (
     ),
     Case("rfc9/comment", "other keys", lambda: _valid().with_(comment=b'{"ome":{"version":"0.5"},"by":"x"}')),
     Case("rfc9/comment", "the least", lambda: _valid().with_(comment=_PLAIN_COMMENT), profile="strict"),
+    Case("rfc9/comment-keys", "of ome", lambda: _with_keys({"by": "x"}), "rfc9/comment-keys"),
+    Case("rfc9/comment-keys", "of zipFile", lambda: _with_keys({"zipFile": {"by": "x"}}), "rfc9/comment-keys"),
+    Case(
+        "rfc9/comment-keys",
+        "of centralDirectory",
+        lambda: _with_keys({"zipFile": {"centralDirectory": {"by": "x"}}}),
+        "rfc9/comment-keys",
+    ),
+    Case(
+        "rfc9/comment-keys",
+        "by the revision",
+        lambda: _with_keys({"by": "x"}),
+        "rfc9/comment-keys=error",
+        revision="draft",
+    ),
+    Case("rfc9/comment-keys", "by R2", lambda: _with_keys({"by": "x"}), revision="r2"),
+    Case(
+        "rfc9/comment-keys",
+        "beside ome",
+        lambda: _valid().with_(comment=b'{"ome":{"version":"0.5"},"by":"x"}'),
+        revision="draft",
+    ),
     Case(
         "rfc9/comment-version",
         "0.4 for 0.5",
@@ -212,6 +243,12 @@ RFC9_CASES = (
         "claimed, not true",
         lambda: _valid().reorder("zarr.json", "0/c/0", "0/zarr.json"),
         "rfc9/json-first rfc9/breadth-first",
+    ),
+    Case(
+        "rfc9/json-first",
+        "claimed, and true but for entries of folders",
+        lambda: ArchiveBuilder.valid().remove("0/c/0").add("0/", b"", at=1).add("0/c/0", b"abcd"),
+        "zip/directory-entry rfc9/breadth-first",
     ),
     Case(
         "rfc9/json-first",

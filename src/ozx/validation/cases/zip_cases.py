@@ -124,7 +124,7 @@ ZIP_CASES = (
     Case(
         "zip/directory",
         "an extra field that looks like a header",
-        lambda: _valid().set("0/c/0", central={"extra": struct.pack("<2H4s", 0xCAFE, 4, b"PK\x01\x02")}),
+        lambda: _valid().set("0/c/0", central={"extra": struct.pack("<2H4s", 0x7875, 4, b"PK\x01\x02")}),
     ),
     Case("zip/zip64-field", "a placeholder alone", lambda: _wide_central(is_there=False), "zip/zip64-field"),
     Case("zip/zip64-field", "a placeholder and its field", lambda: _wide_central(is_there=True)),
@@ -279,13 +279,28 @@ ZIP_CASES = (
     Case("zip/unreferenced-bytes", "a data descriptor", lambda: _valid().stream("0/zarr.json")),
     Case(
         "zip/extra-field",
-        "a time",
-        lambda: _valid().set("0/c/0", central={"extra": TIME_FIELD}),
-        "zip/extra-field",
+        "padding, strict",
+        lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}),
+        "zip/extra-field=error",
         "strict",
     ),
-    Case("zip/extra-field", "padding", lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}), profile="strict"),
-    Case("zip/extra-field", "a time, not strict", lambda: _valid().set("0/c/0", local={"extra": TIME_FIELD})),
+    Case(
+        "zip/extra-field", "padding", lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}), "zip/extra-field"
+    ),
+    Case(
+        "zip/extra-field",
+        "padding, by the revision",
+        lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}),
+        "zip/extra-field=error",
+        revision="draft",
+    ),
+    Case("zip/extra-field", "a time", lambda: _valid().set("0/c/0", central={"extra": TIME_FIELD}), profile="strict"),
+    Case(
+        "zip/extra-field",
+        "padding, by R2",
+        lambda: _valid().set("0/c/0", local={"extra": PADDING_FIELD}),
+        revision="r2",
+    ),
     Case("zip/large-entry", "2 GiB and a byte", lambda: _with_hole(_TWO_GIB + 1), "zip/large-entry"),
     Case("zip/large-entry", "2 GiB", lambda: _with_hole(_TWO_GIB)),
     Case("zip/many-entries", "65,535", lambda: _many(65_535), "zip/many-entries=note"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -98,10 +99,10 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
     rank[facts.layout.order] = np.arange(len(rank))
     indices = np.array(roles.indices, np.int64)
     places = (("central directory", indices), ("file", rank[indices]))
-    # RFC-9, jsonFirst: a reader may stop at the first entry that is no zarr.json.
-    late = np.flatnonzero(indices >= len(indices))
-    if comment.json_first and len(late):
-        first = roles.metadata[int(np.flatnonzero(indices != np.arange(len(indices)))[0])]
+    # RFC-9, jsonFirst: a reader may stop at the first entry that is no zarr.json; entries of folders do not count.
+    values = np.cumsum(~facts.columns.are_folders())[indices] - 1
+    if comment.json_first and (values >= len(values)).any():
+        first = roles.metadata[int(np.flatnonzero(values != np.arange(len(values)))[0])]
         yield make_finding(
             "rfc9/json-first",
             f"the comment claims jsonFirst, but {first!r} comes after an entry that is no {METADATA}: readers that "
@@ -147,10 +148,25 @@ def check_comment(
         if "jsonFirst" in found:
             message = f"{place}jsonFirst stands where no reader looks; expected ome.zipFile.centralDirectory.jsonFirst"
             yield make_finding("rfc9/comment", message, severity="note")
+    yield from _check_keys(ome)
     others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})
     if strict and others:
         message = f"the archive comment holds more than RFC-9 specifies: {', '.join(others[:5])}"
         yield make_finding("rfc9/comment", message, severity="error")
+
+
+def _check_keys(ome: dict[str, Any]) -> Iterator[Finding]:
+    """Yield a finding if the comment has keys below ``ome`` that RFC-9's revision does not define."""
+    zip_file = as_object(ome.get("zipFile"))
+    directory = as_object(zip_file.get("centralDirectory"))
+    places = (
+        ("ome", ome, {"version", "zipFile"}),
+        ("ome.zipFile", zip_file, {"centralDirectory"}),
+        ("ome.zipFile.centralDirectory", directory, {"jsonFirst"}),
+    )
+    unknown = [f"{place}.{key}" for place, found, known in places for key in sorted(found.keys() - known)]
+    if unknown:
+        yield make_finding("rfc9/comment-keys", f"the archive comment has other keys: {', '.join(unknown[:5])}")
 
 
 def check_file_name(path: str) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ozx.archive.names.decoding import name_fault
 from ozx.archive.reader import BOMB_TOTAL
-from ozx.archive.records import EXTRA_PADDING, EXTRA_ZIP64, method_name
+from ozx.archive.records import EXTRA_TIMES, EXTRA_UNIX, EXTRA_ZIP64, method_name
 from ozx.validation.container.ambiguities import check_ambiguities, each_entry
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import each, make_finding
@@ -35,8 +35,7 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
     yield from _check_kinds(facts)
     yield from check_ambiguities(facts)
     yield from _check_limits(facts)
-    if strict:
-        yield from _check_extras(facts)
+    yield from _check_extras(facts, strict=strict)
 
 
 def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -230,9 +229,10 @@ def _check_limits(facts: ArchiveFacts) -> Iterator[Finding]:
         yield make_finding("zip/long-comment", f"the archive comment has {length:,} bytes")
 
 
-def _check_extras(facts: ArchiveFacts) -> Iterator[Finding]:
-    # RFC-9, review 3: no "extra fields containing non-Zarr data".
+def _check_extras(facts: ArchiveFacts, *, strict: bool) -> Iterator[Finding]:
+    # RFC-9, the authors' revision of 2026: no extra fields but these, in either header.
     for place, census in (("local headers", facts.local.extras), ("the central directory", facts.central_extras)):
-        for identifier in sorted(census.counts.keys() - {EXTRA_ZIP64, EXTRA_PADDING}):
+        for identifier in sorted(census.counts.keys() - {EXTRA_ZIP64, EXTRA_TIMES, EXTRA_UNIX}):
             message = f"{census.counts[identifier]:,} extra fields 0x{identifier:04X} in {place}"
-            yield make_finding("zip/extra-field", message, entry=facts.columns.name(census.first[identifier]))
+            name = facts.columns.name(census.first[identifier])
+            yield make_finding("zip/extra-field", message, entry=name, severity="error" if strict else None)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.validation.report import Finding, Severity, Where
 from ozx.validation.rules.table import RULES
 
-__all__ = ["MOST_OF_A_KIND", "Kind", "LimitedFindings", "each", "finding_from_error", "make_finding"]
+__all__ = [
+    "MOST_OF_A_KIND",
+    "Kind",
+    "LimitedFindings",
+    "by_revision",
+    "each",
+    "finding_from_error",
+    "make_finding",
+]
+
 
 #: Number of findings of one kind that are kept; one more counts the others.
 MOST_OF_A_KIND = 20
@@ -51,6 +61,28 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
     if error.rule is None or error.rule not in RULES:
         raise error
     return make_finding(error.rule, error.message, entry=entry, hint=error.hint)
+
+
+def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]:
+    """Yield the findings of a revision of RFC-9 (one of `REVISIONS`), with its severities.
+
+    Examples
+    --------
+    >>> from ozx.validation.report import REVISIONS
+    >>> found = [make_finding("rfc9/stored", "10 entries are compressed")]
+    >>> [finding.severity for name in REVISIONS for finding in by_revision(found, name)]
+    ['warning', 'warning', 'error']
+    """
+    for finding in findings:
+        rule = RULES[finding.id]
+        if rule.draft_severity is None or finding.severity != rule.severity:
+            yield finding
+        elif revision == "draft":
+            yield replace(finding, severity=rule.draft_severity)
+        elif revision == "all":
+            yield replace(finding, message=f"{finding.message} (by the revision of RFC-9: {rule.draft_severity})")
+        elif not rule.is_draft_only:
+            yield finding
 
 
 def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ozx.validation.report import Severity
 
@@ -22,7 +23,7 @@ class Rule:
 
     # The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
     id: str
-    # Severity of its findings, unless `clause` says when they have another.
+    # Severity of its findings, unless `clause` says when they have another. RFC-9 R2 decides it.
     severity: Severity
     # What is wrong when the rule is broken, in a few words.
     title: str
@@ -33,8 +34,12 @@ class Rule:
     meaning: str
     # How to repair a file that breaks it.
     repair: str
+    # Severity by the authors' revision of RFC-9, which is not merged; None if it is the same.
+    draft_severity: Severity | None = None
+    # Whether only that revision has the rule.
+    is_draft_only: bool = False
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """Return one element of ``rules`` in ``ozx rules --json``."""
         return asdict(self)
 
