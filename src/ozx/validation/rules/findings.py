@@ -80,7 +80,7 @@ def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]
         elif revision == "draft":
             yield replace(finding, severity=rule.draft_severity)
         elif revision == "all":
-            yield replace(finding, message=f"{finding.message} (by the revision of RFC-9: {rule.draft_severity})")
+            yield replace(finding, message=f"{finding.message} (an {rule.draft_severity} by the revision of RFC-9)")
         elif not rule.is_draft_only:
             yield finding
 
