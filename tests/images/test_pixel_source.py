@@ -59,3 +59,12 @@ def test_a_part_takes_no_more_with_it_than_its_pixels(kind):
 def test_a_part_of_another_source_is_the_source_and_a_region(tmp_path):
     source = ArraySource(make_array("zarr", tmp_path), ("z", "y", "x"))
     assert part_of(source, REGION) == Part(source, REGION)
+
+
+def test_a_dask_graph_is_reduced_once(monkeypatch):
+    """Pickling again, in the thread of a cluster's client, must not wait for locks of dask."""
+    part = part_of(ArraySource(da.from_array(DATA, chunks=(2, 30, 70)) + 1, ("z", "y", "x")), REGION)
+    first = pickle.dumps(part)
+    monkeypatch.setattr("dask.optimize", None)
+    for data in (first, pickle.dumps(part)):
+        np.testing.assert_array_equal(pickle.loads(data).read(), (DATA + 1)[REGION])

@@ -89,14 +89,17 @@ class ArraySource:
         self.shape = tuple(map(int, array.shape))
         self.dtype = np.dtype(array.dtype).newbyteorder("=")
         self.read_alignment = _read_alignment(array)
+        self._is_reduced = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, with only the part of a dask graph that this array needs."""
-        if not hasattr(self._array, "__dask_graph__"):
-            return self.__dict__
-        dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
-        (array,) = dask.optimize(self._array)
-        return {**self.__dict__, "_array": array}
+        if not self._is_reduced and hasattr(self._array, "__dask_graph__"):
+            dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
+            # Once, in the thread that submits the block and pickles it for its hash: a client's own thread pickles it
+            # again, and two threads that optimize can wait for each other's locks for ever (Python 3.11).
+            (self._array,) = dask.optimize(self._array)
+            self._is_reduced = True
+        return self.__dict__
 
     def part(self, region: Region) -> Part:
         """Return a block; see `part_of`."""
