@@ -24,7 +24,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-DOCUMENTS = ("rfc9", "rfc9-revision", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
+DOCUMENTS = ("rfc9", "rfc9-revision", "ome-zarr-0.6", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
 LEVELS = ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY")
 FOLDER = Path(__file__).parent
 

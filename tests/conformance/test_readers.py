@@ -149,10 +149,18 @@ def test_ome_zarr_models_agrees_or_it_is_known_why(rule):
     found = set()
     for case in FILES[rule]["fails"] + FILES[rule]["passes"]:
         documents = documents_of(case)
+        if not is_known_to_models(documents):
+            continue
         findings = list(check_documents(documents, Options(second_opinion=False)))
         refused = refused_by_ozx(findings, "ome-zarr-models", ("ome/", "zarr/"))
         found |= difference("ome-zarr-models", rule, case["name"], opens=is_a_model(documents), refused=refused)
     assert found == {known for known in EXPECTED if known[:2] == ("ome-zarr-models", rule)}
+
+
+def is_known_to_models(documents):
+    """Tell whether ome-zarr-models has models for the version: those of 0.6 came with 1.8."""
+    has_models = Version(importlib.metadata.version("ome-zarr-models")) >= Version("1.8")
+    return has_models or b'"version": "0.6' not in documents.get("zarr.json", b"")
 
 
 def is_a_model(documents):

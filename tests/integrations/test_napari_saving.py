@@ -149,7 +149,7 @@ def test_labels_go_below_their_image_with_as_many_levels(tmp_path):
     assert np.array_equal(group["labels/cells_2/0"][...], cells > 3)
     assert group["labels/cells_2/0"].dtype == np.uint8
     assert np.array_equal(group["labels/a_b_c/1"][...], cells[::2, ::2])
-    assert ome(group["labels/cells"])["image-label"] == {"source": {"image": "../../"}, "colors": []}
+    assert ome(group["labels/cells"])["image-label"] == {"source": {"image": "../../"}}
 
 
 def test_label_colours_and_features_are_kept(tmp_path):

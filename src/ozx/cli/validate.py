@@ -55,6 +55,12 @@ __all__ = ["command"]
     help="Check conventions with the schema URL against the JSON schema in FILE. URLs are never resolved.",
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
+@click.option(
+    "--conformance",
+    "as_verdict",
+    is_flag=True,
+    help='Print {"valid", "message"} for one PATH, also a JSON file of attributes, for the runner of ngff-spec.',
+)
 def command(
     *,
     paths: tuple[str, ...],
@@ -66,6 +72,7 @@ def command(
     no_second_opinion: bool,
     schemas: tuple[str, ...],
     jobs: int,
+    as_verdict: bool,
 ) -> int:
     """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
 
@@ -83,6 +90,8 @@ def command(
       ozx validate https://example.org/cells.ozx --level data
       ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
+    if as_verdict:
+        return _print_verdict(paths, strict=strict)
     reports, codes = [], {DONE}
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
@@ -105,6 +114,16 @@ def command(
     else:
         _sum_up(reports, len(paths))
     return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
+
+
+def _print_verdict(paths: tuple[str, ...], *, strict: bool) -> int:
+    from ozx.validation.conformance import conformance  # noqa: PLC0415 (used by test runners only)
+
+    if len(paths) != 1:
+        raise UsageError(f"--conformance: expected one path; got {len(paths)}")
+    valid, message = conformance(paths[0], strict=strict)
+    print_json({"valid": valid, "message": message})
+    return DONE
 
 
 def _to_schemas(given: tuple[str, ...]) -> dict[str, str]:

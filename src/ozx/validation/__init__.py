@@ -5,6 +5,8 @@ clause.
 
 ``validate``, ``many``
     All checks of one file or directory, or of many.
+``conformance``
+    Verdicts for the conformance runner of ngff-spec.
 ``directory``
     The checks that apply to a hierarchy in a directory.
 ``hierarchy``

@@ -131,8 +131,9 @@ def _describe_channel(channel: NewChannel, number: int, count: int, window: Wind
 
 def _describe_label(label: LabelDisplay, source: str | None) -> dict[str, Any]:
     described: dict[str, Any] = {} if source is None else {"source": {"image": source}}
-    # OME-Zarr 0.5, "image-label": it SHOULD have colors, even an empty list.
-    described["colors"] = [{"label-value": value, "rgba": list(rgba)} for value, rgba in label.colors.items()]
+    # OME-Zarr 0.5, "image-label": it SHOULD have colors; but its schema refuses an empty list.
+    if label.colors:
+        described["colors"] = [{"label-value": value, "rgba": list(rgba)} for value, rgba in label.colors.items()]
     if label.properties:
         described["properties"] = [{"label-value": value, **known} for value, known in label.properties.items()]
     return described

@@ -17,7 +17,7 @@ from ozx.validation.nodes.document import NodeDocument, merge_legacy
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 
-__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "read_legacy_nodes", "read_nodes"]
+__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "facts_of", "read_legacy_nodes", "read_nodes"]
 
 # Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
@@ -134,7 +134,7 @@ class _Memory:
             document, facts = met
             return document.at(key), facts.at(key)
         document = NodeDocument.of_v3(key, data)
-        facts = _facts_of(document, keep=self._keep)
+        facts = facts_of(document, keep=self._keep)
         if len(data) <= _LONGEST_REMEMBERED:
             if len(self._met) >= _MOST_REMEMBERED:
                 del self._met[next(iter(self._met))]  # the oldest: fields of a plate that are all different come first
@@ -159,7 +159,7 @@ def read_legacy_nodes(
                 faults.append(ReadFault(key, error))
         if len(documents) == len(keys):
             document = merge_legacy(documents)
-            nodes[path] = _facts_of(document, keep=True)
+            nodes[path] = facts_of(document, keep=True)
             look(document)
     return nodes, faults
 
@@ -174,7 +174,8 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     return {path: sorted(found, key=lambda key: order.index(key.rpartition("/")[2])) for path, found in nodes.items()}
 
 
-def _facts_of(node: NodeDocument, *, keep: bool) -> NodeFacts:
+def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
+    """Return the facts of a node; without `keep` they lack `array` and `ome`."""
     is_array = node.node_type == "array"
     facts = NodeFacts(
         node.key,

@@ -1,11 +1,13 @@
-"""Rules about OME-Zarr metadata: 0.4 (in directories) and 0.5 fully, 0.6 structurally.
+"""Rules about OME-Zarr metadata: 0.4 (in directories), 0.5 and 0.6.
 
 Of a node by itself, from its attributes alone:
 
 ``documents``
     Its version and its keys.
-``multiscales``, ``axes``, ``transformations``, ``systems``
-    Images, and their parts; coordinate systems from 0.6 on.
+``multiscales``, ``axes``, ``transformations``
+    Images, and their parts up to 0.5.
+``coordinates/``
+    Coordinate systems and transformations between them, from 0.6 on.
 ``omero``, ``image_labels``, ``plates``, ``series``
     The other keys, a module each.
 ``second_opinion``

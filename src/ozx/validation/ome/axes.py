@@ -30,6 +30,7 @@ def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
         # "MUST contain the field "name" that gives the name for this dimension."
         name = yield from expect_text(item, "name", where, "ome/axes")
         yield from _check_type_and_unit(item, name, where)
+        yield from _check_details(item, where)
         axes.append(Axis(name, as_text(item.get("type")), as_text(item.get("unit"))))
     # "The values MUST be unique across all "name" fields."
     names = [axis.name for axis in axes if axis.name is not None]
@@ -62,6 +63,14 @@ def _check_type_and_unit(item: dict[str, Any], name: str | None, place: Place) -
     elif not isinstance(unit, str) or unit not in units:
         message = f"axis {shown(name)}: expected a unit of {kind} as OME-Zarr spells it, such as "
         yield place.finding("ome/axis-unit", f"{message}{sorted(units)[-9]}; found {shown(unit)}")
+
+
+def _check_details(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # OME-Zarr 0.6, "axes": "MAY contain the field `discrete`. The value MUST be a boolean", "MAY contain the field
+    # `longName`. The value MUST be a string". 0.5 does not define them.
+    for key, kind, expected in (("discrete", bool, "true or false"), ("longName", str, "a string")):
+        if key in item and not isinstance(item[key], kind):
+            yield (place / key).finding("ome/axis-fields", f"expected {key}, {expected}; found {shown(item[key])}")
 
 
 def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:

@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object, as_text
 from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.place import Place
+from ozx.validation.ome.coordinates.scene import check_scene
 from ozx.validation.ome.image_labels import check_image_label, check_labels
 from ozx.validation.ome.multiscales import check_multiscales
 from ozx.validation.ome.omero import check_omero
 from ozx.validation.ome.plates import check_plate, check_well
 from ozx.validation.ome.series import LAYOUT, check_layout, check_series
-from ozx.validation.ome.systems import check_scene
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_ome", "inner_versions", "is_understood"]
+__all__ = ["check_ome", "inner_versions"]
 
-_CHECKS: dict[str, Callable[[Any, Place], Iterator[Finding]]] = {
-    "multiscales": check_multiscales,
+_Check = Callable[[Any, Place], Iterator[Finding]]
+
+_CHECKS: dict[str, _Check] = {
     "omero": check_omero,
     "labels": check_labels,
-    "plate": check_plate,
-    "well": check_well,
     LAYOUT: check_layout,
     "series": check_series,
-    "scene": check_scene,
 }
+# RFC-3, in 0.9.dev1 and 0.9.dev2, frees number, types and order of the axes.
+_FREE_AXES = ("ome/axes-count", "ome/axes-order", "ome/axes-zyx", "ome/axis-type")
 # Parts with a version in OME-Zarr 0.4.
 _VERSIONED = ("omero", "plate", "well", "image-label")
-
-
-def is_understood(version: str | None, *, is_v3: bool) -> bool:
-    """Tell whether the rules know the OME-Zarr version of a node: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
-
-    Examples
-    --------
-    >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
-    [True, True, False]
-    """
-    if version is None:  # `ome/version` reports it; readers use the keys
-        return True
-    return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -80,19 +69,41 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     else:
         version = next((value for _, value in inner_versions(ome) if isinstance(value, str)), None)
         yield from _check_versions_of_v2(ome, place)
+    findings = _check_keys(ome, place, version, is_v2=not node.is_v3)
+    draft = describe_draft(version) if node.is_v3 and version is not None else None
     if is_understood(version, is_v3=node.is_v3):
-        yield from _check_keys(ome, place, is_v2=not node.is_v3)
+        is_early = version is not None and is_before_objects(version)
+        yield from _without_errors(findings) if is_early else findings
     elif version is not None:
-        known = "0.5 and 0.6" if node.is_v3 else "0.4"
-        message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
-        yield place.finding("ome/unknown-version", message)
+        if draft is None:
+            known = "0.5 and 0.6" if node.is_v3 else "0.4"
+            message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
+            yield place.finding("ome/unknown-version", message)
         if node.is_v3:  # versions before 0.4 had other forms
-            for finding in _check_keys(ome, place, is_v2=False):
-                yield replace(finding, severity="warning") if finding.severity == "error" else finding
+            yield from (
+                finding for finding in _without_errors(findings) if draft is None or finding.id not in _FREE_AXES
+            )
 
 
-def _check_keys(ome: dict[str, Any], place: Place, *, is_v2: bool) -> Iterator[Finding]:
-    for key, check in _CHECKS.items():
+def _without_errors(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings by the rules of another version: errors become warnings."""
+    for finding in findings:
+        yield replace(finding, severity="warning") if finding.severity == "error" else finding
+
+
+def _checks_of(version: str | None) -> Iterator[tuple[str, _Check]]:
+    """Yield the check of each key whose rules depend on the version, and of the others."""
+    with_systems = has_systems(version)
+    yield "multiscales", partial(check_multiscales, has_systems=with_systems)
+    yield "plate", partial(check_plate, has_version=not with_systems)
+    yield "well", partial(check_well, has_free_paths=bool(with_systems))
+    if with_systems is not False:
+        yield "scene", check_scene
+    yield from _CHECKS.items()
+
+
+def _check_keys(ome: dict[str, Any], place: Place, version: str | None, *, is_v2: bool) -> Iterator[Finding]:
+    for key, check in _checks_of(version):
         if key in ome:
             yield from check(ome[key], place / key)
     if "image-label" in ome:

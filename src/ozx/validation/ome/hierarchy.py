@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ozx.hierarchy.ome.versions import describe_draft
 from ozx.validation.nodes.expecting import MISSING, find
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.ome.collections import check_collection
+from ozx.validation.ome.coordinates.connections import check_connections
+from ozx.validation.ome.coordinates.references import check_transformation_references
 from ozx.validation.ome.label_images import check_label_group, check_label_image, check_labels_are_listed
 from ozx.validation.ome.levels import check_levels
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
@@ -24,6 +27,7 @@ _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
     check_plate_wells,
     check_well_fields,
     check_collection,
+    check_transformation_references,
 )
 
 
@@ -35,9 +39,14 @@ def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
     for group in nodes.groups():
         for check in _CHECKS:
             yield from check(group, nodes)
+    yield from check_connections(nodes)
 
 
 def _check_version(node: NodeFacts) -> Iterator[Finding]:
+    if not node.path and isinstance(node.version, str):
+        draft = describe_draft(node.version)
+        if draft is not None:
+            yield node.ome_finding("ome/unknown-version", f"{node.version} is {draft}", "/version")
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "The version of the OME-Zarr Metadata is denoted as a string in the `version`
     # attribute within the `ome` namespace." `rfc9/one-hierarchy` checks the root.
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):

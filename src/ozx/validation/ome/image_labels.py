@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +41,9 @@ def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Itera
     if "colors" in label:
         yield from _check_values(label["colors"], place / "colors")
     elif not is_v2:
-        yield place.finding("ome/image-label", "image-label: expected colors, a list of objects; they are missing")
+        # Only a note: a program that segments images has no colors to write.
+        message = "image-label: expected colors, a list of objects; they are missing"
+        yield place.finding("ome/image-label", message, severity="note")
     # "Like the `colors` key, the value of the `properties` key MUST be an array of JSON objects describing the set of
     # unique possible pixel values."
     if "properties" in label:
@@ -60,6 +63,9 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
     is_colors = place.pointer.endswith("/colors")
     values = []
     items = yield from expect_objects(value, place, "ome/image-label-values", may_be_empty=True)
+    # label.schema: "minItems": 1.
+    if value == []:
+        yield place.finding("ome/schema", "label.schema expects at least one object; the list is empty")
     for where, item in items:
         # "Each of these objects MUST contain the `label-value` key, whose value MUST be the integer corresponding to a
         # particular label."
@@ -72,6 +78,9 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
     if is_colors and repeated:
         message = f"expected one color for each label value; found several for {listed(repeated)}"
         yield place.finding("ome/image-label-unique", message)
+    # label.schema: "uniqueItems": true.
+    elif repeated and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
+        yield place.finding("ome/schema", "label.schema expects objects that differ; found equal ones")
 
 
 def _check_rgba(rgba: Any, place: Place) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
             if not group.is_v2 and not has_systems:
                 yield from _check_names(level, multiscale.axes)
         yield from _check_shapes(levels)
-        yield from _check_types(levels, place)
+        yield from _check_types(levels, place, is_demanded=has_systems)
         if levels and number == 0:
             yield from _check_display(group, multiscale.axes, levels[0].shape)
 
@@ -122,12 +122,13 @@ def _agree(finer: _Level, coarser: _Level) -> bool:
     return True
 
 
-def _check_types(levels: Sequence[_Level], place: Place) -> Iterator[Finding]:
-    # Levels are one image at several resolutions; no clause names their data types.
+def _check_types(levels: Sequence[_Level], place: Place, *, is_demanded: bool) -> Iterator[Finding]:
+    # OME-Zarr 0.6, "multiscales": "Every Zarr array referred to by a `path` MUST have the same number of dimensions and
+    # datatype". No clause of 0.5 names their data types.
     types = [level.array.data_type for level in levels if level.array.data_type is not None]
     if len(set(types)) > 1:
         message = f"expected levels of one data type; found {listed(types)}"
-        yield (place / "datasets").finding("ome/level-type", message)
+        yield (place / "datasets").finding("ome/level-type", message, severity="error" if is_demanded else None)
 
 
 def _check_display(group: OmeGroup, axes: Sequence[Axis], shape: Sequence[int]) -> Iterator[Finding]:

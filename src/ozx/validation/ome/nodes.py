@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
+from ozx.hierarchy.ome.versions import is_understood
 from ozx.hierarchy.references import resolve_reference
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.nodes.place import Place
-from ozx.validation.ome.documents import is_understood
 
 __all__ = ["OmeGroup", "OmeNodes"]
 

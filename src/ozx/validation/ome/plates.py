@@ -15,10 +15,13 @@ from ozx.validation.wording import listed, shown
 __all__ = ["check_plate", "check_well"]
 
 _ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
+# 0.6: "The `path` MUST only use characters in the sets `a-z`, `A-Z`, `0-9`, `-`, `_`, `.`", "MUST NOT consist only of
+# periods (like `.` or `..`) or start with the reserved prefix `__`".
+_NODE_NAME = re.compile(r"(?!\.+$)(?!__)[A-Za-z0-9_.-]+")
 
 
-def check_plate(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield findings about a plate's rows, columns, wells and acquisitions."""
+def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterator[Finding]:
+    """Yield findings about a plate's rows, columns, wells and acquisitions; up to 0.5 it has a version."""
     plate = yield from expect_object(value, place, "ome/plate")
     if plate is None:
         return
@@ -29,6 +32,8 @@ def check_plate(value: Any, place: Place) -> Iterator[Finding]:
     # "The `plate` dictionary MUST contain a `wells` key whose value MUST be a list of JSON objects defining the wells
     # of the plate."
     wells = yield from expect_objects(find(plate, "wells"), place / "wells", "ome/plate", may_be_empty=True)
+    if plate.get("wells") == []:
+        yield (place / "wells").finding("ome/schema", "plate.schema expects at least one well; the list is empty")
     yield from _check_wells(wells, rows, columns, place / "wells")
     # "The `plate` dictionary MAY contain an `acquisitions` key whose value MUST be a list of JSON objects defining the
     # acquisitions for a given plate to which wells can refer to."
@@ -42,8 +47,8 @@ def check_plate(value: Any, place: Place) -> Iterator[Finding]:
     if missing:
         yield place.finding("ome/plate-description", f"plate: expected {' and '.join(missing)}; missing")
     # "The `plate` dictionary MUST contain a `version` key whose value MUST be a string". The schema does not ask for
-    # it, and the group's own version says it.
-    if "version" not in plate:
+    # it, the group's own version says it, and 0.6 dropped it.
+    if has_version and "version" not in plate:
         yield place.finding("ome/plate-version", "plate: expected a version; it is missing")
 
 
@@ -123,7 +128,9 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
                 yield (where / key).finding(rule, f"expected {key}, a string; found {shown(item[key])}")
         yield from expect_integer(item, "maximumfieldcount", where, rule, least=1, is_optional=True)
         for key in ("starttime", "endtime"):
-            yield from expect_integer(item, key, where, rule, is_optional=True)
+            time = yield from expect_integer(item, key, where, rule, is_optional=True)
+            if time is not None and time < 0:
+                yield (where / key).finding("ome/schema", f"plate.schema expects no time before 1970; found {time}")
         missing = [key for key in ("name", "maximumfieldcount") if key not in item]
         if missing:
             message = f"acquisition: expected {' and '.join(missing)}; missing"
@@ -133,8 +140,8 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding(rule, f"expected each id once; found {listed(repeated)} more than once")
 
 
-def check_well(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield findings about a well's list of fields."""
+def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Iterator[Finding]:
+    """Yield findings about a well's list of fields; from 0.6 on their paths may hold more characters."""
     well = yield from expect_object(value, place, "ome/well")
     if well is None:
         return
@@ -148,8 +155,9 @@ def check_well(value: Any, place: Place) -> Iterator[Finding]:
         if path is not None:
             paths.append(path)
             # "The `path` MUST contain only alphanumeric characters, MUST be case-sensitive".
-            if not _ALPHANUMERIC.fullmatch(path):
-                yield (where / "path").finding("ome/field-path", f"expected letters and digits; found {shown(path)}")
+            if not (_NODE_NAME if has_free_paths else _ALPHANUMERIC).fullmatch(path):
+                expected = "letters, digits, -, _ and ., but no __ first" if has_free_paths else "letters and digits"
+                yield (where / "path").finding("ome/field-path", f"expected {expected}; found {shown(path)}")
         # "it MUST contain an `acquisition` key whose value MUST be an integer identifying the acquisition".
         yield from expect_integer(item, "acquisition", where, "ome/well", is_optional=True)
     # "and MUST NOT be a duplicate of any other `path` in the `images` list."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from ozx.hierarchy.json.values import as_numbers
@@ -11,7 +12,7 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_datasets", "check_transformations", "check_vector"]
+__all__ = ["check_datasets", "check_order_of_scales", "check_transformations", "check_vector"]
 
 _ALLOWED = ("scale", "translation")
 
@@ -48,6 +49,17 @@ def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[t
     if steps:
         yield from _check_kinds(kinds, place)
     return scale
+
+
+def check_order_of_scales(scales: list[tuple[float, ...] | None], place: Place) -> Iterator[Finding]:
+    """Yield findings about levels that are finer than the level before."""
+    # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest."
+    known = [(number, scale) for number, scale in enumerate(scales) if scale is not None]
+    for (_, finer), (number, coarser) in pairwise(known):
+        if len(finer) == len(coarser) and any(b < a for a, b in zip(finer, coarser, strict=True)):
+            message = f"expected levels from the finest to the coarsest; the pixels of level {number}, "
+            message += f"{shown(list(coarser))}, are smaller than those of the level before, {shown(list(finer))}"
+            yield (place / number).finding("ome/level-order", message)
 
 
 def _check_kinds(kinds: list[str], place: Place) -> Iterator[Finding]:

@@ -1,0 +1,66 @@
+"""Versions of OME-Zarr metadata: what they have, and what a draft is."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["describe_draft", "has_systems", "is_before_objects", "is_understood"]
+
+# Before 0.6.dev4 the ends of a transformation were strings.
+_EARLY = re.compile(r"0\.6\.?dev[123]")
+_DRAFTS = {
+    r"0\.6\.?dev\d+": "a draft of 0.6",
+    r"0\.6\.?rc\d+": "a release candidate of 0.6",
+    r"0\.9\.?dev[12]": "0.6 with free axes (RFC-3) and orientation (RFC-4), a draft",
+    r"0\.9\.?dev\d+": "a draft with collections (RFC-8)",
+}
+
+
+def has_systems(version: str | None) -> bool | None:
+    """Tell whether images of a version have coordinate systems instead of axes; None if the version is unknown.
+
+    Examples
+    --------
+    >>> [has_systems(version) for version in ("0.5", "0.6rc0", "0.9.dev1", "0.7", None)]
+    [False, True, True, None, None]
+    """
+    if version is None:
+        return None
+    if version in ("0.4", "0.5"):
+        return False
+    return True if version.startswith("0.6") or describe_draft(version) is not None else None
+
+
+def is_before_objects(version: str) -> bool:
+    """Tell whether this is a draft of 0.6 whose transformations had another form.
+
+    Examples
+    --------
+    >>> is_before_objects("0.6.dev3"), is_before_objects("0.6.dev4")
+    (True, False)
+    """
+    return _EARLY.fullmatch(version) is not None
+
+
+def describe_draft(version: str) -> str | None:
+    """Return what a draft is, or None if the version is no known draft.
+
+    Examples
+    --------
+    >>> describe_draft("0.9.dev1")
+    '0.6 with free axes (RFC-3) and orientation (RFC-4), a draft'
+    """
+    return next((text for pattern, text in _DRAFTS.items() if re.fullmatch(pattern, version)), None)
+
+
+def is_understood(version: str | None, *, is_v3: bool) -> bool:
+    """Tell whether ozx knows the rules of a version: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
+
+    Examples
+    --------
+    >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
+    [True, True, False]
+    """
+    if version is None:  # `ome/version` reports it; readers use the keys
+        return True
+    return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"

@@ -1,0 +1,82 @@
+"""Verdicts for the conformance runner of ngff-spec, about one document of attributes or one hierarchy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ozx.errors import FormatError, resource_errors
+from ozx.hierarchy.json.strict import parse_strictly
+from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.facts import Hierarchy, facts_of
+from ozx.validation.nodes.place import Place
+from ozx.validation.ome.coordinates.connections import check_connections
+from ozx.validation.ome.documents import check_ome
+from ozx.validation.ome.nodes import OmeNodes
+from ozx.validation.report import Finding
+from ozx.validation.rules.findings import finding_from_error
+from ozx.validation.validate import validate
+from ozx.validation.wording import shown
+
+__all__ = ["check_attributes", "conformance"]
+
+# The cases of label images hold nothing else.
+_ELSEWHERE = ("ome/label-missing",)
+
+
+@resource_errors()
+def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[bool, str]:
+    """Return whether metadata are valid, and the findings in words, as the runner of ngff-spec asks for them.
+
+    Findings that only the published schemas justify (``ome/schema``) count, since the cases come from the schemas.
+
+    Parameters
+    ----------
+    path
+        A JSON file with the attributes of one group, or a hierarchy: a directory, an ``.ozx`` file or a URL.
+    strict
+        Whether warnings and notes count, too: clauses with SHOULD.
+
+    Raises
+    ------
+    ResourceError
+        The path does not exist or cannot be read.
+    """
+    if os.path.isfile(path) and os.fspath(path).lower().endswith(".json"):
+        with open(path, "rb") as file:
+            findings = list(check_attributes(file.read()))
+    else:
+        findings = list(validate(path, second_opinion=False).findings)
+    counted = [
+        finding
+        for finding in findings
+        if finding.severity == "error" or finding.id == "ome/schema" or (strict and finding.id != "ome/unknown-version")
+    ]
+    return not counted, "; ".join(f"{finding.id}: {finding.message}" for finding in counted)
+
+
+def check_attributes(data: bytes) -> Iterator[Finding]:
+    """Yield findings about the attributes of one group, without those about other nodes."""
+    try:
+        attributes, _ = parse_strictly(data, "attributes")
+    except FormatError as error:
+        yield finding_from_error(error)
+        return
+    node = NodeDocument(
+        ROOT_METADATA,
+        {"zarr_format": 3, "node_type": "group"},
+        attributes=attributes,
+        attributes_key=ROOT_METADATA,
+        attributes_pointer="/attributes",
+    )
+    place = Place(ROOT_METADATA, "/attributes")
+    # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
+    # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".
+    if node.ome is None:
+        yield place.finding("ome/metadata", f"expected ome, an object; found the keys {shown(list(attributes))}")
+        return
+    if not isinstance(node.ome.get("version"), str):
+        yield (place / "ome").finding("ome/version", "expected a version, a string", severity="error")
+    yield from (finding for finding in check_ome(node) if finding.id not in _ELSEWHERE)
+    yield from check_connections(OmeNodes(Hierarchy({"": facts_of(node)})))

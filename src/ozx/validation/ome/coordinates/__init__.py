@@ -1,0 +1,26 @@
+"""Rules about coordinate systems and transformations between them, which OME-Zarr 0.6 introduced.
+
+Of a node by itself, from its attributes alone:
+
+``image``
+    An image: its systems, its levels, and its further transformations.
+``scene``
+    A scene: its systems, and the transformations that place images in them.
+``systems``
+    A list of coordinate systems.
+``ends``
+    The input and the output of a transformation.
+``steps``
+    One transformation: its type, and its parameters against the dimensions of its ends.
+``matrices``
+    The parameters of affine transformations and rotations.
+
+Of all nodes together:
+
+``references``
+    Transformations that name other groups and arrays.
+``vector_fields``
+    The images of displacements and coordinates.
+``connections``
+    Systems that transformations connect.
+"""

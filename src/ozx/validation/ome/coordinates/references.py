@@ -1,0 +1,120 @@
+"""Transformations that name other groups and arrays: OME-Zarr 0.6, "coordinateTransformations" metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ozx.hierarchy.json.values import as_list, as_object, as_text
+from ozx.validation.nodes.place import Place
+from ozx.validation.ome.coordinates.steps import Step, check_step
+from ozx.validation.ome.coordinates.vector_fields import check_vector_field
+from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.report import Finding
+from ozx.validation.wording import listed, shown
+
+__all__ = ["check_transformation_references", "further_transformations", "system_lengths"]
+
+_FIELDS = ("displacements", "coordinates")
+
+
+def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield findings about ends and parameters of transformations that are in other groups."""
+    own = system_lengths(group)
+    for place, step in further_transformations(group):
+        # The checks of the node alone do not know the systems of other groups.
+        known = list(check_step(step, place, _end(step, "input", own), _end(step, "output", own)))
+        counts = []
+        for key in ("input", "output"):
+            count, findings = _find_end(step, key, place, group, nodes)
+            yield from findings
+            counts.append(count)
+
+        def look(part: Step) -> Iterator[Finding]:
+            yield from _check_parameters(part, group, nodes)
+
+        yield from (
+            finding for finding in check_step(step, place, counts[0], counts[1], look=look) if finding not in known
+        )
+
+
+def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the transformations of images, but for those of levels, and of a scene, with their places."""
+    images = [(group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.raw("multiscales")))]
+    for place, item in [*images, (group.place / "scene", group.raw("scene"))]:
+        for number, step in enumerate(as_list(as_object(item).get("coordinateTransformations"))):
+            if isinstance(step, dict) and ("coordinateSystems" in as_object(item) or place.steps[-1] == "scene"):
+                yield place / "coordinateTransformations" / number, step
+
+
+def system_lengths(group: OmeGroup) -> dict[str, int]:
+    """Return the coordinate systems of a group, of its images and its scene, by name: the numbers of their axes."""
+    lengths: dict[str, int] = {}
+    for item in [*as_list(group.raw("multiscales")), group.raw("scene")]:
+        for system in map(as_object, as_list(as_object(item).get("coordinateSystems"))):
+            name = as_text(system.get("name"))
+            if name is not None:
+                lengths.setdefault(name, len(as_list(system.get("axes"))))
+    return lengths
+
+
+def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
+    """Return the number of axes of an end in this group; None if it is elsewhere or malformed."""
+    end = as_object(step.get(key))
+    name = as_text(end.get("name"))
+    return None if name is None or end.get("path") is not None else own.get(name)
+
+
+def _find_end(
+    step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes
+) -> tuple[int | None, list[Finding]]:
+    """Return the number of axes of an end, and findings if it is in another group that lacks it."""
+    end = as_object(step.get(key))
+    name, path = as_text(end.get("name")), as_text(end.get("path"))
+    if name is None or path is None:
+        return _end(step, key, system_lengths(group)), []
+    where = place / key / "path"
+    # The `path` "Refers to the path of a multiscale image subgroup in the Zarr hierarchy."
+    found = nodes.resolve(group, path)
+    if found is None or not nodes.is_image(found):
+        message = f"expected an image at {shown(path)}; found none"
+        return None, [where.finding("ome/transformation-ends", message)]
+    image = nodes.group(found)
+    if image is None:
+        return None, []
+    # The `name` "Refers to the name of a `coordinateSystem` either in the multiscale image subgroup specified by the
+    # path, or within the `scene` object itself."
+    lengths = system_lengths(image)
+    if name not in lengths:
+        message = (
+            f"{shown(name)} is not a coordinate system of {shown(path)}, which has {listed(list(lengths)) or 'none'}"
+        )
+        return None, [(place / key / "name").finding("ome/transformation-ends", message)]
+    return lengths[name], []
+
+
+def _check_parameters(step: Step, group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield findings about the array or the image at the path of a transformation."""
+    kind, path = step.document["type"], step.document["path"]
+    found = nodes.resolve(group, path)
+    where = step.place / "path"
+    if kind in _FIELDS:
+        yield from check_vector_field(step, found, nodes)
+        return
+    array = None if found is None else nodes.array(found)
+    if array is None:
+        if found is None or not nodes.is_unknown(found):
+            message = f"expected an array at {shown(path)}; found none"
+            yield where.finding("ome/transformation-parameters", message)
+        return
+    # "affine": "The array at this path MUST be 2D whose shape MUST be `(M)x(N+1)`." "rotation": "`N x N`".
+    extra = 1 if kind == "affine" else 0
+    columns = None if step.start is None else step.start + extra
+    rows = step.stop if kind == "affine" or step.stop is not None else step.start
+    shape = array.shape or ()
+    if len(shape) != 2 or any(
+        wanted not in (None, length) for wanted, length in zip((rows, columns), shape, strict=True)
+    ):
+        expected = [("M" if rows is None else rows), ("N" if columns is None else columns)]
+        message = f"expected an array of the shape {expected[0]} × {expected[1]}; it has {shown(list(shape))}"
+        yield where.finding("ome/transformation-parameters", message)

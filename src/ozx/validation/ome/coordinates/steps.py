@@ -1,0 +1,272 @@
+"""One transformation, its type and its parameters: OME-Zarr 0.6, "Transformation types".
+
+Each check returns the number of axes of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ozx.validation.nodes.expecting import MISSING, expect_object, expect_objects, find
+from ozx.validation.nodes.place import Check, Place
+from ozx.validation.ome.coordinates.matrices import check_matrix, check_rotation
+from ozx.validation.ome.transformations import check_vector
+from ozx.validation.report import Finding
+from ozx.validation.wording import listed, shown
+
+__all__ = ["Look", "Step", "check_step"]
+
+_RULE = "ome/transformation-parameters"
+# No real transformation is nested deeper.
+_DEEPEST = 16
+_WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
+
+
+class Step(NamedTuple):
+    """One transformation: its document, and the numbers of axes of its input and output, None if unknown."""
+
+    document: dict[str, Any]
+    place: Place
+    start: int | None
+    stop: int | None
+    depth: int
+    look: Look | None
+
+
+#: Called with each transformation whose parameters are stored at a path; yields findings about that node.
+Look = Callable[[Step], Iterator[Finding]]
+
+
+def check_step(
+    document: dict[str, Any],
+    place: Place,
+    start: int | None,
+    stop: int | None,
+    depth: int = 0,
+    look: Look | None = None,
+) -> Check[int | None]:
+    """Yield findings about a transformation from `start` to `stop` axes; return the number of axes of its output."""
+    # "`type` | string | yes | The type of the transformation, which determines the required and optional fields".
+    kind = find(document, "type")
+    check = _CHECKS.get(kind) if isinstance(kind, str) else None
+    if check is None:
+        found = "it is missing" if kind is MISSING else f"found {shown(kind)}"
+        yield place.finding("ome/transformations", f"expected a type out of {', '.join(_CHECKS)}; {found}")
+        return None
+    if "name" in document and not isinstance(document["name"], str):
+        yield (place / "name").finding(
+            "ome/transformations", f"expected a name, a string; found {shown(document['name'])}"
+        )
+    if depth > _DEEPEST:
+        yield place.finding("ome/transformations", f"expected at most {_DEEPEST} transformations inside each other")
+        return None
+    step = Step(document, place, start, stop, depth, look)
+    if look is not None and kind in _WITH_PATHS and isinstance(document.get("path"), str):
+        yield from look(step)
+    return (yield from check(step))
+
+
+def _check_identity(step: Step) -> Check[int | None]:
+    return (yield from _check_equal(step.place, step.start, step.stop))
+
+
+def _check_equal(place: Place, start: int | None, stop: int | None) -> Check[int | None]:
+    """Yield a finding if both ends are known and differ in the number of axes; return the number."""
+    if start is not None and stop is not None and start != stop:
+        message = f"expected as many axes in the output as in the input; found {stop} and {start}"
+        yield place.finding(_RULE, message)
+    return start if start is not None else stop
+
+
+def _check_vector(step: Step) -> Check[int | None]:
+    # "scale": "Input and output dimensionality MUST be identical and MUST equal the the length of the `scale` array
+    # (N)." Likewise "translation".
+    count = yield from _check_equal(step.place, step.start, step.stop)
+    vector = yield from check_vector(step.document, step.document["type"], step.place, count)
+    return count if vector is None else len(vector)
+
+
+def _check_map_axis(step: Step) -> Check[int | None]:
+    count = yield from _check_equal(step.place, step.start, step.stop)
+    # "Transformations MUST include a `mapAxis` field whose value is an array of integers". "The length of the array
+    # MUST equal the number of dimensions in both the input and output coordinate systems. Each integer in the array
+    # MUST be a valid zero-based index …. Each index MUST appear exactly once in the array."
+    indices = yield from _check_indices(step.document, "mapAxis", step.place, count)
+    if indices is not None and len(indices) != (len(indices) if count is None else count):
+        message = f"expected one index for each of the {count} axes; found {len(indices)}"
+        yield (step.place / "mapAxis").finding(_RULE, message)
+    elif indices is not None and count is None and sorted(indices) != list(range(len(indices))):
+        message = f"expected each index from 0 to {len(indices) - 1} once; found {shown(indices)}"
+        yield (step.place / "mapAxis").finding(_RULE, message)
+    return count if indices is None or count is not None else len(indices)
+
+
+def _check_indices(step: dict[str, Any], key: str, place: Place, count: int | None) -> Check[list[int] | None]:
+    """Yield findings about a list of different axis indexes below `count`; return them."""
+    value, where = find(step, key), place / key
+    if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in value):
+        found = "it is missing" if value is MISSING else f"found {shown(value)}"
+        yield where.finding(_RULE, f"expected {key}, a list of axis indexes; {found}")
+        return None
+    wrong = [item for item in value if count is not None and item >= count]
+    if wrong:
+        yield where.finding(
+            _RULE, f"expected indexes of the {count} axes, 0 to {(count or 1) - 1}; found {listed(wrong)}"
+        )
+        return None
+    if len(set(value)) < len(value):
+        yield where.finding(_RULE, f"expected each index once; found {shown(value)}")
+        return None
+    return value
+
+
+def _check_project_axis(step: Step) -> Check[int | None]:
+    # image.schema asks for one of the two; the text gives neither a default.
+    if "createdOutputs" not in step.document and "droppedInputs" not in step.document:
+        yield step.place.finding(_RULE, "projectAxis: expected createdOutputs, droppedInputs or both; they are missing")
+        return step.stop
+    # "The values in the `createdOutputs` array MUST be unique." Likewise `droppedInputs`.
+    created: list[int] | None = []
+    dropped: list[int] | None = []
+    if "createdOutputs" in step.document:
+        created = yield from _check_indices(step.document, "createdOutputs", step.place, step.stop)
+    if "droppedInputs" in step.document:
+        dropped = yield from _check_indices(step.document, "droppedInputs", step.place, step.start)
+    if created is None or dropped is None or step.start is None:
+        return step.stop
+    count = step.start - len(dropped) + len(created)
+    if step.stop is not None and count != step.stop:
+        message = f"expected {step.stop} axes in the output; {step.start} of the input, {len(dropped)} dropped and "
+        yield step.place.finding(_RULE, f"{message}{len(created)} created make {count}")
+    elif any(index >= count for index in created):
+        message = f"expected indexes of the {count} axes of the output; found {shown(created)}"
+        yield (step.place / "createdOutputs").finding(_RULE, message)
+    return count if step.stop is None else step.stop
+
+
+def _check_affine(step: Step) -> Check[int | None]:
+    # "the outer array MUST be length `M` and the inner arrays MUST be length `N+1`."
+    if (yield from _is_in_document(step.document, "affine", step.place)):
+        columns = None if step.start is None else step.start + 1
+        matrix = yield from check_matrix(step.document["affine"], step.place / "affine", step.stop, columns)
+        return step.stop if matrix is None else len(matrix)
+    return step.stop
+
+
+def _check_rotation(step: Step) -> Check[int | None]:
+    # "Input and output dimensionality (N) MUST be identical." "the outer array MUST be length `N` and the inner arrays
+    # MUST be length `N`."
+    count = yield from _check_equal(step.place, step.start, step.stop)
+    if (yield from _is_in_document(step.document, "rotation", step.place)):
+        value, where = step.document["rotation"], step.place / "rotation"
+        size = count if count is not None or not isinstance(value, list) else len(value)
+        matrix = yield from check_matrix(value, where, size, size)
+        if matrix is not None:
+            yield from check_rotation(matrix, where)
+            return len(matrix)
+    return count
+
+
+def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]:
+    """Tell whether the parameters are numbers here, not an array at a path; yield a finding if they are neither."""
+    # "one of: `"affine":List[List[number]]`, `"path":str`".
+    if key in step and "path" in step:
+        yield place.finding(_RULE, f"expected {key} or path; found both")
+        return True
+    if key not in step and not isinstance(step.get("path"), str):
+        yield place.finding(_RULE, f"expected {key}, a matrix, or path, that of an array; they are missing")
+        return False
+    return key in step
+
+
+def _check_sequence(step: Step) -> Check[int | None]:
+    # "A non-empty array of transformations." "apply the first transformation in the array …. Next, apply the second
+    # transformation to the result."
+    where = step.place / "transformations"
+    items = yield from expect_objects(find(step.document, "transformations"), where, "ome/transformations")
+    count = step.start
+    for number, (inner, item) in enumerate(items, 1):
+        count = yield from check_step(
+            item, inner, count, step.stop if number == len(items) else None, step.depth + 1, step.look
+        )
+    return step.stop if not items else count
+
+
+def _check_field(step: Step) -> Check[int | None]:
+    # The `path` is "The location of the coordinate multiscale group in this (or another) container."
+    if not isinstance(step.document.get("path"), str):
+        found = shown(step.document["path"]) if "path" in step.document else "it is missing"
+        yield step.place.finding(_RULE, f"{step.document['type']}: expected path, that of an image; found {found}")
+    # "The interpolation attributes MAY be provided." The text's list is not exhaustive.
+    if "interpolation" in step.document and not isinstance(step.document["interpolation"], str):
+        message = f"expected interpolation, a string; found {shown(step.document['interpolation'])}"
+        yield (step.place / "interpolation").finding(_RULE, message)
+    # By the Constraints, displacements "require `M=N`".
+    if step.document["type"] == "displacements":
+        return (yield from _check_equal(step.place, step.start, step.stop))
+    return step.stop
+
+
+def _check_bijection(step: Step) -> Check[int | None]:
+    # "Its input and output spaces MUST have equal dimension. The input and output dimensions for the both the forward
+    # and inverse transformations MUST match bijection's input and output space dimensions."
+    count = yield from _check_equal(step.place, step.start, step.stop)
+    for key, ends in (("forward", ("input", "output")), ("inverse", ("output", "input"))):
+        inner = yield from expect_object(find(step.document, key), step.place / key, "ome/transformations")
+        if inner is None:
+            continue
+        yield from check_step(inner, step.place / key, count, count, step.depth + 1, step.look)
+        # "the `forward` transformation's `input` and `output` are understood to match the bijection's, and the
+        # `inverse` transformation's `input` (`output`) matches the bijection's `output` (`input`)".
+        for ours, theirs in zip(("input", "output"), ends, strict=True):
+            if ours in inner and theirs in step.document and inner[ours] != step.document[theirs]:
+                message = f"expected the {theirs} of the bijection, {shown(step.document[theirs])}; "
+                message += f"found {shown(inner[ours])}"
+                yield (step.place / key / ours).finding("ome/transformation-ends", message)
+    return count
+
+
+def _check_by_dimension(step: Step) -> Check[int | None]:
+    # "MUST be an array of objects where each object MUST contain the fields `inputAxes`, `outputAxes` and
+    # `transformation`."
+    where = step.place / "transformations"
+    reached: list[int] = []
+    is_whole = True
+    for inner, item in (
+        yield from expect_objects(find(step.document, "transformations"), where, "ome/transformations")
+    ):
+        inputs = yield from _check_indices(item, "inputAxes", inner, step.start)
+        outputs = yield from _check_indices(item, "outputAxes", inner, step.stop)
+        is_whole = is_whole and outputs is not None
+        reached += outputs or []
+        part = yield from expect_object(find(item, "transformation"), inner / "transformation", "ome/transformations")
+        if part is not None:
+            # "The `inputAxes` and `outputAxes` arrays of each item MUST have the same length as that transformation's
+            # parameter arrays."
+            counts = [None if axes is None else len(axes) for axes in (inputs, outputs)]
+            yield from check_step(part, inner / "transformation", counts[0], counts[1], step.depth + 1, step.look)
+    # "Every axis index in the parent byDimension's `output` coordinate system MUST appear in exactly one child
+    # transformation's `outputAxes` array."
+    count = len(set(reached)) if step.stop is None else step.stop
+    if is_whole and sorted(reached) != list(range(count)):
+        message = f"expected each of the {count} axes of the output once in outputAxes; found {shown(sorted(reached))}"
+        yield where.finding(_RULE, message)
+    return count
+
+
+# "The following transformations are supported".
+_CHECKS: dict[str, Callable[[Step], Check[int | None]]] = {
+    "identity": _check_identity,
+    "mapAxis": _check_map_axis,
+    "projectAxis": _check_project_axis,
+    "translation": _check_vector,
+    "scale": _check_vector,
+    "affine": _check_affine,
+    "rotation": _check_rotation,
+    "sequence": _check_sequence,
+    "displacements": _check_field,
+    "coordinates": _check_field,
+    "bijection": _check_bijection,
+    "byDimension": _check_by_dimension,
+}
