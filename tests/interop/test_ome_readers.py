@@ -319,3 +319,57 @@ def test_the_zarrs_pipeline_falls_back_on_stores_it_does_not_know(package, packe
         local = zarr.open_array(FIXTURES / "sharded.ome.zarr" / "0", mode="r")
         assert isinstance(local._async_array.codec_pipeline, zarrs.ZarrsCodecPipeline)
         np.testing.assert_array_equal(local[...], array[...])
+
+
+# --- OME-Zarr 0.6 ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory):
+    """Files of OME-Zarr 0.6, by name."""
+    folder = tmp_path_factory.mktemp("newer")
+    for name in ("image", "plate", "sharded"):
+        ozx.pack(FIXTURES / f"{name}.ome.zarr", folder / f"{name}.ozx", ome_version="0.6", sync=False)
+    return folder
+
+
+@needs("ngff_zarr")
+@pytest.mark.parametrize(("file", "node"), [("image", ""), ("image", "/labels/cells"), ("sharded", "")])
+def test_ngff_zarr_reads_06_as_05(package, packed, newer, file, node):
+    import ngff_zarr
+
+    ours = ngff_zarr.from_ome_zarr(f"{newer / file}.ozx{node}", validate=not node)
+    theirs = ngff_zarr.from_ome_zarr(f"{packed / file}.ozx{node}")
+    for one, other in zip(ours.images, theirs.images, strict=True):
+        assert (one.scale, one.translation, one.axes_units) == (other.scale, other.translation, other.axes_units)
+        np.testing.assert_array_equal(np.asarray(one.data), np.asarray(other.data))
+
+
+@needs("ngff_zarr")
+def test_06_of_ngff_zarr_is_valid(package, packed, tmp_path):
+    import ngff_zarr
+
+    image = ngff_zarr.from_ome_zarr(packed / "image.ozx")
+    ngff_zarr.to_ome_zarr(tmp_path / "a.ozx", image, version="0.6")
+    report = ozx.validate(tmp_path / "a.ozx")
+    assert report.valid, report.findings
+    assert (
+        ozx.inspect(tmp_path / "a.ozx").images[0].levels[1].scale
+        == ozx.inspect(packed / "image.ozx").images[0].levels[1].scale
+    )
+
+
+@pytest.mark.parametrize("node", ["", "labels/cells"])
+def test_ome_zarr_models_opens_06(packed, newer, node):
+    from ome_zarr_models import open_ome_zarr
+
+    old, new = (zarr.open_group(ozx.OzxStore(folder / "image.ozx"), path=node, mode="r") for folder in (packed, newer))
+    if importlib.util.find_spec("ome_zarr_models.v06") is None:  # before 1.8
+        with pytest.raises(RuntimeError):
+            open_ome_zarr(new)
+        return
+    levels = open_ome_zarr(new).attributes.ome.multiscales[0].datasets
+    for was, now in zip(old.attrs["ome"]["multiscales"][0]["datasets"], levels, strict=True):
+        steps = now.model_dump()["coordinateTransformations"][0]
+        numbers = [list(step[step["type"]]) for step in steps.get("transformations") or [steps]]
+        assert numbers == [step[step["type"]] for step in was["coordinateTransformations"]]

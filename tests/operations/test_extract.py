@@ -794,10 +794,6 @@ def sequence(multiscale):
     multiscale["datasets"][0]["coordinateTransformations"] = [{"type": "sequence", "transformations": steps}]
 
 
-def systems(multiscale):
-    multiscale["coordinateSystems"] = [{"name": "p", "axes": multiscale.pop("axes")}]
-
-
 @pytest.mark.parametrize(
     ("change", "kind", "match"),
     [
@@ -807,7 +803,6 @@ def systems(multiscale):
         (missing, FormatError, "expected the array of level '7'"),
         (unnamed, FormatError, "expected the array of level None"),
         (sequence, UnsupportedError, "expected scales and translations of 2 finite numbers"),
-        (systems, UnsupportedError, "coordinate systems"),
     ],
 )
 def test_images_that_no_region_can_be_found_in(tmp_path, change, kind, match):

@@ -8,6 +8,7 @@ import click
 
 from ozx.cli.app import DONE
 from ozx.cli.output import format_bytes, one_line, print_result, progress_bar
+from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.extract import ExtractedImage, ExtractResult, extract
 
 __all__ = ["command"]
@@ -20,6 +21,8 @@ __all__ = ["command"]
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
 @click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
+@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
+@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -14,6 +14,7 @@ from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
 from ozx.errors import ResourceError, UsageError
+from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
 
 __all__ = ["command"]
@@ -59,6 +60,9 @@ _ENDINGS = (".ozx",)
     default="fail",
     show_default=True,
     help="Stop at damaged tiles, or fill them with zeros.",
+)
+@click.option(
+    "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
 )
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to the file.")
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")

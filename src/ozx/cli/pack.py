@@ -10,6 +10,7 @@ from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
 
 __all__ = ["command"]
@@ -40,6 +41,8 @@ _ENDINGS = (".ozx", ".zip")
     type=click.Choice(["add", "keep", "drop"]),
     help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
 )
+@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
+@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -8,6 +8,7 @@ import click
 
 from ozx.cli.app import DONE
 from ozx.cli.output import format_bytes, print_result, progress_bar, say
+from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
 
 __all__ = ["command"]
@@ -40,6 +41,8 @@ _WORDS = {
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
+@click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
+@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(

@@ -11,6 +11,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.subset import Extractor
+from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import parse_size
@@ -116,6 +117,8 @@ def extract(
     levels: str | int | slice | None = None,
     region: str | Mapping[str, Bounds] | None = None,
     max_size: str | int | None = None,
+    ome_version: str | None = None,
+    drop_transformations: bool = False,
     force: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -144,6 +147,10 @@ def extract(
     max_size
         The largest size of the file, in bytes or as ``"20MB"``: finest levels, equally many in all images, are left out
         until it fits.
+    ome_version, drop_transformations
+        OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source, and 0.5 for 0.4. Only
+        metadata change. 0.5 cannot express scenes, further coordinate systems and transformations: they are refused, or
+        left out with a note.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -174,6 +181,7 @@ def extract(
     (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
     """
     target = given_output(out)
+    version = VersionChoice(ome_version, drop_transformations)
     selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
     limit = None if max_size is None else parse_size(max_size)
     location = parse_local(path)
@@ -183,6 +191,7 @@ def extract(
         try:
             extractor = Extractor(source, root)
             plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
+            plan = in_version(plan, version)
             refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
             total = None if progress is NO_PROGRESS else plan.count_bytes()
             progress.start(os.path.basename(target), total)

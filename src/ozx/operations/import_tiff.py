@@ -19,6 +19,7 @@ from ozx.flow.sinks.target import check_place, name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
@@ -125,6 +126,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     shards: str | Mapping[str, int] = "auto",
     codec: str | None = None,
     chunk_checksums: str | None = None,
+    ome_version: str = "0.5",
     on_error: str = "fail",
     thumbnail: bool = False,
     force: bool = False,
@@ -133,7 +135,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> ImportResult:
-    """Make one .ozx file of a TIFF file: OME-Zarr 0.5 with all resolution levels, in one pass over the pixels.
+    """Make one .ozx file of a TIFF file: OME-Zarr with all resolution levels, in one pass over the pixels.
 
     One image becomes an image, several a series (bioformats2raw layout), the fields of an OME-XML plate a plate.
 
@@ -160,8 +162,8 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
     on_error
         ``fail``, or ``fill``: zeros in place of damaged or missing parts, which the result lists.
-    thumbnail, force, sync
-        As for `ozx.pack`.
+    ome_version, thumbnail, force, sync
+        The OME-Zarr version to write, ``"0.5"`` or ``"0.6"``; the others as for `ozx.pack`.
     resume
         Do nothing if `out` exists and has the same images.
     executor
@@ -267,8 +269,7 @@ def import_tiffs(
         os.makedirs(folder, exist_ok=True)
     claims = Claims()
     pairs = list(zip(paths, targets, strict=True))
-    sharing = _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed)
-    with sharing as order:
+    with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
             return _import_one(path, target, order, told, claims)
@@ -281,27 +282,27 @@ def import_tiffs(
 
 def _parse(asked: dict[str, Any]) -> _Order:
     """Return the options of `import_tiff`, checked; `UsageError` if one is invalid."""
-    on_error, ome_xml, axes, labels = (asked[name] for name in ("on_error", "ome_xml", "axes", "labels"))
-    if on_error not in ("fail", "fill"):
-        raise UsageError(f"expected fail or fill as on_error; got {on_error!r}")
-    if ome_xml not in ("keep", "drop"):
-        raise UsageError(f"expected keep or drop as ome_xml; got {ome_xml!r}")
+    axes, labels = asked["axes"], asked["labels"]
+    for name, allowed in (("on_error", ("fail", "fill")), ("ome_xml", ("keep", "drop"))):
+        if asked[name] not in allowed:
+            raise UsageError(f"expected {' or '.join(allowed)} as {name}; got {asked[name]!r}")
     edits = {name: asked[name] for name in ("pixel_size", "unit", "channel_names", "colors", "name")}
     layout = (asked[name] for name in ("shards", "chunks", "codec"))
     return _Order(
         TiffOptions(
             None if axes is None else parse_axes(axes if isinstance(axes, str) else "".join(axes)),
             asked["keep_singletons"],
-            on_error,
+            asked["on_error"],
             asked["series"],
             with_levels=asked["reuse_levels"],
         ),
         HierarchyOptions(
             is_alone=asked["series"] is not None,
             edits=parse_edits(**edits) if any(value is not None for value in edits.values()) else None,
-            keep_ome_xml=ome_xml == "keep",
+            keep_ome_xml=asked["ome_xml"] == "keep",
             pyramid=PyramidChoice.parse(asked["method"] or ("nearest" if labels else "mean"), asked["downsample"]),
             is_label=labels,
+            version=checked_version(asked["ome_version"]),
         ),
         LayoutChoice.parse(*layout, chunk_checksums=asked["chunk_checksums"]),
         **{name: asked[name] for name in ("thumbnail", "force", "resume", "sync", "executor")},
@@ -356,9 +357,8 @@ def _write(
     result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: _Order, progress: Progress
 ) -> ImportResult:
     said: list[str] = []
-    # What is known to be missing before any pixel is read.
     sources = (source for image in found.images.values() for source in (image.source, *image.levels))
-    damage = dict.fromkeys(sentence for source in sources for sentence in source.damage)
+    damage = dict.fromkeys(sentence for source in sources for sentence in source.damage)  # known before any pixel
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with replacing_file(result.path, force=order.force, sync=order.sync) as new:
 

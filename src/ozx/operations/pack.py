@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from typing import Any, Literal
 
 from ozx.atomic.new_file import replacing_file
@@ -15,6 +14,7 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
+from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import sha256_of, write_checksum_file
 from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
@@ -101,6 +101,7 @@ class _Options:
     chunks: str | Mapping[str, int] | None
     codec: str | None
     chunk_checksums: str | None
+    version: VersionChoice
 
     def __post_init__(self) -> None:
         if self.checksum not in (None, "sha256"):
@@ -136,6 +137,8 @@ def pack(
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
     chunk_checksums: str | None = None,
+    ome_version: str | None = None,
+    drop_transformations: bool = False,
     thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -162,9 +165,9 @@ def pack(
     resume
         Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source. It is
         synced, and a missing checksum is written if requested.
-    shards, chunks, codec, chunk_checksums
-        Another layout, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are given.
-        Without any of these every value stays unchanged.
+    shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
+        Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
+        given. Without any of these every value stays unchanged.
     thumbnail
         Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made,
         a note gives the reason.
@@ -197,7 +200,7 @@ def pack(
     >>> result.path, result.entries
     ('cells.ozx', 71)
     """
-    layout = shards, chunks, codec, chunk_checksums
+    layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
     target = None if out is None else given_output(out)
     root = _root(source)
@@ -219,6 +222,8 @@ def pack_many(
     chunks: str | Mapping[str, int] | None = None,
     codec: str | None = None,
     chunk_checksums: str | None = None,
+    ome_version: str | None = None,
+    drop_transformations: bool = False,
     thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
@@ -233,7 +238,9 @@ def pack_many(
         The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, checksum, resume, shards, chunks, codec, chunk_checksums, thumbnail, sync, progress
+    force, verify, remove_source, checksum, resume, thumbnail, sync, progress
+        As for `pack`.
+    shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
 
     Returns
@@ -255,7 +262,7 @@ def pack_many(
     >>> [(result.status, result.path) for result in many.results]
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
-    layout = shards, chunks, codec, chunk_checksums
+    layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
     options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
@@ -299,7 +306,7 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
         run = _Run(options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
-            return _pack_plan(result, plan_copy(listing), (), run)
+            return _pack_plan(result, in_version(plan_copy(listing), options.version), (), run)
         # These need numpy, and are slow to import beside packing a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
         from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
@@ -307,7 +314,9 @@ def _pack_listed(result: PackResult, listing: Listing, options: _Options, progre
         source, checksums = DirectorySource(listing), options.chunk_checksums
         layout = LayoutChoice.parse(options.shards, options.chunks, options.codec, chunk_checksums=checksums)
         try:
-            return _pack_plan(result, plan_relayout(source, layout), iter_checksum_variants(source, layout), run)
+            plan = in_version(plan_relayout(source, layout), options.version)
+            variants = (in_version(each, options.version) for each in iter_checksum_variants(source, layout))
+            return _pack_plan(result, plan, variants, run)
         except OzxError as error:
             raise error.at(result.source) from None
 
@@ -324,7 +333,9 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         for picture in pictures:
             plan.add(picture)
     if options.resume and os.path.exists(target):
-        complete = _find_complete(target, plan, variants, run.workers)
+        from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
+
+        complete = find_same_entries(target, plan, variants, run.workers)
         if complete is not None:
             return _finish_skipped(result, complete, run)
         if not options.force:
@@ -337,19 +348,6 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         check_target(f"{target}.sha256", force=True)
     refuse_errors(plan.metadata, plan.legacy_keys, path=root)
     return _write(result, plan, run)
-
-
-def _find_complete(target: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
-    """Return the plan whose keys and sizes match a file, or None."""
-    from ozx.flow.sinks.verification import has_same_entries  # noqa: PLC0415 (numpy)
-
-    for each in chain([plan], variants):
-        if each is not plan:
-            for entry in plan.added:
-                each.add(entry)
-        if has_same_entries(target, each, workers):
-            return each
-    return None
 
 
 def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:

@@ -17,6 +17,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_folder, check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
+from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
@@ -112,6 +113,8 @@ def repack(
     codec: str | None = None,
     chunk_checksums: str | None = None,
     keep_numcodecs: bool = False,
+    ome_version: str | None = None,
+    drop_transformations: bool = False,
     thumbnail: bool = False,
     verify: bool = False,
     force: bool = False,
@@ -145,6 +148,10 @@ def repack(
         where no CRC-32 of the archive protects a single chunk.
     keep_numcodecs
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of transcoding them.
+    ome_version, drop_transformations
+        OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source, and 0.5 for 0.4. Only
+        metadata change. 0.5 cannot express scenes, further coordinate systems and transformations: they are refused, or
+        left out with a note.
     thumbnail
         Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made, a
         note gives the reason.
@@ -188,6 +195,7 @@ def repack(
     (18, {'copied': 2, 'moved': 4})
     """
     target = given_output(out)
+    version = VersionChoice(ome_version, drop_transformations)
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
@@ -207,7 +215,7 @@ def repack(
         try:
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
-            plan = plan_relayout(repaired, layout)
+            plan = in_version(plan_relayout(repaired, layout), version)
             refuse_errors(plan.metadata, path=repaired.name)
             if thumbnail:
                 _add_thumbnail(repaired, plan)

@@ -12,6 +12,7 @@ from typing import Any
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.location import given_output
+from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
@@ -55,7 +56,7 @@ class WriteImageResult:
 
 
 @resource_errors()
-def write_image(
+def write_image(  # noqa: PLR0913 (one argument for each choice)
     path: str | os.PathLike[str],
     array: ArrayLike,
     *,
@@ -71,12 +72,13 @@ def write_image(
     shards: str | Mapping[str, int] = "auto",
     codec: str | None = None,
     chunk_checksums: str | None = None,
+    ome_version: str = "0.5",
     force: bool = False,
     sync: bool = True,
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> WriteImageResult:
-    """Write an array as an OME-Zarr 0.5 image with all of its resolution levels, in one pass over its pixels.
+    """Write an array as an OME-Zarr image with all of its resolution levels, in one pass over its pixels.
 
     Parameters
     ----------
@@ -105,6 +107,8 @@ def write_image(
     chunks, shards, codec, chunk_checksums
         Another layout than `lay_out` chooses; see `ozx.repack`. By default chunks in shards end in a checksum;
         ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
+    ome_version
+        OME-Zarr version of the file, ``"0.5"`` or ``"0.6"``.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -149,7 +153,7 @@ def write_image(
     elif labels:
         image = _with_labels(image, labels, method)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
-    hierarchy = NewHierarchy({"": image})
+    hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
     with replacing_file(target, force=force, sync=sync) as new:
         progress.start(os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)

@@ -10,6 +10,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.image import edit_image, edit_label, update_copy
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.json.changes import iter_changes
+from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.metadata import parse_ome
 from ozx.hierarchy.zarr.array import parse_array
 
@@ -197,7 +198,7 @@ def version_04():
     return {"zarr_format": 2, "attributes": {"multiscales": [{"version": "0.4"}]}}
 
 
-def version_06():
+def mixed():
     document = image([[[1, 1]]])
     multiscale = document["attributes"]["ome"]["multiscales"][0]
     multiscale["coordinateSystems"] = [{"name": "physical", "axes": multiscale.pop("axes")}]
@@ -208,16 +209,41 @@ def version_06():
     ("document", "found"),
     [
         (version_04(), "no ome metadata"),
-        (version_06(), "coordinate systems"),
-        (image([[[1, 1]]], version="0.6"), "version 0.6"),
+        (mixed(), "version 0.5 with axes in another place"),
+        (image([[[1, 1]]], version="0.6"), "version 0.6 with axes in another place"),
+        (image([[[1, 1]]], version="0.9.dev1"), "version 0.9.dev1"),
         (image([[[1, 1]]], version="0.4"), "version 0.4"),
         (image([[[1, 1]]], version=None), "version None"),
         ({"zarr_format": 3, "node_type": "group"}, "no ome metadata"),
     ],
 )
 def test_other_versions_are_refused(document, found):
-    with pytest.raises(UnsupportedError, match=f"expected OME-Zarr 0.5 to edit; found {found}"):
+    with pytest.raises(UnsupportedError, match=f"expected OME-Zarr 0.5 or 0.6 to edit; found {found}"):
         edit(document, name="N")
+
+
+def newer(document):
+    return convert_group(document, "0.6", "here").document
+
+
+@pytest.mark.parametrize("steps", [[[1, 1]], [[0.5, 2], (3, 4)]])
+def test_06_is_edited_as_05(steps):
+    document = image([steps, [[2 * number for number in steps[0]], *steps[1:]]])
+    changes = {"pixel_size": {"y": 0.65}, "unit": "nanometer", "name": "N"}
+    assert edit(newer(document), **changes).document == newer(edit(document, **changes).document)
+    assert edit(newer(document), **changes).differences == edit(document, **changes).differences
+
+
+def test_other_transformations_of_06_are_kept_with_a_note():
+    document = newer(image([[[1, 1]]]))
+    multiscale = document["attributes"]["ome"]["multiscales"][0]
+    multiscale["coordinateSystems"].append({**multiscale["coordinateSystems"][0], "name": "stage"})
+    step = {"type": "mapAxis", "mapAxis": [1, 0], "input": {"name": "physical"}, "output": {"name": "stage"}}
+    multiscale["coordinateTransformations"] = [step]
+    edited = edit(document, pixel_size={"x": 2})
+    assert edited.notes == ("the root: transformations to other coordinate systems are unchanged",)
+    assert edited.document["attributes"]["ome"]["multiscales"][0]["coordinateTransformations"] == [step]
+    assert not edit(document, name="N").notes
 
 
 def test_an_image_without_a_version_has_that_of_the_root():

@@ -4,6 +4,8 @@
     A directory unchanged.
 ``relayout``, ``arrays``
     A hierarchy in another layout or version, and the entries of its arrays.
+``version``
+    A plan in another OME-Zarr version.
 ``subset``
     A part of a hierarchy.
 ``salvage``

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
@@ -14,10 +15,10 @@ from ozx.flow.plan import Plan
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_archive", "has_same_entries", "measure_archive"]
+__all__ = ["check_archive", "find_same_entries", "measure_archive"]
 
 
-def has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
+def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     """Tell whether the file at `archive` is a sound archive with the keys and sizes of `plan`."""
     try:
         reader = ArchiveReader(archive)
@@ -26,6 +27,17 @@ def has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     except OzxError:
         return False
     return all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers)) and not sizes
+
+
+def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
+    """Return the first of several plans with the keys and sizes of an archive, or None; all get the added entries."""
+    for each in chain([plan], variants):
+        if each is not plan:
+            for entry in plan.added:
+                each.add(entry)
+        if _has_same_entries(archive, each, workers):
+            return each
+    return None
 
 
 def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:

@@ -1,11 +1,12 @@
-"""Edits of one group's OME-Zarr 0.5 metadata: pixel sizes, units, channels, names. Documents in, documents out.
+"""Edits of one group's OME-Zarr metadata: pixel sizes, units, channels, names. Documents in, documents out.
 
 Only the requested values change; everything else in a document stays, including the order of members.
 
 The position of a pixel follows from its index by the scale and translation of its level, then by those of the whole
 multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested size /
 present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays one. The whole
-multiscale's own scale stays; the levels' scales and all translations are multiplied.
+multiscale's own scale stays; the levels' scales and all translations are multiplied. Images of 0.6 are edited in the
+form of 0.5 and get their own form back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from ozx.hierarchy.edit.differences import Difference, Edited
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.systems import with_axes, with_systems
 from ozx.hierarchy.ome.transformations import parse_transformations
+from ozx.hierarchy.ome.versions import has_systems, is_before_objects
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 __all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "update_copy"]
@@ -34,18 +37,18 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
     Raises
     ------
     UnsupportedError
-        It is of another version than 0.5.
+        It is of another version than 0.5 and 0.6.
     """
     attributes = as_object(document.get("attributes"))
     ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
     found = None if ome is None else ome.version or version
     raw = as_object(attributes.get("ome"))
-    has_systems = any("coordinateSystems" in as_object(item) for item in as_list(raw.get("multiscales")))
-    if ome is None or found is None or not (found == "0.5" or found.startswith(("0.5.", "0.5-"))) or has_systems:
-        what = "coordinate systems, as 0.6 has" if has_systems else f"version {found}"
+    has_form = all(("coordinateSystems" in item) == has_systems(found) for item in _objects(raw.get("multiscales")))
+    if ome is None or found is None or not _is_edited(found) or not has_form:
+        what = f"version {found}" if has_form else f"version {found} with axes in another place"
         raise UnsupportedError(
-            f"{node or 'the root'}: expected OME-Zarr 0.5 to edit; found {what if ome else 'no ome metadata'}",
-            hint="Only metadata of OME-Zarr 0.5 is edited; other versions keep pixel sizes in other places.",
+            f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
+            hint="Other versions keep pixel sizes in other places.",
         )
     return ome
 
@@ -64,7 +67,7 @@ def edit_image(
     FormatError
         The metadata is too broken to have a pixel size.
     UnsupportedError
-        It is not of version 0.5, or has transformations other than scale and translation.
+        It is of another version than 0.5 and 0.6, or a level has other transformations than scale and translation.
     """
     ome = check_editable(document, node, version)
     if not ome.multiscales:
@@ -75,7 +78,9 @@ def edit_image(
     notes: list[str] = []
     differences: list[Difference] = []
     factors: list[dict[str, Fraction]] = []
-    for item, multiscale in zip(_objects(raw["multiscales"]), ome.multiscales, strict=True):
+    originals = _objects(raw["multiscales"])
+    raw["multiscales"] = [_with_axes(item, node) for item in originals]
+    for item, multiscale in zip(raw["multiscales"], ome.multiscales, strict=True):
         here = edits.limited_to(multiscale.axes)
         units = here.units_for(multiscale.axes)
         factors.append(
@@ -88,7 +93,10 @@ def edit_image(
             raise UsageError(f"{node or 'the root'}: a label image has no channels to name or colour")
         differences += edit_channels(raw, edits, node, ome.multiscales[0].axes, array, notes)
     if edits.name is not None:
-        differences += _rename(_objects(raw["multiscales"])[0], edits.name, node, raw)
+        differences += _rename(raw["multiscales"][0], edits.name, node, raw)
+    raw["multiscales"] = _with_systems(raw["multiscales"], originals)
+    if any(factors) and any("coordinateSystems" in item and _common(item) for item in originals):
+        notes.append(f"{node or 'the root'}: transformations to other coordinate systems are unchanged")
     return Edited(new, tuple(differences), factors[0], edits.units_for(ome.multiscales[0].axes), tuple(notes))
 
 
@@ -107,12 +115,17 @@ def edit_label(
     ome = check_editable(document, node, version)
     new = copy_json(document)
     differences: list[Difference] = []
-    for item, multiscale in zip(_objects(new["attributes"]["ome"].get("multiscales")), ome.multiscales, strict=True):
+    raw = new["attributes"]["ome"]
+    originals = _objects(raw.get("multiscales"))
+    items = [_with_axes(item, node) for item in originals]
+    for item, multiscale in zip(items, ome.multiscales, strict=True):
         here = {axis.name for axis in multiscale.axes}
         differences += _rescale(
             item, multiscale, {axis: by for axis, by in factors.items() if axis in here}, units, node
         )
         differences += _set_units(item, units, node)
+    if originals:
+        raw["multiscales"] = _with_systems(items, originals)
     return Edited(new, tuple(differences))
 
 
@@ -138,6 +151,28 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
     # A copy of a group in between may hold copies of its own.
     inner = [update_copy(as_object(copies.get(above)), rest, new) for above, rest in nested]
     return bool(found) or any(inner)
+
+
+def _is_edited(version: str) -> bool:
+    is_05 = version == "0.5" or version.startswith(("0.5.", "0.5-"))
+    return is_05 or (version.startswith("0.6") and not is_before_objects(version))
+
+
+def _with_axes(item: _Document, node: str) -> _Document:
+    """Return an image in the form of 0.5."""
+    return with_axes(item, node or "the root") if "coordinateSystems" in item else item
+
+
+def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_Document]:
+    """Return images in the form of the originals."""
+    return [
+        with_systems(item, original) if "coordinateSystems" in original else item
+        for item, original in zip(items, originals, strict=True)
+    ]
+
+
+def _common(item: _Document) -> list[Any]:
+    return as_list(item.get("coordinateTransformations"))
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

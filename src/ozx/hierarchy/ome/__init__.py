@@ -4,6 +4,10 @@
     Version, images, labels, plates and series.
 ``transformations``, ``units``
     Scales and translations; units of axes.
+``systems``
+    Images with coordinate systems (0.6) in the form of 0.5, and back.
+``conversion``
+    A group in another version: 0.5 to 0.6, and back.
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``rendering``

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object, as_text, as_texts
+from ozx.hierarchy.ome.systems import intrinsic_system
 from ozx.hierarchy.ome.transformations import parse_transformations
 
 __all__ = ["OME_KEYS", "Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
@@ -180,7 +181,7 @@ def _parse_multiscale(item: dict[str, Any], problems: list[str]) -> Multiscale:
     if not datasets:
         problems.append("a multiscale has no datasets")
     has_systems = "coordinateSystems" in item
-    axes = _axes_of_systems(item, datasets) if has_systems else _parse_axes(item.get("axes"))
+    axes = _parse_axes(intrinsic_system(item).get("axes") if has_systems else item.get("axes"))
     if not axes:
         problems.append("a multiscale has no axes")
     # Up to 0.5 these apply to every level, after its own; from 0.6 on they lead to other coordinate systems.
@@ -207,16 +208,6 @@ def _parse_axes(value: Any) -> tuple[Axis, ...]:
         else:
             axes.append(Axis(None, None, None))
     return tuple(axes)
-
-
-def _axes_of_systems(item: dict[str, Any], datasets: list[dict[str, Any]]) -> tuple[Axis, ...]:
-    """Return the axes of the levels' output coordinate system, or else of the first system (OME-Zarr 0.6)."""
-    systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
-    steps = [as_object(step) for dataset in datasets[:1] for step in as_list(dataset.get("coordinateTransformations"))]
-    output = steps[-1].get("output") if steps else None
-    wanted = as_object(output).get("name", output)
-    chosen = [system for system in systems if wanted is not None and system.get("name") == wanted] or systems
-    return _parse_axes(chosen[0].get("axes")) if chosen else ()
 
 
 def _parse_channels(value: Any) -> tuple[Channel, ...]:

@@ -161,11 +161,6 @@ class _SubsetPlanner:
             self._notes.add(path, f"not cropped along {', '.join(absent)}: the image has no such axis")
         if not kept or len(absent) == len(selection.region):
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
-        if any("coordinateSystems" in as_object(item) for item in self._items(path)):
-            raise UnsupportedError(
-                f"{where}: expected OME-Zarr 0.5 for a region; this image has coordinate systems (OME-Zarr 0.6)",
-                hint="Leave the region out; whole levels can be extracted.",
-            )
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
         requested = {}
         for axis, limits in selection.region.items():

@@ -10,6 +10,7 @@ from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object, copy_json
 from ozx.hierarchy.ome.metadata import Multiscale
+from ozx.hierarchy.ome.systems import with_axes, with_systems
 from ozx.hierarchy.ome.transformations import parse_transformations
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.subset.levels import LevelCrops
@@ -34,8 +35,12 @@ def crop_image_document(
     """
     new: Document = copy_json(document)
     ome = new["attributes"]["ome"]
-    items = [item for item in ome["multiscales"] if isinstance(item, dict)]
-    for item, levels in zip(items, crops, strict=True):
+    items = [number for number, item in enumerate(ome["multiscales"]) if isinstance(item, dict)]
+    for place, levels in zip(items, crops, strict=True):
+        original = ome["multiscales"][place]
+        # A crop of whole levels leaves their transformations alone, whatever these are.
+        has_systems = "coordinateSystems" in original and any(box is not None for box in levels.boxes)
+        item = with_axes(original, where) if has_systems else original
         kept = []
         for number, box in zip(levels.kept, levels.boxes, strict=True):
             dataset = item["datasets"][number]
@@ -44,6 +49,7 @@ def crop_image_document(
                 dataset["coordinateTransformations"] = _shifted(steps, box.start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
+        ome["multiscales"][place] = with_systems(item, original) if has_systems else item
     if not isinstance(ome.get("omero"), dict):
         return new, []
     first, finest = multiscales[0], crops[0].kept[0]

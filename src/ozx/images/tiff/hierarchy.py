@@ -55,6 +55,8 @@ class HierarchyOptions:
         How levels are made.
     is_label
         Whether pixels are labels.
+    version
+        The OME-Zarr version to write.
     """
 
     is_alone: bool = False
@@ -62,6 +64,7 @@ class HierarchyOptions:
     keep_ome_xml: bool = True
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)
     is_label: bool = False
+    version: str = "0.5"
 
 
 class _ImageNotes:
@@ -120,10 +123,12 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     if found.ome_xml is not None and options.keep_ome_xml:
         files[_ORIGINAL_METADATA] = _as_utf8(found.ome_xml)
     if found.plate is not None and is_plate:
-        return plate_of(_new_plate(found, found.plate, images, options, notes), files), notes.sentences()
-    if len(images) > 1:
-        return series_of(list(images.values()), files), notes.sentences()
-    return NewHierarchy({"": images[numbers[0]]}, files=files), notes.sentences()
+        hierarchy = plate_of(_new_plate(found, found.plate, images, options, notes), files)
+    elif len(images) > 1:
+        hierarchy = series_of(list(images.values()), files)
+    else:
+        hierarchy = NewHierarchy({"": images[numbers[0]]}, files=files)
+    return replace(hierarchy, version=options.version), notes.sentences()
 
 
 def _as_utf8(text: str) -> bytes:

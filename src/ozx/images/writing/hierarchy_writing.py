@@ -32,6 +32,7 @@ from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document, dump_document
 from ozx.hierarchy.keys import missing_groups, node_of
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -168,6 +169,7 @@ class _Nodes:
     """The groups and arrays of a hierarchy: their metadata, and their data."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
+        self._version = hierarchy.version
         self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
         self._images = {path: _plan(path, image, hierarchy) for path, image in _all_images(hierarchy).items()}
         for path, image in hierarchy.images.items():
@@ -201,7 +203,8 @@ class _Nodes:
             count = planned.image.channel_count
             windows = dict.fromkeys(range(count), _DRAFT) if is_draft else planned.windows
             documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
-        return {**documents, **self._arrays}
+        groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
+        return {**groups, **self._arrays}
 
     def _iter_made(self, path: str, planned: _Planned) -> Iterator[_Made]:
         image = planned.image

@@ -105,11 +105,14 @@ class NewHierarchy:
         may be left out.
     files
         Other values by key, such as ``OME/METADATA.ome.xml``.
+    version
+        The OME-Zarr version to write: 0.5 or 0.6.
     """
 
     images: Mapping[str, NewImage]
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    version: str = "0.5"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""A plan whose metadata are in another OME-Zarr version; all other entries stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ozx.errors import UnsupportedError, UsageError
+from ozx.flow.plan import Plan
+from ozx.flow.sources.source import StoredValues
+from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.keys import METADATA, node_of
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.note_collector import NoteCollector
+from ozx.hierarchy.ome.conversion import checked_version, convert_group
+from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
+from ozx.hierarchy.zarr.consolidation import without_copies
+
+__all__ = ["VersionChoice", "in_version"]
+
+_P = TypeVar("_P", bound=Plan)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """The OME-Zarr version to write: 0.5 or 0.6, or None for that of the source.
+
+    `drop` leaves out what 0.5 cannot express.
+    """
+
+    version: str | None = None
+    drop: bool = False
+
+    def __post_init__(self) -> None:
+        if self.version is not None:
+            checked_version(self.version)
+        if self.drop and self.version != "0.5":
+            raise UsageError(
+                "--drop-transformations (drop_transformations) leaves out what OME-Zarr 0.5 cannot express",
+                hint="Give --ome-version 0.5 (ome_version='0.5'), too.",
+            )
+
+
+def in_version(plan: _P, choice: VersionChoice) -> _P:
+    """Return the plan with metadata of the chosen version, and notes on what changed.
+
+    Raises
+    ------
+    FormatError
+        A document is no JSON object.
+    UnsupportedError
+        A group is of another version than 0.5 and 0.6, or has what the version cannot express.
+    """
+    found = plan.version
+    if choice.version is None or choice.version == found:
+        return plan
+    converted = _Conversion(plan.metadata, choice)
+    metadata = converted.metadata()
+    notes = [*plan.notes, f"OME-Zarr {found} became {choice.version}", *converted.notes.sentences()]
+    plan.notes[:] = notes  # the entries of the plan add to this very list
+    return replace(plan, metadata=metadata)
+
+
+class _Conversion:
+    """The documents of a hierarchy that change."""
+
+    def __init__(self, metadata: Mapping[str, bytes], choice: VersionChoice) -> None:
+        self.notes = NoteCollector()
+        self._metadata = metadata
+        self._changed: dict[str, Document] = {}
+        self._arrays: dict[str, Document] = {}
+        self._copies: dict[str, Document] = {}
+        names: dict[str, tuple[str, ...]] = {}
+        for key, value in metadata.items():
+            document = parse_document(value, key)
+            if document.get("node_type") == "array":
+                self._arrays[node_of(key)] = document
+                continue
+            if document.get(CONSOLIDATED) is not None:
+                self._copies[key] = document
+            names |= self._convert(key, document, choice)
+        for path, wanted in names.items():
+            self._name(path, wanted)
+
+    def _convert(self, key: str, document: Document, choice: VersionChoice) -> dict[str, tuple[str, ...]]:
+        """Convert a group; return the names of the dimensions of its levels."""
+        path = node_of(key)
+        group = convert_group(document, choice.version or "", path or "the root", drop=choice.drop)
+        if group.document is not document:
+            self._changed[key] = group.document
+        for dropped in group.dropped:
+            self.notes.add(path, f"left out {dropped}, which OME-Zarr 0.5 cannot express")
+        return {join_path(path, level): names for level, names in group.dimension_names}
+
+    def _name(self, path: str, names: tuple[str, ...]) -> None:
+        """Give the names of the axes to the dimensions of a level."""
+        array = self._arrays.get(path)
+        if array is None or array.get("dimension_names") == list(names):
+            return
+        key = join_path(path, METADATA)
+        if key in self._changed:
+            raise UnsupportedError(
+                f"{path}: expected one name for each dimension; two images give it {names!r} and others",
+                hint="OME-Zarr 0.5 keeps the names in the array: store it once for each image.",
+            )
+        self._changed[key] = {**array, "dimension_names": list(names)}
+        self.notes.add(path, "got the names of the axes as dimension_names, which OME-Zarr 0.5 demands")
+
+    def metadata(self) -> Mapping[str, bytes]:
+        """Return all documents, in their order."""
+        for key, document in self._copies.items():
+            self._changed[key] = without_copies(self._changed.get(key, document))
+            self.notes.add(node_of(key), "left out the copies of other nodes' metadata (consolidated_metadata)")
+        changed = {key: dump_document(document) for key, document in self._changed.items()}
+        stored = self._metadata
+        return StoredValues(list(stored), lambda key: changed[key] if key in changed else stored[key])

@@ -1,0 +1,266 @@
+"""Conversion of a group's metadata between OME-Zarr 0.5 and 0.6."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ozx.errors import UnsupportedError, UsageError
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
+from ozx.hierarchy.ome.systems import intrinsic_system, with_axes, with_systems
+from ozx.hierarchy.ome.transformations import Placement, parse_transformations
+from ozx.hierarchy.ome.versions import has_systems, is_before_objects
+
+__all__ = ["VERSIONS", "ConvertedGroup", "checked_version", "convert_group"]
+
+#: Versions that are written.
+VERSIONS = ("0.5", "0.6")
+
+# Name of the levels' coordinate system that 0.5 does not name.
+_INTRINSIC = "physical"
+# 0.5 has transformations that apply after those of every level; 0.6 has them in each level. The levels without them
+# are in this system, so that the way back to 0.5 finds them.
+_LEVELS = "levels"
+# Parts with a version of their own up to 0.5.
+_VERSIONED = ("omero", "plate", "well", "image-label")
+# 0.5, "well": "The `path` MUST contain only alphanumeric characters".
+_FIELD = re.compile("[A-Za-z0-9]+")
+
+
+def checked_version(version: str) -> str:
+    """Return a version that can be written.
+
+    Raises
+    ------
+    UsageError
+        ozx does not write this version.
+
+    Examples
+    --------
+    >>> checked_version("0.6")
+    '0.6'
+    """
+    if version not in VERSIONS:
+        raise UsageError(f"expected the OME-Zarr version {' or '.join(VERSIONS)}; got {version!r}")
+    return version
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedGroup:
+    """A group's metadata in another version.
+
+    Attributes
+    ----------
+    document
+        The ``zarr.json``; the original object if nothing changed.
+    dimension_names
+        Path of each level below the group and the names of its dimensions, which 0.5 demands in the array.
+    dropped
+        What 0.5 cannot express and was left out, a phrase each.
+    """
+
+    document: Document
+    dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def convert_group(document: Document, version: str, where: str, *, drop: bool = False) -> ConvertedGroup:
+    """Return the metadata of a group in the given version; `drop` leaves out what 0.5 cannot express.
+
+    Parameters
+    ----------
+    document
+        The ``zarr.json`` of the group, which is not changed.
+    version
+        ``0.5`` or ``0.6``.
+    where
+        Name of the group in messages.
+    drop
+        Whether to leave out further coordinate systems, transformations and scenes for 0.5.
+
+    Raises
+    ------
+    UnsupportedError
+        The group is of another version, or has what the version cannot express.
+
+    Examples
+    --------
+    >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    >>> datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [0.5, 0.5]}]}]
+    >>> ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    >>> group = {"zarr_format": 3, "node_type": "group", "attributes": {"ome": ome}}
+    >>> newer = convert_group(group, "0.6", "the root").document
+    >>> newer["attributes"]["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["output"]
+    {'name': 'physical'}
+    >>> convert_group(newer, "0.5", "the root").document == group
+    True
+    """
+    ome = as_object(as_object(document.get("attributes")).get("ome"))
+    found = as_text(ome.get("version"))
+    if not ome or found == version:
+        return ConvertedGroup(document)
+    old = has_systems(found)
+    if old is None or found is None or found.startswith("0.9") or is_before_objects(found):
+        raise UnsupportedError(
+            f"{where}: expected OME-Zarr 0.5 or 0.6 to convert to {version}; found version {found}",
+            hint="Leave out --ome-version: the metadata stay unchanged.",
+        )
+    new = copy_json(document)
+    if version == "0.6":
+        _to_06(new["attributes"]["ome"], where, is_older=not old)
+        return ConvertedGroup(new)
+    dropped = _to_05(new["attributes"]["ome"], where, drop=drop) if old else []
+    new["attributes"]["ome"]["version"] = version
+    return ConvertedGroup(new, tuple(_dimension_names(new["attributes"]["ome"])), tuple(dropped))
+
+
+def _to_06(ome: dict[str, Any], where: str, *, is_older: bool) -> None:
+    ome["version"] = "0.6"
+    if not is_older:  # a candidate of 0.6, which has its form
+        return
+    for part in [*as_list(ome.get("multiscales")), *(ome.get(key) for key in _VERSIONED)]:
+        as_object(part).pop("version", None)
+    if isinstance(ome.get("multiscales"), list):
+        ome["multiscales"] = [_image_to_06(as_object(item), where) for item in ome["multiscales"]]
+
+
+def _image_to_06(item: dict[str, Any], where: str) -> dict[str, Any]:
+    axes = as_list(item.get("axes"))
+    common = as_list(item.pop("coordinateTransformations", []))
+    levels = [as_object(level) for level in as_list(item.get("datasets"))]
+    item["datasets"] = [_joined_level(level, common, len(axes), where) for level in levels]
+    systems = [{"name": _INTRINSIC, "axes": axes}]
+    ends = [_ends({"path": level.get("path")}, {"name": _INTRINSIC}) for level in levels]
+    datasets = [
+        {"path": level.get("path"), "coordinateTransformations": [end]} for level, end in zip(levels, ends, strict=True)
+    ]
+    original: dict[str, Any] = {"coordinateSystems": systems, "datasets": datasets}
+    if common:
+        systems.append({"name": _LEVELS, "axes": copy_json(axes)})
+        step = common[0] if len(common) == 1 else {"type": "sequence", "transformations": common}
+        original["coordinateTransformations"] = [{**step, **_ends({"name": _LEVELS}, {"name": _INTRINSIC})}]
+    return with_systems(item, original)
+
+
+def _ends(start: dict[str, Any], stop: dict[str, Any]) -> dict[str, Any]:
+    return {"input": start, "output": stop}
+
+
+def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: str) -> dict[str, Any]:
+    """Return a level of 0.5 with one scale and at most one translation, in which those of the whole image are."""
+    steps = as_list(level.get("coordinateTransformations"))
+    kinds = [as_object(step).get("type") for step in steps]
+    placement = parse_transformations([*steps, *common], count) if steps else None
+    if kinds not in (["scale"], ["scale", "translation"]) or placement is None:
+        raise UnsupportedError(
+            f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, of {count} "
+            f"finite numbers; found {[*steps, *common]!r:.200}",
+            hint="OME-Zarr 0.6 has no other transformations of levels.",
+        )
+    if not common:
+        return level
+    own = parse_transformations(steps, count)
+    after = parse_transformations(common, count)
+    made: list[dict[str, Any]] = []
+    if own is not None and after is not None:
+        scale, translation = _exact_product(own, after)
+        made = [{"type": "scale", "scale": scale}]
+        if len(steps) > 1 or any(translation):
+            made.append({"type": "translation", "translation": translation})
+    return {**level, "coordinateTransformations": made}
+
+
+def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
+    """Return scale and translation of one placement after the other, exact in decimal digits: 3 * 0.1 is 0.3."""
+    scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
+    starts = zip(own.translation, after.scale, after.translation, strict=True)
+    return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(float(number)))
+
+
+def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
+    """Convert metadata of 0.6 in place; return what was left out."""
+    dropped = []
+    if "scene" in ome:
+        dropped.append("the scene")
+        del ome["scene"]
+    images = []
+    for item in map(as_object, as_list(ome.get("multiscales"))):
+        dropped += _further(item)
+        if any(as_object(axis).get("type") == "array" for axis in as_list(intrinsic_system(item).get("axes"))):
+            raise UnsupportedError(f"{where}: expected axes of space; 0.5 has no axes of type array")
+        images.append(_apart(with_axes(item, where), item))
+    if "multiscales" in ome:
+        ome["multiscales"] = images
+    if dropped and not drop:
+        raise UnsupportedError(
+            f"{where}: OME-Zarr 0.5 cannot express {', '.join(dropped)}",
+            hint="Leave out --ome-version 0.5; or give --drop-transformations, which leaves this out.",
+        )
+    for field in map(as_object, as_list(as_object(ome.get("well")).get("images"))):
+        path = field.get("path")
+        if isinstance(path, str) and not _FIELD.fullmatch(path):
+            raise UnsupportedError(
+                f"{where}: expected a field whose path 0.5 allows, letters and digits; found {path!r}",
+                hint="Rename the group of the field, and its path in the well.",
+            )
+    return dropped
+
+
+def _further(item: dict[str, Any]) -> list[str]:
+    """Return the further systems and transformations of an image, but for those of the levels of 0.5."""
+    own = (intrinsic_system(item).get("name"), _LEVELS if _common(item) else None)
+    systems = [as_object(system).get("name") for system in as_list(item.get("coordinateSystems"))]
+    found = [f"the coordinate system {name!r}" for name in systems if name not in own]
+    steps = [] if _common(item) else as_list(item.get("coordinateTransformations"))
+    return [*found, *(f"a transformation of type {as_object(step).get('type')!r}" for step in steps)]
+
+
+def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the transformations of a whole image of 0.5, which its conversion to 0.6 kept beside the levels."""
+    steps = [as_object(step) for step in as_list(item.get("coordinateTransformations"))]
+    if len(steps) != 1 or as_object(steps[0].get("input")) != {"name": _LEVELS}:
+        return []
+    parts = steps[0].get("transformations") if steps[0].get("type") == "sequence" else steps
+    kinds = [as_object(part).get("type") for part in as_list(parts)]
+    if kinds not in (["scale"], ["scale", "translation"]):
+        return []
+    return [{"type": kind, kind: as_object(part).get(kind)} for kind, part in zip(kinds, as_list(parts), strict=True)]
+
+
+def _apart(image: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
+    """Return an image of 0.5 whose levels are without the transformations of the whole image."""
+    common = _common(item)
+    after = parse_transformations(common, len(image.get("axes", ()))) if common else None
+    if after is None or not all(after.scale):
+        return image
+    for level in image["datasets"]:
+        own = parse_transformations(level["coordinateTransformations"], len(after.scale))
+        if own is None:
+            return image
+        scale = [float(_exact(a) / _exact(b)) for a, b in zip(own.scale, after.scale, strict=True)]
+        starts = zip(own.translation, after.translation, after.scale, strict=True)
+        translation = [float((_exact(at) - _exact(to)) / _exact(by)) for at, to, by in starts]
+        steps: list[dict[str, Any]] = [{"type": "scale", "scale": scale}]
+        if any(translation) or (len(level["coordinateTransformations"]) > 1 and not any(after.translation)):
+            steps.append({"type": "translation", "translation": translation})
+        level["coordinateTransformations"] = steps
+    return {**image, "coordinateTransformations": common}
+
+
+def _dimension_names(ome: dict[str, Any]) -> Sequence[tuple[str, tuple[str, ...]]]:
+    # 0.5, "axes": "The "dimension_names" attribute MUST be included in the `zarr.json` of the Zarr array of a
+    # multiscale level and MUST match the names in the "axes" metadata."
+    return [
+        (path, tuple(str(as_object(axis).get("name")) for axis in as_list(as_object(item).get("axes"))))
+        for item in as_list(ome.get("multiscales"))
+        for level in as_list(as_object(item).get("datasets"))
+        if (path := as_text(as_object(level).get("path"))) is not None
+    ]
