@@ -9,7 +9,7 @@ from ozx.cli.info_tree import draw_tree
 from ozx.cli.output import format_bytes, one_line
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import Image, Level
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.metadata import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, PlateSummary
 
 __all__ = ["describe"]
@@ -21,6 +21,7 @@ _MOST_NOTES = 8
 
 _TIMES = "×"
 _NOTHING = "–"
+_ARROW = "→"
 _MORE = "…"
 
 # OME-Zarr 0.5, "axes": units SHOULD be one of these, spelled out.
@@ -48,6 +49,8 @@ def describe(inspection: Inspection) -> str:
     lines = _head(inspection)
     if inspection.plate is not None:
         lines += _row("plate", _plate(inspection.plate))
+    if inspection.scene is not None:
+        lines += _coordinates(inspection.scene.systems, inspection.scene.transformations, None)
     if inspection.image_count > 1:
         # The fields of a plate are alike; the images of a series are not.
         is_big_plate = inspection.plate is not None and inspection.image_count > _MOST_ROWS
@@ -142,7 +145,35 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
             [str(number), channel.label or "?", _color(channel.color)] for number, channel in enumerate(image.channels)
         ]
         lines += ["", "channels", *_table(rows[:_MOST_ROWS], "><<"), *_more(len(rows) - _MOST_ROWS)]
-    return [*lines, "", "levels", *_levels(image.levels, image.axes)]
+    lines += ["", "levels", *_levels(image.levels, image.axes)]
+    if len(image.systems) > 1 or image.transformations:
+        lines += _coordinates(image.systems, image.transformations, image.system)
+    return lines
+
+
+def _coordinates(
+    systems: Sequence[CoordinateSystem], transformations: Sequence[Transformation], own: str | None
+) -> list[str]:
+    """Return a line per coordinate system, with a mark for `own`, that of the levels, and a line per transformation."""
+    rows = []
+    for system in systems:
+        axes = " ".join(one_line(axis.name or "?") for axis in system.axes)
+        units = ", ".join(dict.fromkeys(_UNITS.get(axis.unit, axis.unit) for axis in system.axes if axis.unit))
+        mark = "that of the levels" if own is not None and system.name == own else ""
+        rows.append([one_line(system.name or "?"), axes, units, mark])
+    steps = [
+        [one_line(step.type or "?"), _end(step.input), _ARROW, _end(step.output)]
+        for step in transformations[:_MOST_ROWS]
+    ]
+    lines = ["", "coordinate systems", *_table(rows[:_MOST_ROWS]), *_more(len(rows) - _MOST_ROWS)] if rows else []
+    if steps:
+        lines += ["", "transformations", *_table(steps), *_more(len(transformations) - _MOST_ROWS)]
+    return lines
+
+
+def _end(end: End) -> str:
+    name = one_line(end.name or "?")
+    return name if end.path is None else f"{name} of {one_line(end.path)}"
 
 
 def _axes(image: Image) -> list[str]:

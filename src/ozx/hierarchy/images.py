@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.ome.metadata import Axis, Channel, Dataset, Multiscale
+from ozx.hierarchy.ome.metadata import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 __all__ = [
@@ -77,6 +77,10 @@ class Image:
         Name and display of each; empty where the metadata lists none.
     levels
         The resolution levels, the finest first.
+    system, systems
+        Name of the coordinate system of the levels, whose axes are `axes`, and all coordinate systems (OME-Zarr 0.6).
+    transformations
+        The transformations between coordinate systems, without those of the levels.
     """
 
     path: str
@@ -84,6 +88,9 @@ class Image:
     axes: tuple[Axis, ...]
     channels: tuple[Channel, ...]
     levels: tuple[Level, ...]
+    system: str | None = None
+    systems: tuple[CoordinateSystem, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +112,9 @@ class Well:
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
     """Yield the paths of the images that the root refers to, in the root's order, including missing images.
 
-    A plate leads to the fields of all wells, a series to its list, a labels group to its labels. Any other root leads
-    to all groups with multiscales, and to label images only if there are no other images.
+    A plate leads to the fields of all wells, a series to its list, a labels group to its labels, a scene to the images
+    that it places. Any other root leads to all groups with multiscales, and to label images only if there are no other
+    images.
     """
     root = nodes.get("")
     ome = None if root is None else root.ome
@@ -117,6 +125,9 @@ def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
         yield ""
     elif ome is not None and ome.kind == "series":
         yield from _series(nodes)
+    elif ome is not None and ome.scene is not None:
+        ends = [end for step in ome.scene.transformations for end in (step.input, step.output)]
+        yield from dict.fromkeys(join_path("", end.path.strip("/")) for end in ends if end.path is not None)
     elif ome is not None and ome.labels is not None:
         yield from (join_path("", label) for label in ome.labels)
     elif ome is not None and ome.fields is not None:
@@ -202,7 +213,8 @@ def _describe(
             where, axes = join_path(path, dataset.path), len(multiscale.axes)
             notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")
         levels.append(level)
-    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels))
+    placed = multiscale.system, multiscale.systems, multiscale.transformations
+    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed)
 
 
 def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:

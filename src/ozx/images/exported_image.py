@@ -184,7 +184,7 @@ def take_image(
     if any(translation) and chosen[0].array is view.levels[0].array:
         notes.append(f"{where}: the position of the image (its translation) is left out, as OME-TIFF cannot store it")
     description = ImageDescription(view.name, sizes, _channels(view, levels[0].shape[1], emissions or {}))
-    return ExportedImage(path, tuple(levels), description, (*view.notes, *notes))
+    return ExportedImage(path, tuple(levels), description, (*view.notes, *view.unapplied, *notes))
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:

@@ -7,6 +7,7 @@ fill value is a pixel value, not a mask, and integers stay integers.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, OzxWarning, UsageError
 from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.nodes import join_path
 from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
@@ -252,6 +253,8 @@ def _all_views(group: zarr.Group) -> Iterator[ImageView]:
 def _make_dataset(
     view: ImageView, level: ImageLevel, parent: zarr.Group, drop_variables: str | Iterable[str] | None
 ) -> xr.Dataset:
+    for note in view.unapplied:
+        warnings.warn(note, OzxWarning, stacklevel=3)
     dims = _dims(view)
     name = join_path(parent.path, view.path).rpartition("/")[2] if view.is_label else "image"
     if not name or name in dims:

@@ -23,6 +23,8 @@ from ozx.hierarchy.images import (
 )
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import Node, NodeCollector
+from ozx.hierarchy.ome.metadata import Scene
+from ozx.hierarchy.ome.versions import describe_draft
 
 __all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
 
@@ -105,7 +107,7 @@ class Inspection:
     path
         The file, directory or node, as given.
     kind
-        ``image``, ``plate``, ``series``, ``labels`` or ``other``.
+        ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``.
     name
         Name of the image, of the plate, or else of the file.
     ome_version
@@ -130,6 +132,8 @@ class Inspection:
         The first `MOST_IMAGES` arrays of a hierarchy of kind ``other`` without images.
     plate
         The plate, or None.
+    scene
+        The places of the images relative to each other (OME-Zarr 0.6), or None.
     nodes
         All nodes, breadth-first.
     notes
@@ -150,6 +154,7 @@ class Inspection:
     labels: tuple[Image, ...]
     arrays: tuple[Level, ...]
     plate: PlateSummary | None
+    scene: Scene | None
     nodes: tuple[NodeSummary, ...]
     notes: tuple[str, ...]
 
@@ -225,6 +230,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         labels=tuple(_describe(nodes, labels, notes)),
         arrays=tuple(describe_level(node.path, node.array) for node in islice(arrays, MOST_IMAGES)),
         plate=plate,
+        scene=None if root is None or root.ome is None else root.ome.scene,
         nodes=tuple(
             NodeSummary(node.path, node.node_type, node.extensions, node.conventions) for node in nodes.values()
         ),
@@ -319,6 +325,8 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         notes.append("a bare Zarr array, no OME-Zarr: OME-Zarr begins with a group that has ome metadata")
     elif root.ome is None:
         notes.append("Zarr, but no OME-Zarr: the root has no ome metadata")
+    elif root.ome.version is not None and (draft := describe_draft(root.ome.version)) is not None:
+        notes.append(f"OME-Zarr {root.ome.version} is {draft}")
     elif root.ome.version is None and root.zarr_format == 3:
         notes.append("the root does not say which OME-Zarr version it is (ome.version)")
     if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:

@@ -31,6 +31,7 @@ from ozx.hierarchy.ome.rendering import (
     parse_shown_channels,
     parse_shown_plane,
 )
+from ozx.hierarchy.ome.transformation_words import describe_transformation, unapplied_note
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
 __all__ = [
@@ -78,6 +79,13 @@ class ImageView:
     display: LabelDisplay  # colours and properties of a label image, empty for others
     notes: tuple[str, ...] = ()  # missing parts, one sentence each
     plane: ShownPlane = field(default_factory=ShownPlane)  # the plane to show first, from ``omero``
+    multiscale: Multiscale | None = None  # the metadata, with coordinate systems (OME-Zarr 0.6)
+
+    @property
+    def unapplied(self) -> tuple[str, ...]:
+        """The transformations to other coordinate systems, which its levels do not show, one sentence each."""
+        steps = () if self.multiscale is None else self.multiscale.transformations
+        return tuple(unapplied_note(self.path, describe_transformation(step)) for step in steps)
 
     @property
     def channel_axis(self) -> int | None:
@@ -254,6 +262,7 @@ def _view(nodes: GroupNodes, group: zarr.Group, path: str, multiscale: Multiscal
         display=parse_label_display(attributes, zarr_format),
         notes=notes,
         plane=parse_shown_plane(attributes, zarr_format),
+        multiscale=multiscale,
     )
 
 

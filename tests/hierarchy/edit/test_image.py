@@ -241,7 +241,7 @@ def test_other_transformations_of_06_are_kept_with_a_note():
     step = {"type": "mapAxis", "mapAxis": [1, 0], "input": {"name": "physical"}, "output": {"name": "stage"}}
     multiscale["coordinateTransformations"] = [step]
     edited = edit(document, pixel_size={"x": 2})
-    assert edited.notes == ("the root: transformations to other coordinate systems are unchanged",)
+    assert edited.notes == ("transformations to other coordinate systems are unchanged",)
     assert edited.document["attributes"]["ome"]["multiscales"][0]["coordinateTransformations"] == [step]
     assert not edit(document, name="N").notes
 

@@ -14,6 +14,7 @@ from ozx.desktop.viewer.samples import sample_type
 from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
 from ozx.hierarchy.ome.rendering import ShownChannel
+from ozx.hierarchy.ome.transformation_words import describe_scene
 from ozx.images.pictures.channels import complete_channels, is_telling
 from ozx.images.pictures.planes import first_index
 from ozx.store.image_view import GroupNodes
@@ -55,6 +56,8 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
         answer["plate"] = {"name": ome.plate.name, "rows": fields.rows, "columns": fields.columns, "wells": wells}
         answer["notes"] = list(fields.notes)
         return answer
+    if ome is not None and ome.scene is not None:
+        answer["notes"] = [describe_scene(ome.scene)]
     answer["images"] = [{"path": path, "name": name} for path, name in _images(nodes)]
     if not answer["images"]:
         raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")

@@ -96,7 +96,7 @@ def edit_image(
         differences += _rename(raw["multiscales"][0], edits.name, node, raw)
     raw["multiscales"] = _with_systems(raw["multiscales"], originals)
     if any(factors) and any("coordinateSystems" in item and _common(item) for item in originals):
-        notes.append(f"{node or 'the root'}: transformations to other coordinate systems are unchanged")
+        notes.append("transformations to other coordinate systems are unchanged")
     return Edited(new, tuple(differences), factors[0], edits.units_for(ome.multiscales[0].axes), tuple(notes))
 
 

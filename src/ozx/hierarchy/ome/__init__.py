@@ -8,6 +8,10 @@
     Images with coordinate systems (0.6) in the form of 0.5, and back.
 ``conversion``
     A group in another version: 0.5 to 0.6, and back.
+``affine``, ``placing``
+    Transformations as matrices; the places of images in other coordinate systems.
+``transformation_words``
+    Transformations in messages.
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``rendering``

@@ -1,7 +1,7 @@
 """OME-Zarr metadata of one group: version, images, channels, labels, plate, well, series.
 
-Versions 0.4 (Zarr v2 attributes) and 0.5 (``attributes.ome`` of Zarr v3) are read in full, 0.6 and later in part: axes
-from a coordinate system, and transformations that scale and translate.
+Versions 0.4 (Zarr v2 attributes) and 0.5 and 0.6 (``attributes.ome`` of Zarr v3) are read in full, later ones as far as
+they have the same form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,20 @@ from ozx.hierarchy.json.values import as_list, as_object, as_text, as_texts
 from ozx.hierarchy.ome.systems import intrinsic_system
 from ozx.hierarchy.ome.transformations import parse_transformations
 
-__all__ = ["OME_KEYS", "Axis", "Channel", "Dataset", "Multiscale", "OmeMetadata", "Plate", "parse_ome"]
+__all__ = [
+    "OME_KEYS",
+    "Axis",
+    "Channel",
+    "CoordinateSystem",
+    "Dataset",
+    "End",
+    "Multiscale",
+    "OmeMetadata",
+    "Plate",
+    "Scene",
+    "Transformation",
+    "parse_ome",
+]
 
 #: The attributes of OME-Zarr: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
 OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
@@ -52,12 +65,87 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
+class CoordinateSystem:
+    """A coordinate system (from 0.6 on).
+
+    Attributes
+    ----------
+    name
+        Its name, or None.
+    axes
+        One per dimension, in order.
+    """
+
+    name: str | None
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The input or output of a transformation.
+
+    Attributes
+    ----------
+    name
+        Name of the coordinate system.
+    path
+        Path of the group with this system, relative to that of the transformation; None for the same group.
+    """
+
+    name: str | None
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """A transformation between two coordinate systems (from 0.6 on).
+
+    Attributes
+    ----------
+    type
+        Such as ``affine``.
+    input, output
+        Its ends.
+    document
+        Its parameters, as in the metadata.
+    """
+
+    type: str | None
+    input: End
+    output: End
+    document: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The places of images relative to each other (from 0.6 on).
+
+    Attributes
+    ----------
+    systems
+        The coordinate systems of the scene; the first is the default of viewers.
+    transformations
+        The transformations between these and the coordinate systems of images.
+    """
+
+    systems: tuple[CoordinateSystem, ...]
+    transformations: tuple[Transformation, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Multiscale:
-    """One image: its axes and its levels, full resolution first."""
+    """One image: its axes and its levels, full resolution first.
+
+    From 0.6 on `axes` are those of the coordinate system of the levels, called `system`, which is one of `systems`;
+    `transformations` lead from there to other systems.
+    """
 
     name: str | None
     axes: tuple[Axis, ...]
     datasets: tuple[Dataset, ...]
+    system: str | None = None
+    systems: tuple[CoordinateSystem, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +192,21 @@ class OmeMetadata:
     layout: int | None = None
     # Paths of the images that the group (``OME``) lists, or None.
     series: tuple[str, ...] | None = None
+    scene: Scene | None = None
     # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
-        """Kind of a hierarchy with this root: ``image``, ``plate``, ``series``, ``labels`` or ``other``."""
+        """Kind of a hierarchy with this root: ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``."""
         if self.plate is not None:  # bioformats2raw writes its layout into plates, too
             return "plate"
         if self.multiscales:
             return "labels" if self.is_label else "image"
         if self.layout is not None or self.series is not None:
             return "series"
+        if self.scene is not None:
+            return "scene"
         return "other" if self.labels is None else "labels"
 
 
@@ -147,6 +238,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
         fields=_parse_well(ome.get("well"), problems),
         layout=layout if type(layout) is int else None,
         series=_parse_names(ome, "series", problems),
+        scene=_parse_scene(ome["scene"]) if isinstance(ome.get("scene"), dict) else None,
         problems=tuple(problems),
     )
 
@@ -195,7 +287,33 @@ def _parse_multiscale(item: dict[str, Any], problems: list[str]) -> Multiscale:
         parsed.append(
             Dataset(path, None, None) if placement is None else Dataset(path, placement.scale, placement.translation)
         )
-    return Multiscale(as_text(item.get("name")), axes, tuple(parsed))
+    name = as_text(item.get("name"))
+    if not has_systems:
+        return Multiscale(name, axes, tuple(parsed))
+    scene = _parse_scene(item)
+    system = as_text(intrinsic_system(item).get("name"))
+    return Multiscale(name, axes, tuple(parsed), system, scene.systems, scene.transformations)
+
+
+def _parse_scene(item: dict[str, Any]) -> Scene:
+    """Parse coordinate systems and transformations, those of a scene or an image."""
+    systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
+    steps = [step for step in as_list(item.get("coordinateTransformations")) if isinstance(step, dict)]
+    return Scene(
+        tuple(CoordinateSystem(as_text(system.get("name")), _parse_axes(system.get("axes"))) for system in systems),
+        tuple(
+            Transformation(
+                as_text(step.get("type")), _parse_end(step.get("input")), _parse_end(step.get("output")), step
+            )
+            for step in steps
+        ),
+    )
+
+
+def _parse_end(value: Any) -> End:
+    if isinstance(value, str):  # a draft
+        return End(value, None)
+    return End(*(as_text(as_object(value).get(key)) for key in ("name", "path")))
 
 
 def _parse_axes(value: Any) -> tuple[Axis, ...]:

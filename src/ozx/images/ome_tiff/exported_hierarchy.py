@@ -16,6 +16,7 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.ome.transformation_words import describe_scene
 from ozx.hierarchy.subset.selection import LevelChoice
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
@@ -106,6 +107,9 @@ def _take_images(
 ) -> Iterator[ExportedImage]:
     """Yield the images; the first `given` characters of each path belong to the path of the opened node."""
     labels: list[str] = []
+    root = nodes[""].ome
+    if root is not None and root.scene is not None:
+        notes.append(describe_scene(root.scene))
     for path in list_images(start):
         full = join_path(start.path, path)
         found = nodes.find(path)

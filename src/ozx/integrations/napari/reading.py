@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,11 @@ import zarr
 import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.flow.sources.location import printable_location
-from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.ome.affine import Matrix
+from ozx.hierarchy.ome.metadata import Plate, Scene
+from ozx.hierarchy.ome.placing import Place, place_image, place_scene
 from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel
+from ozx.hierarchy.ome.transformation_words import unapplied_note
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
@@ -111,6 +114,7 @@ class _Picture:
     view: ImageView
     slice_level: Callable[[int, int | None, int], LevelSlice | PlatePicture]
     lead: tuple[str, ...] = ()
+    place: Place = field(default_factory=Place)
 
 
 def _is_ours(path: str) -> bool:
@@ -127,7 +131,12 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     root = GroupNodes(group)[""].ome
     if root is not None and root.plate is not None:
         return _read_plate(group, root.plate, name)
-    images = [(view.name or view.path or _stem(name), _read_image(group, view, name)) for view in view_images(group)]
+    views = list(view_images(group))
+    placed = _place_images(None if root is None else root.scene, views)
+    images = [
+        (view.name or view.path or _stem(name), _read_image(group, view, place, name))
+        for view, place in zip(views, placed, strict=True)
+    ]
     if not images:
         raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
     if len(images) == 1:
@@ -139,23 +148,47 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
     ]
 
 
-def _read_image(group: zarr.Group, view: ImageView, name: str) -> list[LayerData]:
-    picture = _picture(view, name)
+def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
+    """Return the place of each image in the scene, or of a single one in another of its coordinate systems."""
+    known = {view.path: view.multiscale for view in views if view.multiscale is not None}
+    places = {} if scene is None else place_scene(scene, known)
+    return [
+        places.get(view.path) or (Place() if view.multiscale is None else place_image(view.multiscale))
+        for view in views
+    ]
+
+
+def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> list[LayerData]:
+    for phrase in place.unapplied:
+        warnings.warn(f"{name}: {unapplied_note(view.path, phrase)}", OzxWarning, stacklevel=2)
+    picture = _picture(view, name, place)
     title = view.name or view.path or _stem(name)
     layers = list(_label_layers(picture, title) if view.is_label else _image_layers(picture, title))
     for path in view.labels:
-        label = _picture(view_image(group, path), name)
+        shown = view_image(group, path)
+        label = _picture(shown, name, _place_of_label(place, view, shown))
         layers += _label_layers(label, path.rpartition("labels/")[2], picture)
     return layers
 
 
-def _picture(view: ImageView, name: str) -> _Picture:
+def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
+    """Return the place of an image for a label image, which may lack some of its axes."""
+    names = [axis.name for axis in image.axes]
+    axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
+    matrix, count = place.matrix, len(names)
+    is_part = matrix is not None and matrix.shape == (count, count + 1) and len(axes) == len(label.axes)
+    if matrix is None or not is_part or not _keeps_apart(matrix, axes):
+        return place
+    return replace(place, matrix=matrix[np.ix_(axes, [*axes, count])])
+
+
+def _picture(view: ImageView, name: str, place: Place) -> _Picture:
     def slice_level(level: int, axis: int | None, channel: int) -> LevelSlice:
         return LevelSlice(view.levels[level].array, view.levels[level].path, axis, channel)
 
     for note in view.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
-    return _Picture(name, view, slice_level)
+    return _Picture(name, view, slice_level, place=place)
 
 
 def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
@@ -265,7 +298,27 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
         meta["scale"] = [1.0] * lead + [level.scale[number] for number in kept]
     if level.translation is not None:
         meta["translate"] = [0.0] * lead + [level.translation[number] for number in kept]
+    if picture.place.matrix is not None and not lead:
+        _add_affine(meta, picture, kept)
     return meta
+
+
+def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) -> None:
+    """Add the place of an image in another coordinate system, if napari can show it."""
+    matrix, view = picture.place.matrix, picture.view
+    count = len(view.axes)
+    if matrix is None or matrix.shape != (count, count + 1) or not _keeps_apart(matrix, kept):
+        message = f"{view.path or 'the root'}: the place in {picture.place.system!r} cannot be shown by napari"
+        warnings.warn(f"{picture.file}: {message}", OzxWarning, stacklevel=2)
+        return
+    meta["affine"] = np.vstack([matrix[np.ix_(kept, [*kept, count])], np.eye(1, len(kept) + 1, len(kept))])
+    meta["metadata"]["ozx"]["system"] = picture.place.system
+
+
+def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
+    """Tell whether the axes of a layer do not depend on another axis, such as the channels."""
+    others = [number for number in range(len(matrix)) if number not in kept]
+    return not matrix[np.ix_(kept, others)].any()
 
 
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
@@ -290,6 +343,10 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
         key: [own.get(name, other) for name, other in zip(wanted, like.get(key, defaults[key]), strict=True)]
         for key, own in placed.items()
     }
+    if "affine" in meta:
+        places = [*(wanted.index(name) for name in names), len(wanted)]
+        filled["affine"] = np.eye(len(wanted) + 1)
+        filled["affine"][np.ix_(places, places)] = meta["affine"]
     return spread, {**meta, **filled, "axis_labels": wanted}
 
 

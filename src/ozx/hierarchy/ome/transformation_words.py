@@ -1,0 +1,33 @@
+"""Transformations in words, for messages."""
+
+from __future__ import annotations
+
+from ozx.hierarchy.ome.metadata import End, Scene, Transformation
+
+__all__ = ["describe_scene", "describe_transformation", "unapplied_note"]
+
+
+def describe_transformation(step: Transformation) -> str:
+    """Return a phrase that names a transformation.
+
+    Examples
+    --------
+    >>> describe_transformation(Transformation("affine", End("physical", "a"), End("world", None), {}))
+    "the affine from 'physical' of a to 'world'"
+    """
+    return f"the {step.type or 'transformation'} from {_end(step.input)} to {_end(step.output)}"
+
+
+def describe_scene(scene: Scene) -> str:
+    """Return a sentence on a scene whose images are shown one by one."""
+    where = f" in {scene.systems[0].name!r}" if scene.systems else ""
+    return f"the scene places its images{where}; this is not applied: each is in its own coordinate system"
+
+
+def unapplied_note(where: str, phrase: str) -> str:
+    """Return a sentence on a transformation that is not applied to an image."""
+    return f"{where or 'the root'}: {phrase} is not applied"
+
+
+def _end(end: End) -> str:
+    return repr(end.name or "?") + ("" if end.path is None else f" of {end.path}")

@@ -1,0 +1,124 @@
+"""Every verb and door on a scene of OME-Zarr 0.6."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from commands import schema_of
+from jsonschema import Draft202012Validator
+from scenes import PIXELS, make_scene
+
+import ozx
+from ozx.cli.info_text import describe
+from ozx.desktop.viewer.descriptions import describe_file
+from ozx.desktop.viewer.pictures import Pictures
+from ozx.errors import OzxWarning
+from ozx.integrations.napari import read_layers
+from ozx.operations.export import export
+from ozx.operations.thumbnail import thumbnail
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    return make_scene(tmp_path_factory.mktemp("scene"))
+
+
+def test_it_is_valid(scene):
+    assert ozx.validate(scene, level="data").findings == ()
+
+
+def test_info(scene):
+    inspection = ozx.inspect(scene)
+    assert (inspection.kind, [image.path for image in inspection.images]) == ("scene", ["a", "b"])
+    assert [step.type for step in inspection.scene.transformations] == ["translation", "affine"]
+    image = inspection.images[0]
+    assert (image.system, [system.name for system in image.systems]) == ("physical", ["physical", "stage"])
+    assert image.levels[0].scale == (0.5, 0.5)
+    Draft202012Validator(schema_of("info")).validate(json.loads(json.dumps(inspection.to_dict())))
+    lines = " ".join(describe(inspection).split())
+    assert "kind scene, OME-Zarr 0.6, Zarr v3" in lines
+    assert "translation physical of a → world affine physical of b → world" in lines
+    assert "physical y x µm that of the levels stage y x µm" in lines
+    assert "rotation physical → stage" in lines
+
+
+@pytest.mark.parametrize("version", ["0.6rc0", "0.6.dev4", "0.9.dev1", "0.9.dev3"])
+def test_drafts_are_named(tmp_path, version):
+    document = {
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": {"ome": {"version": version, "type": "collection"}},
+    }
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(document))
+    assert any(note.startswith(f"OME-Zarr {version} is ") for note in ozx.inspect(tmp_path / "a.zarr").notes)
+    report = ozx.validate(tmp_path / "a.zarr")
+    assert report.valid
+    assert [finding.id for finding in report.findings] == ["ome/unknown-version"]
+
+
+@pytest.mark.usefixtures("napari_stand_in")
+def test_napari_places_the_images(scene):
+    (_, first, _), (_, second, _) = read_layers(str(scene))
+    assert first["scale"] == [0.5, 0.5]
+    np.testing.assert_allclose(first["affine"], [[1, 0, 10], [0, 1, 200], [0, 0, 1]])
+    np.testing.assert_allclose(second["affine"], [[0, -1, 5], [1, 0, 6], [0, 0, 1]])
+    assert first["metadata"]["ozx"]["system"] == "world"
+
+
+@pytest.mark.usefixtures("napari_stand_in")
+def test_napari_shows_one_image_in_its_other_system(scene):
+    ((_, meta, _),) = read_layers(f"ozx://{scene}/a")
+    np.testing.assert_allclose(meta["affine"], [[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+
+
+@pytest.mark.usefixtures("napari_stand_in")
+def test_napari_names_what_it_cannot_apply(tmp_path):
+    path = make_scene(tmp_path, "affine", [[1, 0, 1, 0], [0, 1, 1, 0]])
+    with pytest.warns(OzxWarning, match="the affine from 'physical' to 'stage' is not applied"):
+        layers = read_layers(f"ozx://{path}/a")
+    assert "affine" not in layers[0][1]
+
+
+def test_xarray_has_the_pixel_sizes_and_names_what_it_does_not_apply(scene):
+    xarray = pytest.importorskip("xarray")
+    with pytest.warns(OzxWarning, match="the rotation from 'physical' to 'stage' is not applied"):
+        dataset = xarray.open_dataset(scene, engine="ozx", image="a")
+    np.testing.assert_array_equal(dataset["image"], PIXELS)
+    assert dataset["x"].values[1] == 0.5
+
+
+def test_the_viewer_lists_both_images_and_says_that_they_are_not_placed(scene):
+    pictures = Pictures(ozx.open(scene))
+    described = describe_file(pictures, str(scene))
+    assert [image["name"] for image in described["images"]] == ["Image a", "Image b"]
+    assert described["notes"] == [
+        "the scene places its images in 'world'; this is not applied: each is in its own coordinate system"
+    ]
+    assert pictures.image("a").notes == ("a: the rotation from 'physical' to 'stage' is not applied",)
+
+
+def test_thumbnail(scene, tmp_path):
+    result = thumbnail(scene, tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
+    assert result.path.endswith("a.png")
+
+
+def test_export_names_what_is_not_applied(scene, tmp_path):
+    result = export(scene, tmp_path / "a.ome.tif", sync=False)
+    assert any("the scene places its images in 'world'" in note for note in result.notes)
+    assert any("the rotation from 'physical' to 'stage' is not applied" in note for note in result.notes)
+
+
+def test_extract_and_edit_keep_the_places(scene, tmp_path):
+    ozx.extract(scene, tmp_path / "part.ozx", region="y=0:32", sync=False)
+    before, after = (ozx.open(path) for path in (scene, tmp_path / "part.ozx"))
+    assert before.attrs["ome"] == after.attrs["ome"]
+    own = [group["a"].attrs["ome"]["multiscales"][0]["coordinateTransformations"] for group in (before, after)]
+    assert own[0] == own[1]
+    assert not [found for found in ozx.validate(tmp_path / "part.ozx").findings if found.severity == "error"]
+    result = ozx.edit(tmp_path / "part.ozx", pixel_size={"y": 1, "x": 1}, sync=False)
+    assert any("transformations to other coordinate systems are unchanged" in note for note in result.notes)
+    assert ozx.inspect(tmp_path / "part.ozx").images[1].levels[0].scale == (1, 1)
