@@ -11,7 +11,10 @@ from stores import SEED, assert_finished, buffer, contents, put, run
 
 import ozx
 from ozx import FormatError, OzxStore
-from ozx.errors import NotOmeZarrWarning, RewrittenWarning
+from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import NotOmeZarrWarning, RewrittenWarning, UsageError
+from ozx.hierarchy.comment import parse_comment
 from ozx.store import finishing
 from ozx.store.growing_file import document_room
 from ozx.validation.cases.archive_builder import group
@@ -150,6 +153,37 @@ def test_metadata_that_outgrows_its_room_has_the_file_rewritten_which_is_said(ou
         assert "outgrew the room" in str(said[0].message)
         assert f"{HEAD + 100:,} bytes" in str(said[0].message)
     assert_finished(out, values | longer)
+
+
+@pytest.mark.parametrize("length", [2_100, 60_000, 300_000])
+def test_metadata_without_room_goes_last_if_it_may(out, room, length):
+    room(2_000)
+    values = SEED | {f"0/c/0/{number}": bytes([number]) * 500_000 for number in range(3)}
+    longer = group(attributes={"ome": {"version": "0.5"}, "notes": "x" * length})
+    with warnings.catch_warnings(), OzxStore(out, "w", metadata="last", sync=False) as store:
+        warnings.simplefilter("error")
+        for key, value in values.items():
+            put(store, key, value)
+        partial = out.with_name(out.name + ".partial").stat().st_ino
+        put(store, "zarr.json", longer)
+        run(store.delete("0/c/0/1"))
+    assert out.stat().st_ino == partial  # not written again
+    reader = ArchiveReader(FileSource(out))
+    names = list(reader.columns.names())
+    assert names[: len(SEED)] == ["zarr.json", *(key for key in SEED if key != "zarr.json")]
+    offsets = dict(zip(names, reader.columns.header_offsets.tolist(), strict=True))
+    assert min(offsets.values()) == 0
+    assert (offsets["zarr.json"] > offsets["0/c/0/2"]) == (length > 2_100)
+    found = {name: reader.read(number).rstrip(b" ") for number, name in enumerate(names)}
+    del values["0/c/0/1"]
+    assert found == {**values, "zarr.json": longer}
+    assert parse_comment(reader.end.comment).json_first
+    assert ozx.validate(out, revision="draft").valid
+
+
+def test_another_word_for_the_place_of_metadata(out):
+    with pytest.raises(UsageError, match="expected metadata first or last; got 'end'"):
+        OzxStore(out, "w", metadata="end")
 
 
 def test_metadata_alone_is_an_archive(out):

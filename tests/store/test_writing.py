@@ -1,6 +1,7 @@
 """Writing through a store: by threads, beside readers, after forks, onto full disks, and beside other writers."""
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+import zipfile
 
 import pytest
 from children import in_child, run_in_child, wait
@@ -17,6 +19,7 @@ from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take, write_store
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 
+import ozx
 from ozx import FormatError, OzxStore, ResourceError, UsageError
 from ozx.errors import OzxWarning, PartialFileWarning
 from ozx.store import finishing, growing_file
@@ -138,12 +141,29 @@ def test_mode_a_without_a_change_leaves_the_file_alone(path, old):
 
 
 def test_mode_a_makes_an_archive_of_other_programs_conformant(path):
-    builder = ArchiveBuilder.valid().deflate("zarr.json").stream("0/c/0").duplicate("0/c/0", b"newer").add("0/")
-    builder.reorder("0/c/0", "zarr.json", "0/zarr.json", "0/").with_(comment=b"").classic().write(path)
+    builder = ArchiveBuilder.valid().deflate("zarr.json").stream("0/c/0").duplicate("0/c/0", b"newer")
+    builder.reorder("0/c/0", "zarr.json", "0/zarr.json").with_(comment=b"").classic().write(path)
     expected = contents(OzxStore(path))
     with writer(path, "a") as store:
         put(store, "0/c/1", b"more")
     assert_finished(path, expected | {"0/c/1": b"more"})
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, rewritten):
+    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
+    builder = (
+        ArchiveBuilder.valid().add("0/c/").with_(comment=b'{"ome": {"version": "0.4", "x": 1}, "lab": {"room": 7}}')
+    )
+    builder.write(path)
+    with writer(path, "a") as store:
+        put(store, "0/c/1", b"more")
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist().count("0/c/") == 1
+        comment = json.loads(archive.comment)
+    assert comment["lab"] == {"room": 7}
+    assert comment["ome"] == {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}
+    assert ozx.validate(path, revision="draft").valid
 
 
 @pytest.mark.parametrize("change", ["replaced", "written over", "gone"])

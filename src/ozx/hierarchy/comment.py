@@ -15,6 +15,10 @@ from ozx.hierarchy.json.values import as_object
 __all__ = ["Comment", "make_comment", "parse_comment"]
 
 
+# 4.4.12: the length is a field of two bytes.
+_LONGEST = 65_535
+
+
 @dataclass(frozen=True, slots=True)
 class Comment:
     """A parsed archive comment."""
@@ -30,12 +34,26 @@ class Comment:
     problem: str | None
 
 
-def make_comment(version: str, *, json_first: bool) -> bytes:
-    """Return the comment that ozx writes."""
+def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
+    """Return the comment that ozx writes, with the keys of other programs beside ``ome`` in an `old` one.
+
+    RFC-9, the authors' revision: other keys at the top are allowed. Keys that a comment has no room for are left out.
+
+    Examples
+    --------
+    >>> make_comment("0.5", json_first=False, old=b'{"ome": {"version": "0.4"}, "lab": "B2"}')
+    b'{"ome":{"version":"0.5"},"lab":"B2"}'
+    """
     ome: dict[str, Any] = {"version": version}
     if json_first:
         ome["zipFile"] = {"centralDirectory": {"jsonFirst": True}}
-    return json.dumps({"ome": ome}, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+    others = {key: value for key, value in (parse_comment(old).document or {}).items() if key != "ome"}
+    made = _dump({"ome": ome, **others})
+    return made if len(made) <= _LONGEST else _dump({"ome": ome})
+
+
+def _dump(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def parse_comment(data: bytes) -> Comment:

@@ -2,7 +2,8 @@
 
 If the metadata fits into the room kept for it and free bytes are few, written values stay in place: white space at the
 end of metadata fills the room, zeros fill each gap between values. Otherwise the file is written a second time, without
-gaps. Padding in extra fields would do as well for RFC-9 (R2), but its revision of 2026 forbids that.
+gaps; or, if the caller wants that, metadata without room goes behind the values, and gaps stay. Padding in extra fields
+would do as well for RFC-9 (R2), but its revision of 2026 forbids that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from ozx.archive.byte_source import FileSource
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.writer import ArchiveWriter
+from ozx.archive.writer import ArchiveWriter, DirectoryBuilder
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import FormatError, NotOmeZarrWarning, RewrittenWarning
 from ozx.flow.chunks.moving import move_entries
@@ -35,6 +36,9 @@ _BLOCK = 1 << 20
 # From this size on, a rewrite of a file that outgrew its room takes time, so warn.
 _SILENTLY_REWRITTEN = 1 << 20
 
+#: Key and value.
+_Document = tuple[str, bytes]
+
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
@@ -47,7 +51,7 @@ class Unfinished:
     base_indices: list[int]  # the entries kept from it
 
 
-def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -> None:
+def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, metadata_last: bool = False) -> None:
     """Complete the file and rename it; the options are those of `OzxStore`, and `force` allows replacing a file.
 
     Raises
@@ -58,7 +62,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
         Another program has taken the name, and `force` is not given.
     """
     target = archive.growing.partial.target
-    comment = _comment(archive.documents, target, require_ome=require_ome)
+    comment = _comment(archive, target, require_ome=require_ome)
     documents = _in_order(archive.documents)
     slots = sorted(archive.slots.values(), key=lambda slot: slot.offset)
     archive.growing.forget_drafts()
@@ -68,8 +72,15 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
     check_old = base.check_unchanged if isinstance(base, FileSource) else None
     head = sum(document_room(key, document) for key, document in documents)
     gaps = _gaps(head, slots)
-    if _can_stay(gaps, len(documents), slots):
-        _complete(archive, documents, slots, gaps, comment)
+    can_stay = _can_stay(gaps, len(documents), slots)
+    late: list[_Document] = []
+    if not can_stay and metadata_last:
+        early, late = _divide(documents, slots[0].offset)
+        # The first local header has to be at offset 0: some document is there.
+        if can_stay := bool(early):
+            documents, gaps = early, _gaps(sum(document_room(*item) for item in early), slots)
+    if can_stay:
+        _complete(archive, documents, slots, gaps, comment, late)
         archive.growing.partial.publish(force=force, sync=sync, check_old=check_old)
         return
     size = slots[-1].end
@@ -85,10 +96,10 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool) -
     archive.growing.partial.remove()
 
 
-def _comment(documents: dict[str, bytes], target: str, *, require_ome: bool) -> bytes:
+def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
     """Return the archive comment; warn or raise if this is not an OME-Zarr, and return an empty one."""
     problem = version = None
-    root = documents.get(ROOT_METADATA)
+    root = archive.documents.get(ROOT_METADATA)
     if root is None:
         problem = "it has no root zarr.json"
     else:
@@ -99,7 +110,7 @@ def _comment(documents: dict[str, bytes], target: str, *, require_ome: bool) -> 
         else:
             version = as_text(as_object(attributes.get("ome")).get("version"))
     if version is not None:
-        return make_comment(version, json_first=True)
+        return make_comment(version, json_first=True, old=b"" if archive.base is None else archive.base.end.comment)
     problem = problem or "its root zarr.json has no attributes.ome.version"
     if require_ome:
         raise FormatError(
@@ -112,7 +123,7 @@ def _comment(documents: dict[str, bytes], target: str, *, require_ome: bool) -> 
     return b""
 
 
-def _in_order(documents: dict[str, bytes]) -> list[tuple[str, bytes]]:
+def _in_order(documents: dict[str, bytes]) -> list[_Document]:
     """Return the metadata in archive order, Zarr v2 metadata last."""
     current = sorted((key for key in documents if is_metadata_key(key)), key=breadth_first)
     legacy = sorted((key for key in documents if not is_metadata_key(key)), key=hierarchy_order)
@@ -133,27 +144,59 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
     return 0 <= gaps[0] <= documents * _MOST_WHITE_SPACE and sum(gaps) <= MOST_UNUSED * slots[-1].end
 
 
+def _divide(documents: list[_Document], room: int) -> tuple[list[_Document], list[_Document]]:
+    """Return the documents that fit into the room at the head, taken in order, and the others."""
+    early: list[_Document] = []
+    late: list[_Document] = []
+    for key, document in documents:
+        needed = document_room(key, document)
+        (early if needed <= room else late).append((key, document))
+        room -= needed if needed <= room else 0
+    return early, late
+
+
 def _complete(
-    archive: Unfinished, documents: list[tuple[str, bytes]], slots: list[Slot], gaps: list[int], comment: bytes
+    archive: Unfinished,
+    documents: list[_Document],
+    slots: list[Slot],
+    gaps: list[int],
+    comment: bytes,
+    late: list[_Document],
 ) -> None:
-    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory."""
+    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory.
+
+    The documents in `late` stand behind the data; in the directory all metadata is in order.
+    """
     descriptor = archive.growing.partial.descriptor
-    writer = ArchiveWriter(descriptor)
+    writer, values = ArchiveWriter(descriptor), DirectoryBuilder()
+    headers: dict[str, DirectoryBuilder] = {}
     spare = gaps[0] if gaps else 0
     for number, (key, document) in enumerate(documents, 1):
         # The last documents get white space first: they are read least often.
-        white = max(0, spare - (len(documents) - number) * _MOST_WHITE_SPACE)
-        writer.add(key, document + b" " * white)
+        white = min(max(0, spare - (len(documents) - number) * _MOST_WHITE_SPACE), _MOST_WHITE_SPACE)
+        headers[key] = _add(writer, key, document + b" " * white)
         spare -= white
     writer.flush()
-    for slot, gap in zip(slots, [0, *gaps[1:]], strict=False):
+    for slot, gap in zip(slots, [spare, *gaps[1:]], strict=False):
         _clear(descriptor, slot.offset - gap, gap)
-        writer.directory.add(slot.raw_name, slot.flags, slot.crc32, slot.size, slot.offset)
+        values.add(slot.raw_name, slot.flags, slot.crc32, slot.size, slot.offset)
     if slots:
         writer.skip_to(slots[-1].end)
+    headers |= {key: _add(writer, key, document) for key, document in late}
+    writer.directory = DirectoryBuilder()
+    for key, _ in _in_order(archive.documents):
+        writer.directory.extend(headers[key])
+    writer.directory.extend(values)
     _keep_base(archive, writer)
     os.ftruncate(descriptor, writer.flush())
     writer.finish(comment)
+
+
+def _add(writer: ArchiveWriter, key: str, document: bytes) -> DirectoryBuilder:
+    """Write a document; return its header for the directory."""
+    writer.directory = DirectoryBuilder()
+    writer.add(key, document)
+    return writer.directory
 
 
 def _clear(descriptor: int, offset: int, length: int) -> None:
@@ -162,7 +205,7 @@ def _clear(descriptor: int, offset: int, length: int) -> None:
         write_all_at(descriptor, bytes(min(_BLOCK, length - start)), offset + start)
 
 
-def _rewrite(archive: Unfinished, documents: list[tuple[str, bytes]], writer: ArchiveWriter, comment: bytes) -> None:
+def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> None:
     """Write all entries again, without gaps and in hierarchy order."""
     for key, document in documents:
         writer.add(key, document)

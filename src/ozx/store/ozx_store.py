@@ -47,6 +47,9 @@ class OzxStore(SessionStore):
         as zipped Zarr with a `NotOmeZarrWarning`.
     keep_partial
         Whether what was written is kept as ``NAME.partial`` when an exception ends the ``with`` block.
+    metadata
+        ``first``: all metadata stands at the head of the file; if it outgrows its room, `close` writes the file again.
+        ``last``: metadata without room stands behind the data instead, where RFC-9 (R2) does not recommend it.
     sync
         Whether `close` waits until the file is on the disk.
     options
@@ -55,8 +58,8 @@ class OzxStore(SessionStore):
     Raises
     ------
     UsageError
-        The mode does not exist or contradicts `read_only`; `path` is empty or leads to a node; or it is a URL, and
-        `mode` writes or ozx does not read URLs of that kind.
+        The mode does not exist, `metadata` is another word, or the mode contradicts `read_only`; `path` is empty or
+        leads to a node; or it is a URL, and `mode` writes or ozx does not read URLs of that kind.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class OzxStore(SessionStore):
         read_only: bool | None = None,
         require_ome: bool = False,
         keep_partial: bool = True,
+        metadata: str = "first",
         sync: bool = True,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -83,11 +87,13 @@ class OzxStore(SessionStore):
             raise UsageError(f"expected one of the modes {', '.join(_MODES)}; got {mode!r}")
         if mode == "r" and read_only is False:
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
+        if metadata not in ("first", "last"):
+            raise UsageError(f"expected metadata first or last; got {metadata!r}")
         name = _file_part(path) if mode == "r" else given_output(path)
         is_url = mode == "r" and "://" in name
         # A link stays a link; its target is replaced.
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
-        option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync)
+        option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
         super().__init__(
             place,
             mode,
