@@ -32,9 +32,8 @@ DISAGREEMENTS = {
 }
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the cases of ngff-spec are not there")
-def test_every_disagreement_with_the_cases_of_ngff_spec_has_a_reason():
-    found = set()
+def disagreements():
+    """Return the cases of ngff-spec about which ozx disagrees."""
     for path in CASES.rglob("*.json"):
         try:
             about = json.loads(path.read_bytes()).get("_conformance", {})
@@ -42,8 +41,12 @@ def test_every_disagreement_with_the_cases_of_ngff_spec_has_a_reason():
             about = {"valid": False}
         expected = about.get("valid", "valid" in path.relative_to(CASES).parts)
         if conformance(path, strict=about.get("strict", False))[0] != expected:
-            found.add(path.relative_to(CASES).as_posix())
-    assert found == DISAGREEMENTS.keys()
+            yield path.relative_to(CASES).as_posix()
+
+
+def test_every_disagreement_with_the_cases_of_ngff_spec_has_a_reason():
+    # Without the cases nothing is compared.
+    assert set(disagreements()) == {name for name in DISAGREEMENTS if (CASES / name).exists()}
 
 
 @pytest.mark.parametrize(
