@@ -204,13 +204,8 @@ def write_by_ome_zarr(store):
 @pytest.mark.parametrize(
     ("package", "write", "faults"),
     [
-        # Its label images have five levels whatever scale_factors says, no units and no colors, and their group has no
-        # version.
-        (
-            "ome_zarr",
-            write_by_ome_zarr,
-            {"ome/label-levels", "ome/version", "ome/image-label"},
-        ),
+        # Its label images have five levels whatever scale_factors says, no units, and their group has no version.
+        ("ome_zarr", write_by_ome_zarr, {"ome/label-levels", "ome/version"}),
         ("bioio_ome_zarr", lambda store: write_by_bioio(store, DATA), set()),
     ],
     indirect=["package"],
