@@ -46,13 +46,17 @@ def wait_for_colors(browser, expected, seconds=30):
     pytest.fail(f"expected {expected}, found {found if box else 'no picture'}; {browser.log()}")
 
 
-@pytest.mark.parametrize("kind", ["file", "directory"])
+@pytest.mark.parametrize("kind", ["file", "directory", "0.6"])
 def test_channels_are_added_in_their_colours(browser, tmp_path, kind):
     data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
     with writing(tmp_path / "a.ozx") as root:
         told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
         write_image(root, data, "cyx", levels=2, shards=True, omero=told, scale=0.5)
-    path = tmp_path / "a.ozx" if kind == "file" else ozx.unpack(tmp_path / "a.ozx").path
+    path = tmp_path / "a.ozx"
+    if kind == "directory":
+        path = ozx.unpack(path).path
+    elif kind == "0.6":
+        path = ozx.repack(path, tmp_path / "b.ozx", ome_version="0.6", sync=False).path
     with page_serving(path, viewer="neuroglancer") as (server, page):
         browser.open(server.origin + page.gate.page_path)
         wait_for_colors(browser, [(255, 255, 0), (0, 255, 0), (255, 0, 0), (0, 0, 0)])

@@ -69,6 +69,7 @@ def test_examples_of_the_text(step, point, expected):
         {"type": "projectAxis", "droppedInputs": [5]},
         {"type": "sequence", "transformations": [{"type": "coordinates", "path": "f"}]},
         {"type": "byDimension", "transformations": [{"inputAxes": [0], "outputAxes": [1]}]},
+        {"type": "byDimension", "transformations": []},
         {"type": "bijection"},
     ],
 )

@@ -16,7 +16,11 @@ from ozx.desktop.viewer.neuroglancer_state import make_state
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import StoreValues
-from ozx.errors import ResourceError
+from ozx.errors import OzxError, ResourceError
+from ozx.hierarchy.json.documents import dump_document
+from ozx.hierarchy.keys import is_metadata_key, node_of
+from ozx.hierarchy.ome.conversion import convert_group
+from ozx.store.image_view import GroupNodes
 
 __all__ = ["NeuroglancerServer", "find_client"]
 
@@ -66,6 +70,7 @@ class NeuroglancerServer:
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
         self._pictures = Pictures(group)
+        self._nodes = GroupNodes(group)
         self._values = StoreValues(group, f'"{identity}"')
         self._client = client
         self._files = frozenset(os.listdir(client))
@@ -89,12 +94,27 @@ class NeuroglancerServer:
         if not name:
             return Answer(HTTPStatus.FOUND, headers={"Location": self.gate.page_path + _PAGE})
         if name.startswith("data/"):
-            return self._values.answer(name.removeprefix("data/"), request)
+            key = name.removeprefix("data/")
+            return self._older_metadata(key) or self._values.answer(key, request)
         if name == _EVENTS:
             return self.presence.answer(request)
         if not name.startswith(_PAGE):
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         return self._part(name.removeprefix(_PAGE) or "index.html", request)
+
+    def _older_metadata(self, key: str) -> Answer | None:
+        """Return the metadata of a group of OME-Zarr 0.6 as 0.5, which neuroglancer knows; None for other values."""
+        if not is_metadata_key(key):
+            return None
+        try:
+            group = self._nodes.find(node_of(key))
+            if not isinstance(group, zarr.Group):
+                return None
+            document = {"zarr_format": 3, "node_type": "group", "attributes": dict(group.attrs)}
+            older = convert_group(document, "0.5", key, drop=True).document
+        except OzxError:  # the page shows what neuroglancer makes of it
+            return None
+        return None if older is document else Answer(HTTPStatus.OK, dump_document(older), "application/json")
 
     def _part(self, name: str, request: Request) -> Answer:
         if name == "start.js":

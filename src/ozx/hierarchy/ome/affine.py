@@ -158,7 +158,9 @@ def _by_dimension(task: _Task) -> Matrix | None:
         for output, row in zip(outputs, inner, strict=True):
             rows[output] = np.zeros(task.axes + 1)
             rows[output][[*inputs, task.axes]] = row
-    return np.array([rows[number] for number in range(len(rows))]) if sorted(rows) == list(range(len(rows))) else None
+    if not rows or sorted(rows) != list(range(len(rows))):
+        return None
+    return np.array([rows[number] for number in range(len(rows))])
 
 
 def _forward(task: _Task) -> Matrix | None:
