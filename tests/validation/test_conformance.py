@@ -49,6 +49,13 @@ def test_every_disagreement_with_the_cases_of_ngff_spec_has_a_reason():
     assert set(disagreements()) == {name for name in DISAGREEMENTS if (CASES / name).exists()}
 
 
+def image_of_06(**changes):
+    step = {"type": "scale", "scale": [1, 1], "input": {"path": "0"}, "output": {"name": "physical"}, **changes}
+    systems = [{"name": "physical", "axes": [{"name": name, "type": "space"} for name in "yx"]}]
+    image = {"coordinateSystems": systems, "datasets": [{"path": "0", "coordinateTransformations": [step]}]}
+    return {"ome": {"version": "0.6", "multiscales": [{"name": "cells", **image}]}}
+
+
 @pytest.mark.parametrize(
     ("attributes", "rule"),
     [
@@ -58,6 +65,8 @@ def test_every_disagreement_with_the_cases_of_ngff_spec_has_a_reason():
         ({"ome": {"version": "0.6", "image-label": {"colors": []}}}, "ome/schema"),
         ({"ome": {"version": "0.6", "image-label": {}}}, None),
         ({"ome": {"version": "0.6"}}, None),
+        (image_of_06(scale=[0, 1]), "ome/scale-value"),
+        (image_of_06(), None),
     ],
 )
 def test_attributes(tmp_path, attributes, rule):
@@ -73,6 +82,13 @@ def test_warnings_count_in_strict_mode(tmp_path):
     valid, message = conformance(path, strict=True)
     assert not valid
     assert message.startswith("ome/image-label: ")
+
+
+def test_descriptions_count_in_strict_mode(tmp_path):
+    path = tmp_path / "attributes.json"
+    path.write_text(json.dumps(image_of_06()))
+    assert conformance(path) == (True, "")
+    assert conformance(path, strict=True) == (False, "ome/downscaling: expected type and metadata; missing")
 
 
 def test_what_is_no_json_is_not_valid(capsys, tmp_path):

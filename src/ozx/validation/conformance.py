@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from ozx.errors import FormatError, resource_errors
 from ozx.hierarchy.json.strict import parse_strictly
+from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, facts_of
@@ -23,20 +25,23 @@ __all__ = ["check_attributes", "conformance"]
 
 # The cases of label images hold nothing else.
 _ELSEWHERE = ("ome/label-missing",)
+# Findings that the published schemas justify, and notes about what the text recommends.
+_BY_SCHEMA = ("ome/schema", "ome/scale-value")
+_RECOMMENDED = ("ome/image-label", "ome/downscaling")
 
 
 @resource_errors()
 def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[bool, str]:
     """Return whether metadata are valid, and the findings in words, as the runner of ngff-spec asks for them.
 
-    Findings that only the published schemas justify (``ome/schema``) count, since the cases come from the schemas.
+    Findings that only the published schemas justify count, since the cases come from the schemas.
 
     Parameters
     ----------
     path
         A JSON file with the attributes of one group, or a hierarchy: a directory, an ``.ozx`` file or a URL.
     strict
-        Whether warnings and notes count, too: clauses with SHOULD.
+        Whether warnings count, too: clauses with SHOULD.
 
     Raises
     ------
@@ -45,19 +50,24 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
     """
     if os.path.isfile(path) and os.fspath(path).lower().endswith(".json"):
         with open(path, "rb") as file:
-            findings = list(check_attributes(file.read()))
+            findings = list(check_attributes(file.read(), strict=strict))
     else:
         findings = list(validate(path, second_opinion=False).findings)
     counted = [
         finding
         for finding in findings
-        if finding.severity == "error" or finding.id == "ome/schema" or (strict and finding.id != "ome/unknown-version")
+        if finding.severity == "error"
+        or finding.id in _BY_SCHEMA
+        or (strict and (finding.severity == "warning" or finding.id in _RECOMMENDED))
     ]
     return not counted, "; ".join(f"{finding.id}: {finding.message}" for finding in counted)
 
 
-def check_attributes(data: bytes) -> Iterator[Finding]:
-    """Yield findings about the attributes of one group, without those about other nodes."""
+def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
+    """Yield findings about the attributes of one group, without those about other nodes.
+
+    With `strict`, each image has all descriptions that the text recommends, also an image of one level.
+    """
     try:
         attributes, _ = parse_strictly(data, "attributes")
     except FormatError as error:
@@ -79,4 +89,15 @@ def check_attributes(data: bytes) -> Iterator[Finding]:
     if not isinstance(node.ome.get("version"), str):
         yield (place / "ome").finding("ome/version", "expected a version, a string", severity="error")
     yield from (finding for finding in check_ome(node) if finding.id not in _ELSEWHERE)
+    if strict:
+        yield from _check_descriptions(node.ome, place / "ome")
     yield from check_connections(OmeNodes(Hierarchy({"": facts_of(node)})))
+
+
+def _check_descriptions(ome: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # "Each `multiscales` object SHOULD contain the field `name`", `type`, and `metadata`.
+    for number, item in enumerate(map(as_object, as_list(ome.get("multiscales")))):
+        missing = [key for key in ("name", "type", "metadata") if key not in item]
+        if missing:
+            message = f"expected {' and '.join(missing)}; missing"
+            yield (place / "multiscales" / number).finding("ome/downscaling", message)

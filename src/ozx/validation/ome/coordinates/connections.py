@@ -9,7 +9,7 @@ from ozx.hierarchy.json.values import as_object, as_text
 from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
-from ozx.validation.wording import listed
+from ozx.validation.wording import listed, shown
 
 __all__ = ["check_connections"]
 
@@ -40,7 +40,7 @@ def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
             names = [name if path == group.path else f"{name} of {path or 'the root'}" for path, name in apart]
             place = group.place / ("scene" if _is_scene(group) else "multiscales")
             first = next(iter(systems))[1]
-            message = f"expected transformations that connect all coordinate systems; none connects {first} with "
+            message = f"expected transformations that connect all coordinate systems; none connects {shown(first)} with "
             yield place.finding("ome/system-graph", message + listed(names))
 
 

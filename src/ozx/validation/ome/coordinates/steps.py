@@ -20,6 +20,8 @@ __all__ = ["Look", "Step", "check_step"]
 _RULE = "ome/transformation-parameters"
 # No real transformation is nested deeper.
 _DEEPEST = 16
+# Of the schema, and the name that the text has for "cubic".
+_METHODS = ("nearest", "linear", "cubic", "bspline-cubic")
 _WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
 
 
@@ -202,6 +204,9 @@ def _check_field(step: Step) -> Check[int | None]:
     if "interpolation" in step.document and not isinstance(step.document["interpolation"], str):
         message = f"expected interpolation, a string; found {shown(step.document['interpolation'])}"
         yield (step.place / "interpolation").finding(_RULE, message)
+    elif step.document.get("interpolation", "linear") not in _METHODS:
+        message = f"coordinate_transformations.schema knows {', '.join(_METHODS[:3])}; found "
+        yield (step.place / "interpolation").finding("ome/schema", message + shown(step.document["interpolation"]))
     # By the Constraints, displacements "require `M=N`".
     if step.document["type"] == "displacements":
         return (yield from _check_equal(step.place, step.start, step.stop))
