@@ -219,7 +219,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check that the bytes behind an entry's local header, up to `ROOM_OF_EMPTY`, fit the empty value it declares.
+    """Check an entry that declares an empty value: the bytes after its local header have to agree.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class ExtraCensus:
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
-        """Return the census of `entries` entries without any extra field."""
+        """Return the counts of an archive in which none of the `entries` entries has an extra field."""
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 

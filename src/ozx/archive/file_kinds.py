@@ -1,4 +1,4 @@
-"""Entries that are no plain files, by the central directory."""
+"""Entries that the central directory describes as links, devices or folders."""
 
 from __future__ import annotations
 

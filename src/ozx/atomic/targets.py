@@ -52,7 +52,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path`, through links; None if there is no file. Errors use `name`.
+    """Return the status of the regular file at `path`, following links, or None; errors call it `name`.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def check_removable(*folders: str) -> None:
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise ResourceError(
-                f"{folder} is not writable, so that its contents could not be removed",
+                f"{folder} is not writable: its contents could not be removed",
                 hint="Allow it (chmod -R u+w), or choose another name.",
             )
 

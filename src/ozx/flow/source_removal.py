@@ -157,7 +157,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         return (f"removed {root}, which was empty",)
     if not remove or not marker.is_of(archive):
         raise UsageError(
-            "expected a hierarchy; found the remains of one whose removal after packing was interrupted",
+            "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
             hint=f"{archive} is not the file it was packed into; give that one."
             if remove

@@ -185,7 +185,7 @@ class ArchiveSession:
 
 
 def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSource:
-    """Return the bytes of a local file, or of a remote one if `path` is a URL; open nothing yet."""
+    """Return a byte source for a local file, or for a URL; it opens the file at the first use."""
     if "://" not in path:
         return FileSource(path)
     return open_remote(path, options)

@@ -145,7 +145,7 @@ class _DirectoryMerge:
     # --- headers that fit no entry which was found --------------------------------------------------------------------
 
     def _look_again(self, found_at: dict[int, int]) -> None:
-        """Search for the values that only the directory describes; record those that are not found as lost."""
+        """Search for values that only the central directory describes; record the missing ones as lost."""
         broken = {entry.start: entry for entry in self._scan.broken}
         by_name = defaultdict[str, list[BrokenEntry]](list)
         for each in self._scan.broken:

@@ -125,7 +125,7 @@ def read_status(home: str) -> Status:
 
 
 def find_opener(home: str) -> Opener | None:
-    """Return the application that the user has chosen, else our applet, or None."""
+    """Return the application that the user has chosen, or else that of ozx, or None if neither exists."""
     try:
         with open(posixpath.join(home, _CHOICES), "rb") as file:
             chosen = chosen_application(file.read())

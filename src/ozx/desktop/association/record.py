@@ -17,7 +17,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An item put into lists of a shared file; see `ozx.desktop.association.steps.PutFirst`."""
+    """An item that ozx added to a settings file of other programs; see `ozx.desktop.association.steps.PutFirst`."""
 
     sections: tuple[str, ...]
     key: str

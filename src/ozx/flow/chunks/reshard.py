@@ -79,7 +79,7 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     if not new.levels:
         return _iter_chunks(chunks, new, path)
     if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
-        raise UsageError(f"{path or 'the root'}: expected shards as ozx writes them")
+        raise UsageError(f"{path or 'the root'}: expected one level of shards, with the index at the end and a CRC-32C")
     return _iter_shards(chunks, new, path)
 
 

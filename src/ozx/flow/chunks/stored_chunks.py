@@ -65,7 +65,7 @@ class SourceChunks:
         return self._keys([number])[0]
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the stored values of these numbers, undecoded."""
+        """Return the encoded values of the chunks with these numbers."""
         return self.source.parts(self._keys(numbers))
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:

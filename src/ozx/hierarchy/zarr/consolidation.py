@@ -42,5 +42,5 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
 
 
 def _content(document: Any) -> dict[str, Any]:
-    """Return the non-empty fields without nested copies, which are compared with their own nodes."""
+    """Return the non-empty fields, without the copies of other nodes, which are compared separately."""
     return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

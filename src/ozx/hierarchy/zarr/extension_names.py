@@ -1,4 +1,4 @@
-"""Names of extensions: registered names, other names and URIs (Zarr core 3.1, ZEP 9), from a dated list."""
+"""Kinds of extension names: registered ones, by a dated list, unregistered ones, and URIs (Zarr core 3.1, ZEP 9)."""
 
 from __future__ import annotations
 

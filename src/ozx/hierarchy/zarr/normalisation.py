@@ -38,7 +38,7 @@ _HINT = (
 
 
 def understands_decoding(point: str, value: Any) -> bool:
-    """Return True for every codec, data type, chunk grid and chunk key encoding, and False for anything else."""
+    """Tell whether an extension affects decoding: a codec, data type, chunk grid or chunk key encoding."""
     del value
     return point in DECODING_POINTS
 

@@ -84,7 +84,7 @@ def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progres
 
 
 def _made_ahead(pool: ThreadPoolExecutor, works: Sequence[LevelWork], most: int) -> Iterator[_Block]:
-    """Yield blocks in order, while up to `most` of the next ones are being made."""
+    """Yield blocks in order, and compute up to `most` following blocks in advance."""
     running: deque[_Block] = deque()
     for work in works:
         mosaic = Mosaic(work.level.shape, work.encoding.tile)

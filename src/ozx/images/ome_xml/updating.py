@@ -71,7 +71,7 @@ class KeptXml:
         for element, image, number, first in zip(kept, images, numbers, first_pages(images), strict=True):
             pixels = element.find(self._tag("Pixels"))
             if pixels is None:
-                raise FormatError("expected images with pixels in the OME-XML; one has none")
+                raise FormatError("expected pixels in every image of the OME-XML; one image has none")
             self._update_image(element, pixels, image, number, notes)
             set_pixels(pixels, image, first)
         self._update_plate(kept, plate)

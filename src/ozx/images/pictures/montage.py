@@ -115,7 +115,7 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of the first existing field; raise `FormatError` if the field is unlike the first well."""
+    """Return the planes of the first existing field; raise `FormatError` if its form is not that of the first well."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)

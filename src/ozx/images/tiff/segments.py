@@ -131,7 +131,7 @@ def _decoding_problem(keyframe: TiffPage) -> str | None:
 
 
 class SegmentReader:
-    """Reads and decodes the strips and tiles of pages like `keyframe`.
+    """Reads and decodes the strips and tiles of pages with the layout of `keyframe`.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
 

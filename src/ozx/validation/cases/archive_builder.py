@@ -63,7 +63,7 @@ def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> byte
 
 @dataclass
 class BuiltEntry:
-    """One entry; `local` and `central` replace fields of its two headers by name."""
+    """One entry to build; `local` and `central` map field names to values that override those of its headers."""
 
     name: bytes
     data: bytes  # as stored in the file

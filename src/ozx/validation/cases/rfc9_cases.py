@@ -54,7 +54,7 @@ def _with_keys(keys: dict[str, Any]) -> ArchiveBuilder:
 
 
 def _in_groups(builder: ArchiveBuilder, *names: str) -> ArchiveBuilder:
-    """Put the ``zarr.json`` of a group under each name, in this order, before the data."""
+    """Put the ``zarr.json`` of a group under each of the given names, in their order, before the data."""
     for name in names:
         builder.add(f"{name}/zarr.json", group(None), at=len(builder.entries) - 1)
     return builder

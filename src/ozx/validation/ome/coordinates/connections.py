@@ -39,9 +39,9 @@ def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
         if apart:
             names = [name if path == group.path else f"{name} of {path or 'the root'}" for path, name in apart]
             place = group.place / ("scene" if _is_scene(group) else "multiscales")
-            first = next(iter(systems))[1]
-            message = f"expected transformations that connect all coordinate systems; none connects {shown(first)} with "
-            yield place.finding("ome/system-graph", message + listed(names))
+            message = "expected transformations that connect all coordinate systems; none connects "
+            message += f"{shown(next(iter(systems))[1])} with {listed(names)}"
+            yield place.finding("ome/system-graph", message)
 
 
 def _is_scene(group: OmeGroup) -> bool:
