@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the place of an image in the first other system of its own that matrices lead to.
+    """Return the place of an image in the first of its other coordinate systems to which a matrix leads.
 
     Examples
     --------

@@ -18,7 +18,7 @@ _KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the coordinate system of an image in which its levels are, or else its first; empty if it has none.
+    """Return the coordinate system of the levels of an image, or its first system; an empty object if it has none.
 
     Examples
     --------
