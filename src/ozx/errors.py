@@ -6,6 +6,7 @@ Each message says what was expected, what was found and where; the `hint` says w
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ __all__ = [
     "RewrittenWarning",
     "UnsupportedError",
     "UsageError",
+    "error_code",
     "raise_error",
     "resource_error",
     "resource_errors",
@@ -242,6 +244,37 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
     return ours
+
+
+_CODES_OF_THE_SYSTEM = {
+    errno.ENOSPC: "full-disk",
+    errno.EDQUOT: "quota",
+    errno.ESTALE: "stale-handle",
+    errno.ENOENT: "missing",
+    errno.EACCES: "forbidden",
+    errno.EPERM: "forbidden",
+    errno.EROFS: "forbidden",
+}
+
+
+def error_code(error: OzxError) -> str:
+    """Return the stable word for the kind of an error, by which programs tell errors apart.
+
+    Returns
+    -------
+    str
+        ``format``, ``unsupported`` or ``usage``; of a `ResourceError` ``full-disk``, ``quota``, ``stale-handle``,
+        ``missing``, ``forbidden`` or else ``resource``; ``fault`` for a fault of ozx.
+
+    Examples
+    --------
+    >>> error_code(UsageError("is given twice")), error_code(resource_error(OSError(28, "No space left on device")))
+    ('usage', 'full-disk')
+    """
+    if isinstance(error, ResourceError):
+        return _CODES_OF_THE_SYSTEM.get(error.errno or 0, "resource")
+    kinds = {FormatError: "format", UnsupportedError: "unsupported", UsageError: "usage"}
+    return next((code for kind, code in kinds.items() if isinstance(error, kind)), "fault")
 
 
 @contextmanager

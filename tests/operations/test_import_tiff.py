@@ -466,7 +466,7 @@ def test_files_that_are_one_image_are_imported_once(tmp_path):
     paths = sorted(tmp_path.glob("part-*.ome.tif"))
     results = ozx.import_tiffs(paths, out_dir=tmp_path / "out", sync=False).results
     assert [result.status for result in results] == ["imported", "skipped", "skipped"]
-    assert "is part of the image" in results[1].notes[0]
+    assert [result.part_of for result in results] == [None, str(paths[0]), str(paths[0])]
     assert results[2].path == results[0].path
     assert os.listdir(tmp_path / "out") == ["part-0.ozx"]
 

@@ -618,3 +618,12 @@ def test_after_any_error_the_old_file_is_whole(tmp_path, image, monkeypatch, fai
         pack(image, out, force=True)
     assert out.read_bytes() == old
     assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def test_a_folder_of_images_gets_the_command_for_each(tmp_path):
+    for name in ("b.ome.zarr", "a.ome.zarr"):
+        make_image(tmp_path / "my raw" / name)
+    with pytest.raises(FormatError, match=r"expected one hierarchy; found 2: a.ome.zarr, b.ome.zarr") as caught:
+        pack(tmp_path / "my raw")
+    assert caught.value.hint == f"Make a file of each: ozx pack '{tmp_path}/my raw'/*.ome.zarr"
+    assert caught.value.rule == "rfc9/root"

@@ -1,5 +1,7 @@
 """Many files at once: their order, and those that cannot be read."""
 
+from operator import itemgetter
+
 import pytest
 from hierarchies import FIXTURES
 
@@ -18,8 +20,8 @@ def paths(tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.ci)])
-def test_answers_come_in_the_order_of_the_files(paths, jobs):
-    wrong, missing, valid = validate_many(paths, jobs=jobs)
+def test_every_answer_has_the_number_of_its_file(paths, jobs):
+    wrong, missing, valid = (answer for _, answer in sorted(validate_many(paths, jobs=jobs), key=itemgetter(0)))
     assert isinstance(wrong, Report)
     assert not wrong.valid
     assert isinstance(missing, FileNotFoundError)
@@ -44,7 +46,7 @@ def test_a_fault_of_ozx_with_one_file_does_not_stop_the_others(paths, monkeypatc
         return 1 + "" if path == paths[0] else validate(path, **options)
 
     monkeypatch.setattr(ozx.validation.many, "validate", stumble)
-    fault, missing, valid = validate_many(paths)
+    (_, fault), (_, missing), (_, valid) = validate_many(paths)
     assert isinstance(fault, FaultError)
     assert fault.path == paths[0]
     assert isinstance(missing, FileNotFoundError)

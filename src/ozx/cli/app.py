@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ozx.cli.output import report_error, say, say_error
+from ozx.cli.output import drop_stdout, report_error, say, say_error
 from ozx.errors import OzxError, ResourceError, UsageError, resource_error
 from ozx.faults import FaultError, as_error
 
@@ -68,21 +68,15 @@ def _stdout_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        _drop_stdout()
+        drop_stdout()
         raise click.exceptions.Exit(DONE) from None
     except OSError as error:
         if isinstance(error, ResourceError) or not _is_of_click(error):
             raise
-        _drop_stdout()
+        drop_stdout()
         message = f"standard output cannot be written: {error.strerror or error}"
         hint = "Send it elsewhere. Files that have their final names are complete."
         raise resource_error(error, message=message, hint=hint) from None
-
-
-def _drop_stdout() -> None:
-    """Discard the remaining output when Python ends."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_of_click(error: BaseException) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, one_line, print_result, progress_bar
+from ozx.cli.output import format_bytes, one_line, print_result
+from ozx.cli.progress import progress_bar
 from ozx.operations.export import ExportedImageResult, ExportResult, export
 
 __all__ = ["command"]

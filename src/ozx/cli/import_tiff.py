@@ -11,11 +11,13 @@ import click
 
 from ozx.cli.app import WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
+from ozx.cli.batch import counted, following
 from ozx.cli.metadata_options import parse_metadata
-from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
+from ozx.cli.output import format_bytes, print_json
 from ozx.errors import ResourceError, UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
-from ozx.operations.import_tiff import ImportManyResult, ImportResult, import_tiff, import_tiffs
+from ozx.operations.import_result import ImportManyResult, ImportResult
+from ozx.operations.import_tiff import import_tiff, import_tiffs
 
 __all__ = ["command"]
 
@@ -102,22 +104,26 @@ def command(
     """
     sources, out = _split_arguments(arguments, out_dir)
     options = {**parse_metadata(options), "sync": not no_sync}
-    with _cluster(dask) as executor, progress_bar(quiet=quiet or as_json) as progress:
+    is_told = {"quiet": quiet, "as_json": as_json}
+    with (
+        _cluster(dask) as executor,
+        following(len(sources), counted("imported", "skipped", "failed"), **is_told) as batch,
+    ):
+
+        def report(imported: ImportResult) -> None:
+            notes = [f"warning: {sentence}" for sentence in imported.damage] + ([] if quiet else [*imported.notes])
+            batch.add(imported, notes, lambda: [_summary(imported)])
+
+        options |= {"executor": executor, "progress": batch.progress}
         if len(sources) == 1 and out_dir is None:
-            one = import_tiff(sources[0], out, **options, executor=executor, progress=progress)
-            result = ImportManyResult((one,))
+            results: tuple[ImportResult, ...] = (import_tiff(sources[0], out, **options),)
+            report(results[0])
         else:
-            result = import_tiffs(sources, out_dir=out_dir, jobs=jobs, **options, executor=executor, progress=progress)
-    for imported in result.results:
-        _print_result(imported, quiet=quiet, as_json=as_json)
+            results = import_tiffs(sources, out_dir=out_dir, jobs=jobs, on_result=report, **options).results
     if as_json:
-        print_json(result.to_dict())
-    statuses = [one.status for one in result.results]
-    if len(sources) > 1:
-        counts = [f"{statuses.count(status):,} {status}" for status in ("imported", "skipped", "failed")]
-        say(", ".join(counts), quiet=quiet)
-    code = batch_code(one.error for one in result.results)
-    return code or (WITH_LOSS if any(one.damage for one in result.results) else code)
+        print_json(ImportManyResult(results).to_dict())
+    code = batch_code(one.error for one in results)
+    return code or (WITH_LOSS if any(one.damage for one in results) else code)
 
 
 @contextmanager
@@ -152,16 +158,10 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
     return list(arguments), None
 
 
-def _print_result(imported: ImportResult, *, quiet: bool, as_json: bool) -> None:
-    if imported.error is not None:
-        say_error(imported.error["message"] or "", imported.error["rule"], imported.error["hint"])
-        return
-    for sentence in imported.damage:
-        say(f"warning: {sentence}")
-    print_notes(imported.notes, quiet=quiet)
-    if quiet or as_json:
-        return
+def _summary(imported: ImportResult) -> str:
+    if imported.part_of is not None:
+        return f"{imported.source}  part of the image of {imported.part_of}, {imported.path}"
     parts = [f"{imported.images:,} {'image' if imported.images == 1 else 'images'}", f"{imported.entries:,} entries"]
     parts.append(format_bytes(imported.bytes))
     parts += ["complete already"] if imported.status == "skipped" else []
-    click.echo(printable(f"{imported.path}  {', '.join(parts)}"))
+    return f"{imported.path}  {', '.join(parts)}"

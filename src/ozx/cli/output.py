@@ -1,27 +1,27 @@
-"""Output of the command line: results on stdout, messages on stderr, progress bars on a terminal only."""
+"""Output of the command line: results on stdout, messages on stderr."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from ozx.errors import OzxError, shortened
-from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = [
+    "drop_stdout",
     "format_bytes",
     "one_line",
     "print_json",
     "print_notes",
     "print_result",
     "printable",
-    "progress_bar",
     "report_error",
     "say",
     "say_error",
@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+_KINDS = ("warning", "repaired", "left out")
 
 
 def print_json(answer: dict[str, Any]) -> None:
@@ -45,10 +47,12 @@ def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = Fa
         click.echo(printable(summary(result)))
 
 
-def print_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
-    """Write notes to stderr, each with the prefix ``note:`` unless it begins with ``warning``."""
+def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None = None) -> None:
+    """Write notes to stderr, each with its kind (``note:`` unless it begins with one) and perhaps a file's name."""
     for note in notes:
-        say(note if note.startswith("warning") else f"note: {note}", quiet=quiet)
+        kind = next((kind for kind in _KINDS if note.startswith(f"{kind}: ")), "note")
+        text = note.removeprefix(f"{kind}: ")
+        say(f"{kind}: {text if name is None else f'{one_line(name)}: {text}'}", quiet=quiet)
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
@@ -127,13 +131,7 @@ def format_bytes(count: int) -> str:
     return f"{size:.1f} TiB"
 
 
-@contextmanager
-def progress_bar(*, quiet: bool) -> Iterator[Progress]:
-    """Yield a progress bar on stderr if that is a terminal, else a silent one."""
-    if quiet or not sys.stderr.isatty():
-        yield NO_PROGRESS
-        return
-    from ozx.cli.rich_progress import RichProgress  # noqa: PLC0415 (rich is heavy, and most runs have no terminal)
-
-    with RichProgress() as progress:
-        yield progress
+def drop_stdout() -> None:
+    """Discard the remaining output: of a stream that cannot be written, Python would complain again at its exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
-from ozx.cli.output import format_bytes, print_json, print_notes, printable, progress_bar, say, say_error
+from ozx.cli.batch import Batch, counted, following
+from ozx.cli.output import format_bytes, print_json
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
-from ozx.operations.pack import PackManyResult, PackResult, pack, pack_many
+from ozx.operations.pack import pack, pack_many
+from ozx.operations.pack_result import PackManyResult, PackResult
 
 __all__ = ["command"]
 
@@ -76,23 +79,22 @@ def command(
     """
     sources, out = _split_arguments(arguments, out_dir)
     options |= {"remove_source": remove_source, "sync": not no_sync}
-    with progress_bar(quiet=quiet or as_json) as progress:
+    is_told = {"quiet": quiet, "as_json": as_json}
+    with following(len(sources), counted("packed", "skipped", "failed"), **is_told) as batch:
+
+        def report(packed: PackResult) -> None:
+            batch.add(packed, list(_notes(packed, batch, is_removing=remove_source)), lambda: [_summary(packed)])
+
         if len(sources) == 1 and out_dir is None:
-            one = pack(sources[0], out, **options, progress=progress)
-            result = PackManyResult((one,))
+            results: tuple[PackResult, ...] = (pack(sources[0], out, **options, progress=batch.progress),)
+            report(results[0])
         else:
-            result = pack_many(sources, out_dir=out_dir, jobs=jobs, **options, progress=progress)
-    for packed in result.results:
-        _print_result(packed, quiet=quiet, as_json=as_json, is_removing=remove_source)
+            options |= {"out_dir": out_dir, "jobs": jobs, "progress": batch.progress, "on_result": report}
+            results = pack_many(sources, **options).results
     if as_json:
-        print_json(result.to_dict())
-    failed = sum(packed.status == "failed" for packed in result.results)
-    if len(sources) > 1:
-        skipped = sum(packed.status == "skipped" for packed in result.results)
-        done = len(sources) - failed - skipped
-        say(f"{done:,} packed, {skipped:,} skipped, {failed:,} failed", quiet=quiet)
-    code = batch_code(packed.error for packed in result.results)
-    is_left = remove_source and not all(packed.source_removed for packed in result.results)
+        print_json(PackManyResult(results).to_dict())
+    code = batch_code(packed.error for packed in results)
+    is_left = remove_source and not all(packed.source_removed for packed in results)
     return WITH_LOSS if code == DONE and is_left else code
 
 
@@ -109,20 +111,18 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
     return list(arguments), None
 
 
-def _print_result(packed: PackResult, *, quiet: bool, as_json: bool, is_removing: bool) -> None:
-    """Report a packed source; list files left out even with --quiet if the source is to be removed."""
-    if packed.error is not None:
-        say_error(packed.error["message"] or "", packed.error["rule"], packed.error["hint"])
-        return
-    for key in packed.left_out:
-        say(f"left out: {key}{' (empty)' if key.endswith('/') else ''}", quiet=quiet and not is_removing)
-    is_left = is_removing and not packed.source_removed
-    print_notes(packed.notes, quiet=quiet and not is_left)
-    if quiet or as_json:
-        return
+def _notes(packed: PackResult, batch: Batch, *, is_removing: bool) -> Iterator[str]:
+    """Yield the notes to print; with --quiet only those about a source that was to be removed and is not."""
+    if not batch.quiet or is_removing:
+        yield from (f"left out: {key}{' (empty)' if key.endswith('/') else ''}" for key in packed.left_out)
+    if not batch.quiet or (is_removing and not packed.source_removed):
+        yield from packed.notes
+
+
+def _summary(packed: PackResult) -> str:
     extras = [f"{packed.entries:,} entries", format_bytes(packed.bytes)]
     extras += ["complete already"] if packed.status == "skipped" else []
     extras += ["verified"] if packed.verified else []
     extras += ["source removed"] if packed.source_removed else []
     extras += [f"sha256 {packed.sha256}"] if packed.sha256 else []
-    click.echo(printable(f"{packed.path}  {', '.join(extras)}"))
+    return f"{packed.path}  {', '.join(extras)}"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
-from ozx.cli.output import format_bytes, one_line, print_json, print_notes, printable, progress_bar
+from ozx.cli.output import format_bytes, one_line, print_json, print_notes, printable
+from ozx.cli.progress import progress_bar
 from ozx.errors import shortened
 from ozx.flow.repair.losses import ArrayLoss
 from ozx.flow.repair.salvaged import LostChunk

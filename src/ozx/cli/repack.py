@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, print_result, progress_bar, say
+from ozx.cli.output import format_bytes, print_result, say
+from ozx.cli.progress import progress_bar
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
 

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bars
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as RichBars
+from rich.text import Text
 
-__all__ = ["RichProgress"]
+from ozx.cli.output import format_bytes
+
+__all__ = ["RichBatchProgress", "RichProgress"]
 
 
-class RichProgress:
-    """One bar on stderr per phase, removed when the phase ends."""
+class _Volume(ProgressColumn):
+    """Bytes done, and their rate since the start."""
 
-    def __init__(self) -> None:
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(binary_units=True),
-            TransferSpeedColumn(),
+    def render(self, task: Task) -> Text:
+        done = task.fields["bytes"]
+        return Text(f"{format_bytes(done)} {format_bytes(int(done / max(task.elapsed or 0, 0.1)))}/s")
+
+
+class _Bars:
+    """Bars on stderr, removed at the end; other output goes to its own streams, never through rich."""
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        self._bars = RichBars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            *columns,
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
-        self._task = self._bars.add_task("", visible=False)
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -36,14 +60,71 @@ class RichProgress:
     ) -> None:
         self._bars.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Remove the bar while something else is written to the terminal."""
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
+
+
+class RichProgress(_Bars):
+    """One bar of bytes per phase."""
+
+    def __init__(self) -> None:
+        super().__init__(DownloadColumn(binary_units=True), TransferSpeedColumn())
+        self._task: TaskID | None = None
+
+    def finish_file(self) -> None:
+        """Do nothing: there is one file."""
+
     def start(self, description: str, total: int | None) -> None:
         """Begin a phase of `total` bytes."""
-        self._bars.reset(self._task, description=description, total=total, visible=True)
+        self.stop()
+        # A new task: a reset one would keep its total if the new total is None.
+        self._task = self._bars.add_task(description, total=total)
 
     def advance(self, amount: int) -> None:
         """Count `amount` more bytes."""
-        self._bars.advance(self._task, amount)
+        if self._task is not None:
+            self._bars.advance(self._task, amount)
 
     def stop(self) -> None:
         """End the phase."""
-        self._bars.update(self._task, visible=False)
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+            self._task = None
+
+
+class RichBatchProgress(_Bars):
+    """One bar for many files: files done of all files, bytes, rate, remaining time.
+
+    Parameters
+    ----------
+    files
+        The number of files.
+    """
+
+    def __init__(self, files: int) -> None:
+        super().__init__(MofNCompleteColumn(), TextColumn("files"), _Volume())
+        self._task = self._bars.add_task("", total=files, bytes=0)
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def start(self, description: str, total: int | None) -> None:
+        """Do nothing: the number of files is the total."""
+
+    def advance(self, amount: int) -> None:
+        """Count `amount` more bytes."""
+        with self._lock:
+            self._bytes += amount
+            self._bars.update(self._task, bytes=self._bytes)
+
+    def stop(self) -> None:
+        """Do nothing: the last file ends the batch."""
+
+    def finish_file(self) -> None:
+        """Count one more file as done."""
+        self._bars.advance(self._task)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.output import format_bytes, print_result, progress_bar
+from ozx.cli.output import format_bytes, print_result
+from ozx.cli.progress import progress_bar
 from ozx.operations.unpack import UnpackResult, unpack
 
 __all__ = ["command"]

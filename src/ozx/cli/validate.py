@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
 from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
-from ozx.cli.output import print_json, printable, progress_bar, report_error, say
+from ozx.cli.batch import following
+from ozx.cli.output import print_json, say
 from ozx.cli.report import extent_of, report_lines
 from ozx.errors import UsageError
-from ozx.validation.many import validate_many
+from ozx.flow.batch import describe_failure
+from ozx.progress import NO_PROGRESS
+from ozx.validation.many import Outcome, validate_many
 from ozx.validation.report import LEVELS, REVISIONS, Level, Report
 from ozx.validation.validate import PROFILES
 
@@ -27,6 +34,7 @@ __all__ = ["command"]
     help="Check the ZIP file and RFC-9; also every metadata document; also every chunk.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print files that are not valid only.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
     "--profile",
@@ -66,6 +74,7 @@ def command(
     paths: tuple[str, ...],
     level: Level,
     as_json: bool,
+    quiet: bool,
     strict: bool,
     profile: str,
     revision: str,
@@ -92,28 +101,49 @@ def command(
     """
     if as_verdict:
         return _print_verdict(paths, strict=strict)
-    reports, codes = [], {DONE}
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
-    # Only chunks take long enough for a progress bar.
-    with progress_bar(quiet=as_json or level != "data") as progress:
-        for outcome in validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options):
-            if not isinstance(outcome, Report):
-                report_error(outcome)
-                codes.add(exit_code(outcome))
+    reports: dict[int, Report] = {}
+    codes = {DONE}
+    with following(
+        len(paths), lambda counts: _sum_up(reports, counts), quiet=quiet or as_json, as_json=as_json
+    ) as batch:
+        # Only chunks take long enough for a progress bar.
+        progress = batch.progress if level == "data" else NO_PROGRESS
+        answers = validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options)
+        for number, answer in answers:
+            checked = _Checked.of(paths[number], answer)
+            if not isinstance(answer, Report):
+                batch.add(checked, (), list)
+                codes.add(exit_code(answer))
                 continue
-            reports.append(outcome)
-            if not outcome.valid:
+            batch.add(checked, (), partial(report_lines, answer), is_wrong=not answer.valid)
+            reports[number] = answer
+            if not answer.valid:
                 codes.add(WRONG_FILE)
-            elif strict and outcome.count("warning"):
+            elif strict and answer.count("warning"):
                 codes.add(WITH_LOSS)
-            if not as_json:
-                click.echo(printable("\n".join(report_lines(outcome))))
     if as_json:
-        print_json({"schema": 2, "files": [report.to_dict() for report in reports]})
-    else:
-        _sum_up(reports, len(paths))
+        print_json({"schema": 2, "files": [report.to_dict() for _, report in sorted(reports.items())]})
+    elif any(report.findings for report in reports.values()):
+        say("to explain a finding: ozx rules ID", quiet=quiet)
     return next(code for code in (FAULT, WRONG_WORLD, WRONG_FILE, WITH_LOSS, DONE) if code in codes)
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The result for one file, for the batch."""
+
+    source: str
+    status: str
+    error: dict[str, str | None] | None = None
+
+    @classmethod
+    def of(cls, path: str, answer: Outcome) -> _Checked:
+        """Return the result for a report or an error."""
+        if isinstance(answer, Report):
+            return cls(path, "valid" if answer.valid else "not valid")
+        return cls(path, "not read", describe_failure(answer))
 
 
 def _print_verdict(paths: tuple[str, ...], *, strict: bool) -> int:
@@ -136,12 +166,9 @@ def _to_schemas(given: tuple[str, ...]) -> dict[str, str]:
     return schemas
 
 
-def _sum_up(reports: list[Report], asked: int) -> None:
-    if asked > 1:
-        valid = sum(report.valid for report in reports)
-        unread = f", {asked - len(reports):,} not read" if asked > len(reports) else ""
-        extents = {extent_of(report) for report in reports if report.valid}
-        extent = f"; {extents.pop()}" if len(extents) == 1 else ""
-        say(f"{asked:,} checked: {valid:,} valid, {len(reports) - valid:,} not valid{unread}{extent}")
-    if any(report.findings for report in reports):
-        say("to explain a finding: ozx rules ID")
+def _sum_up(reports: Mapping[int, Report], counts: Counter[str]) -> str:
+    unread = f", {counts['not read']:,} not read" if counts["not read"] else ""
+    extents = {extent_of(report) for report in reports.values() if report.valid}
+    extent = f"; {extents.pop()}" if len(extents) == 1 else ""
+    checked = sum(counts.values())
+    return f"{checked:,} checked: {counts['valid']:,} valid, {counts['not valid']:,} not valid{unread}{extent}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
-from ozx.errors import OzxError, UsageError
+from ozx.errors import OzxError, UsageError, error_code
 from ozx.faults import FaultError, as_error
 from ozx.progress import Progress, StoppableProgress
 
@@ -48,6 +48,7 @@ def run_batch(
     jobs: int,
     what: str,
     progress: Progress,
+    on_result: Callable[[_Result], object] | None = None,
 ) -> tuple[_Result, ...]:
     """Return the result of each pair of source and target, in order.
 
@@ -65,6 +66,8 @@ def run_batch(
         Plural noun for the sources, for progress.
     progress
         Receives the progress of `work`.
+    on_result
+        Called with each result as soon as there is one, by the calling thread.
 
     Examples
     --------
@@ -74,6 +77,8 @@ def run_batch(
     (('a', 'b'), ('c', 'd'))
     """
     stoppable = StoppableProgress(progress)
+    tell = on_result or (lambda _: None)
+    results: dict[int, _Result] = {}
 
     def attempt(pair: tuple[str, str]) -> _Result:
         try:
@@ -84,10 +89,17 @@ def run_batch(
     progress.start(f"{len(pairs):,} {what}", None)
     try:
         if jobs <= 1 or len(pairs) <= 1:
-            return tuple(map(attempt, pairs))
+            for number, pair in enumerate(pairs):
+                results[number] = attempt(pair)
+                tell(results[number])
+            return tuple(results.values())
         with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
             try:
-                return tuple(pool.map(attempt, pairs))
+                numbers = {pool.submit(attempt, pair): number for number, pair in enumerate(pairs)}
+                for future in as_completed(numbers):
+                    results[numbers[future]] = future.result()
+                    tell(results[numbers[future]])
+                return tuple(results[number] for number in range(len(pairs)))
             except BaseException:
                 stoppable.stop_all()
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -97,12 +109,12 @@ def run_batch(
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:
-    """Return an error for ``--json``: ``message``, ``rule``, ``hint``; for a fault of ozx also ``fault``.
+    """Return an error for ``--json``: ``code``, ``message``, ``rule``, ``hint``; for a fault of ozx also ``fault``.
 
     Examples
     --------
     >>> describe_failure(UsageError("is given twice", path="a.tif", hint="Name it once."))
-    {'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
+    {'code': 'usage', 'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
     """
-    answer = {"message": str(error), "rule": error.rule, "hint": error.hint}
+    answer = {"code": error_code(error), "message": str(error), "rule": error.rule, "hint": error.hint}
     return answer | {"fault": error.fault} if isinstance(error, FaultError) else answer

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Literal
+from typing import Any
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
@@ -28,65 +28,12 @@ from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
+from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["ImportManyResult", "ImportResult", "import_tiff", "import_tiffs"]
+__all__ = ["import_tiff", "import_tiffs"]
 
 _MOST_DAMAGE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """The result for one TIFF file.
-
-    Attributes
-    ----------
-    source, path
-        The TIFF file, and the written file.
-    status
-        ``imported``; ``skipped`` when `resume` found the file complete; ``failed``.
-    images
-        Number of images in the file; 0 for a failure.
-    entries, bytes
-        Number of entries, and length of the file in bytes; 0 for a failure.
-    notes
-        Remarks, one sentence each.
-    damage
-        Parts of the source that could not be read and are zeros in the file (`on_error`): the first sentences.
-    error
-        For a failure ``{"message", "rule", "hint"}``, else None.
-    """
-
-    source: str
-    path: str
-    status: Literal["imported", "skipped", "failed"]
-    images: int = 0
-    entries: int = 0
-    bytes: int = 0
-    notes: tuple[str, ...] = ()
-    damage: tuple[str, ...] = ()
-    error: dict[str, str | None] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``results`` in ``ozx import --json``."""
-        return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
-
-
-@dataclass(frozen=True, slots=True)
-class ImportManyResult:
-    """The results for several TIFF files.
-
-    Attributes
-    ----------
-    results
-        One for each source, in their order.
-    """
-
-    results: tuple[ImportResult, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx import --json``."""
-        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +164,7 @@ def import_tiffs(
     out_dir: StrPath | None = None,
     jobs: int = 1,
     progress: Progress = NO_PROGRESS,
+    on_result: Callable[[ImportResult], object] | None = None,
     **options: Any,
 ) -> ImportManyResult:
     """Import several TIFF files, `jobs` at a time; one that fails does not stop the others.
@@ -233,6 +181,8 @@ def import_tiffs(
         Number of sources imported at the same time; together they have one thread per core.
     progress
         Receives the number of bytes of pixels read.
+    on_result
+        Called with each result as soon as there is one, by the calling thread.
     **options
         As for `import_tiff`.
 
@@ -277,7 +227,9 @@ def import_tiffs(
         def failure(path: str, target: str, error: OzxError) -> ImportResult:
             return ImportResult(path, target, "failed", error=describe_failure(error))
 
-        return ImportManyResult(run_batch(work, failure, pairs, jobs=jobs, what="files", progress=progress))
+        return ImportManyResult(
+            run_batch(work, failure, pairs, jobs=jobs, what="files", progress=progress, on_result=on_result)
+        )
 
 
 def _parse(asked: dict[str, Any]) -> _Order:
@@ -331,8 +283,8 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)
         if first != source:
-            path, note = _default_output(first, os.path.dirname(target)), f"it is part of the image of {first}"
-            return replace(result, status="skipped", path=path, notes=(note,))
+            path = _default_output(first, os.path.dirname(target))
+            return replace(result, status="skipped", path=path, part_of=first)
         if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file that is to be imported", hint="Name another output.")
         try:

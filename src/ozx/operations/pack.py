@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.errors import FormatError, OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
@@ -24,68 +24,11 @@ from ozx.flow.sources.listing import Listing, check_is_directory, list_directory
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.operations.pack_result import PackManyResult, PackResult
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import refuse_errors
 
-__all__ = ["PackManyResult", "PackResult", "pack", "pack_many"]
-
-
-@dataclass(frozen=True, slots=True)
-class PackResult:
-    """The result for one source.
-
-    Attributes
-    ----------
-    source, path
-        The directory, and the written file.
-    status
-        ``packed``; ``skipped`` when `resume` found the file complete; ``failed``.
-    entries, bytes
-        Number of entries, and length of the file in bytes; 0 for a failure.
-    left_out
-        Files and empty directories (ending in a slash) that are no part of the hierarchy.
-    notes
-        Remarks, one sentence each.
-    sha256
-        The file's digest in hexadecimal digits, if requested and written.
-    verified, source_removed
-        Whether the file was read back and compared; whether the whole source was deleted afterwards.
-    error
-        For a failure ``{"message", "rule", "hint"}``, else None.
-    """
-
-    source: str
-    path: str
-    status: Literal["packed", "skipped", "failed"]
-    entries: int = 0
-    bytes: int = 0
-    left_out: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    sha256: str | None = None
-    verified: bool = False
-    source_removed: bool = False
-    error: dict[str, str | None] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``results`` in ``ozx pack --json``."""
-        return {**asdict(self), "left_out": list(self.left_out), "notes": list(self.notes)}
-
-
-@dataclass(frozen=True, slots=True)
-class PackManyResult:
-    """The results for several sources.
-
-    Attributes
-    ----------
-    results
-        One for each source, in their order.
-    """
-
-    results: tuple[PackResult, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx pack --json``."""
-        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
+__all__ = ["pack", "pack_many"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +170,7 @@ def pack_many(
     thumbnail: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
+    on_result: Callable[[PackResult], object] | None = None,
 ) -> PackManyResult:
     """Pack several directories, `jobs` at a time; one that fails does not stop the others.
 
@@ -242,6 +186,8 @@ def pack_many(
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
+    on_result
+        Called with each result as soon as there is one, by the calling thread.
 
     Returns
     -------
@@ -278,7 +224,9 @@ def pack_many(
         return PackResult(root, target, "failed", error=describe_failure(error))
 
     pairs = list(zip(roots, targets, strict=True))
-    return PackManyResult(run_batch(work, failure, pairs, jobs=jobs, what="hierarchies", progress=progress))
+    return PackManyResult(
+        run_batch(work, failure, pairs, jobs=jobs, what="hierarchies", progress=progress, on_result=on_result)
+    )
 
 
 def _root(source: StrPath) -> str:
@@ -293,9 +241,23 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
         return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
     removal = SourceRemoval(root) if options.remove_source else None
     listing = list_directory(root) if removal is None else removal.list_source()
+    _refuse_folder_of_images(listing)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
     result = _pack_listed(result, listing, options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
+
+
+def _refuse_folder_of_images(listing: Listing) -> None:
+    """Refuse a folder of several images, with the command that packs each of them."""
+    folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
+    for ending in (".ome.zarr", ".zarr"):
+        if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
+            raise FormatError(
+                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
+                path=listing.root,
+                rule="rfc9/root",
+                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}",
+            )
 
 
 def _pack_listed(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from typing import Any
 
@@ -31,8 +31,8 @@ def validate_many(
     second_opinion: bool = True,
     schemas: Mapping[str, str] | None = None,
     progress: Progress = NO_PROGRESS,
-) -> Iterator[Outcome]:
-    """Yield a report or an error for each file, in order, once ready.
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield a file's number and its report or error, once ready.
 
     `jobs` files are checked at a time, each by its own process, since Python holds its lock while it parses documents.
     With 1, as many threads as there are processors decode the chunks of a file (level ``data``), and show `progress`.
@@ -41,12 +41,14 @@ def validate_many(
         _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
     )
     if jobs <= 1 or len(paths) <= 1:
-        yield from map(partial(check, progress=progress), paths)
+        yield from enumerate(map(partial(check, progress=progress), paths))
         return
     # Not forked: the process may have threads, of a caller or of zarr.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(paths), os.cpu_count() or 1), context) as pool:
-        yield from pool.map(partial(check, jobs=1), paths)
+        numbers = {pool.submit(check, path, jobs=1): number for number, path in enumerate(paths)}
+        for future in as_completed(numbers):
+            yield numbers[future], future.result()
 
 
 def _outcome(path: str, **options: Any) -> Outcome:

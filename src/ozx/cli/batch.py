@@ -1,0 +1,143 @@
+"""Many files on the command line: lines once a file is done, one bar, and a last line with counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from ozx.cli.output import drop_stdout, print_notes, printable, say, say_error
+from ozx.cli.progress import batch_bar
+from ozx.progress import NO_PROGRESS, Progress
+
+if TYPE_CHECKING:
+    from ozx.cli.rich_progress import RichBatchProgress, RichProgress
+
+__all__ = ["Batch", "FileResult", "counted", "following"]
+
+
+class FileResult(Protocol):
+    """The result for one file, as every verb returns it."""
+
+    @property
+    def source(self) -> str:
+        """The file or directory that was read."""
+
+    @property
+    def status(self) -> str:
+        """A word such as ``packed``; ``failed`` with an `error`."""
+
+    @property
+    def error(self) -> dict[str, str | None] | None:
+        """The error, as `ozx.flow.batch.describe_failure` returns it."""
+
+
+class Batch:
+    """Follows the files of one command.
+
+    Parameters
+    ----------
+    files
+        Their number.
+    bar
+        The bar of a terminal, or None.
+    quiet, as_json
+        Whether only failures are printed; whether results are printed as JSON later.
+
+    Attributes
+    ----------
+    progress
+        Passed on to the verb.
+    counts
+        Number of files by status.
+    is_single
+        Whether there is one file, which needs no name in notes.
+    """
+
+    def __init__(self, files: int, bar: RichProgress | RichBatchProgress | None, *, quiet: bool, as_json: bool) -> None:
+        self.progress: Progress = bar or NO_PROGRESS
+        self.counts: Counter[str] = Counter()
+        self.is_single = files == 1
+        self.quiet = quiet
+        self._bar, self._as_json = bar, as_json
+        self._failure: OSError | None = None
+
+    def add(
+        self, result: FileResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, is_wrong: bool = False
+    ) -> None:
+        """Print what there is to say of a file that is done.
+
+        Parameters
+        ----------
+        result
+            The file's result; of a failure, only the error is printed.
+        notes
+            Remarks for stderr, with --quiet only the important ones; each names the file if there are several.
+        lines
+            Returns the lines for stdout.
+        is_wrong
+            Whether to print them with --quiet, too.
+        """
+        self.counts[result.status] += 1
+        with nullcontext() if self._bar is None else self._bar.paused():
+            if result.error is not None:
+                say_error(result.error["message"] or "", result.error["rule"], result.error["hint"])
+            else:
+                print_notes(notes, name=None if self.is_single else result.source)
+                if not self._as_json and (is_wrong or not self.quiet):
+                    self._print("\n".join(lines()))
+        if self._bar is not None:
+            self._bar.finish_file()
+
+    def _print(self, text: str) -> None:
+        """Write to stdout; if it fails, go on without output, since the work does not depend on it."""
+        try:
+            click.echo(printable(text))
+        except OSError as error:
+            drop_stdout()
+            self._failure = self._failure or error
+
+    def end(self, sum_up: Callable[[Counter[str]], str]) -> None:
+        """Print the last line about several files; raise the first error of stdout unless its reader has left."""
+        if not self.is_single:
+            say(sum_up(self.counts), quiet=self.quiet)
+        if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
+            raise self._failure
+
+
+@contextmanager
+def following(files: int, sum_up: Callable[[Counter[str]], str], *, quiet: bool, as_json: bool) -> Iterator[Batch]:
+    """Follow the files of one command, and print the last line, also after an interrupt.
+
+    Parameters
+    ----------
+    files
+        Their number.
+    sum_up
+        Returns the last line; see `counted`.
+    quiet, as_json
+        Whether only failures are printed; whether results are printed as JSON later.
+    """
+    with batch_bar(files, quiet=quiet or as_json) as bar:
+        batch = Batch(files, bar, quiet=quiet, as_json=as_json)
+        try:
+            yield batch
+        except KeyboardInterrupt:
+            with nullcontext() if bar is None else bar.paused():
+                batch.end(sum_up)
+            raise
+    batch.end(sum_up)
+
+
+def counted(*statuses: str) -> Callable[[Counter[str]], str]:
+    """Return a function that counts files by status.
+
+    Examples
+    --------
+    >>> counted("packed", "failed")(Counter(["packed", "packed"]))
+    '2 packed, 0 failed'
+    """
+    return lambda counts: ", ".join(f"{counts[status]:,} {status}" for status in statuses)

@@ -1,0 +1,65 @@
+"""The results of import."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["ImportManyResult", "ImportResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The result for one TIFF file.
+
+    Attributes
+    ----------
+    source, path
+        The TIFF file, and the written file.
+    status
+        ``imported``; ``skipped`` when `resume` found the file complete, or for a part of another source; ``failed``.
+    images
+        Number of images in the file; 0 for a failure.
+    entries, bytes
+        Number of entries, and length of the file in bytes; 0 for a failure.
+    notes
+        Remarks, one sentence each.
+    damage
+        Parts of the source that could not be read and are zeros in the file (`on_error`): the first sentences.
+    part_of
+        The source whose image this file is a part of, if that source is in the same batch; else None.
+    error
+        For a failure ``{"code", "message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["imported", "skipped", "failed"]
+    images: int = 0
+    entries: int = 0
+    bytes: int = 0
+    notes: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    part_of: str | None = None
+    error: dict[str, str | None] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx import --json``."""
+        return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportManyResult:
+    """The results for several TIFF files.
+
+    Attributes
+    ----------
+    results
+        One for each source, in their order.
+    """
+
+    results: tuple[ImportResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx import --json``."""
+        return {"schema": 2, "results": [result.to_dict() for result in self.results]}

@@ -1,0 +1,129 @@
+"""Many files on the command line, in a pipe and in a terminal: lines, bar, counts."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from commands import command
+from hierarchies import make_image
+
+from ozx.cli.batch import Batch
+from ozx.operations.pack_result import PackResult
+
+ozx = command()
+pytest_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals and no SIGKILL")
+
+
+@pytest.fixture
+def images(here):
+    """Twelve images, one of which is none."""
+    names = [f"image-{number:02}.ome.zarr" for number in range(12)]
+    for name in names:
+        make_image(here / name)
+    (here / names[5] / "zarr.json").write_bytes(b"{")
+    return names
+
+
+@pytest_posix
+def test_a_pipe_gets_each_line_while_later_files_are_still_to_come(here):
+    names = [make_image(here / f"image-{number:03}.ome.zarr").name for number in range(300)]
+    (here / names[1] / ".DS_Store").write_bytes(b"x")
+    arguments = [sys.executable, "-m", "ozx", "pack", *names, "--out-dir", "out", "--no-sync"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        lines = [child.stdout.readline() for _ in range(3)]
+        child.send_signal(signal.SIGKILL)
+        lines += child.stdout.readlines()
+        err = child.stderr.read()
+    written = sorted(name for name in os.listdir(here / "out") if name.endswith(".ozx") and not name.startswith("."))
+    assert [line.split()[0] for line in lines[:3]] == [f"out/image-00{number}.ozx" for number in range(3)]
+    assert len(lines) <= len(written) < len(names)
+    assert f"left out: {names[1]}: .DS_Store\n" in err
+
+
+@pytest_posix
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_terminal_shows_one_bar_and_never_glues_a_line_to_it(images, jobs):
+    from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)
+
+    shown = run_in_terminal("pack", *images, "--out-dir", "out", "--jobs", jobs, "--no-sync")
+    assert shown.code == 3
+    bars = [line for screen in shown.screens for line in screen if "/12 files" in line]
+    assert bars
+    assert all("image-" not in line and "error:" not in line for line in bars)
+    assert all(sum("/12 files" in line for line in screen) <= 1 for screen in shown.screens)
+    assert sum(line.startswith("out/image-") and line.endswith("KiB") for line in shown.last) == 11
+    assert [line for line in shown.last if line.startswith("error: image-05.ome.zarr")]
+    assert shown.last[-1] == "11 packed, 0 skipped, 1 failed"
+
+
+@pytest_posix
+def test_results_in_a_pipe_stay_free_of_the_bar(images):
+    from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)
+
+    shown = run_in_terminal("pack", *images, "--out-dir", "out", "--no-sync", is_piped=True)
+    assert len(shown.stdout.splitlines()) == 11
+    assert all(line.startswith("out/image-") for line in shown.stdout.splitlines())
+    assert "\x1b" not in shown.stdout
+    assert any("/12 files" in line for screen in shown.screens for line in screen)
+    assert not any("/12 files" in line for line in shown.last)
+
+
+@pytest_posix
+def test_a_bar_of_one_file_has_the_total_of_the_file(here):
+    from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)
+
+    image = make_image(here / "cells.ome.zarr")
+    (chunk,) = (path for path in image.rglob("*") if path.is_file() and path.name != "zarr.json")
+    chunk.write_bytes(bytes(200 << 20))
+    shown = run_in_terminal("pack", image, "--no-sync", "--verify")
+    bars = [line for screen in shown.screens for line in screen if line.startswith("cells.ozx ━")]
+    assert bars
+    assert all("/400.0 MiB" in line for line in bars)  # read once, and once more to verify
+    assert len(shown.last) == 1
+
+
+@pytest.mark.usefixtures("images")
+def test_quiet_prints_failures_only(capsys, images):
+    code, out, err = ozx(capsys, "pack", *images, "--out-dir", "out", "--quiet", "--no-sync")
+    assert (code, out) == (3, "")
+    assert [line for line in err.splitlines() if not line.startswith("hint: ")] == [
+        line for line in err.splitlines() if line.startswith("error: image-05.ome.zarr: ")
+    ]
+    code, out, err = ozx(capsys, "validate", *images, "--quiet")
+    assert code == 1
+    assert out.startswith("image-05.ome.zarr")
+    assert err == ""
+
+
+def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
+    batch = Batch(2, None, quiet=False, as_json=False)
+    dropped = []
+
+    def broken(_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("ozx.cli.batch.click.echo", broken)
+    monkeypatch.setattr("ozx.cli.batch.drop_stdout", lambda: dropped.append(True))
+    for name in ("a", "b"):
+        batch.add(PackResult(name, f"{name}.ozx", "packed"), (), lambda: ["line"])
+    monkeypatch.undo()
+    batch.end(str)
+    assert dropped == [True, True]
+    assert "'packed': 2" in capsys.readouterr().err
+
+
+def test_a_stdout_on_a_full_disk_is_reported_at_the_end(monkeypatch):
+    batch = Batch(1, None, quiet=False, as_json=False)
+    error = OSError(28, "No space left on device")
+
+    def full(_):
+        raise error
+
+    monkeypatch.setattr("ozx.cli.batch.click.echo", full)
+    monkeypatch.setattr("ozx.cli.batch.drop_stdout", lambda: None)
+    batch.add(PackResult("a", "a.ozx", "packed"), (), lambda: ["line"])
+    with pytest.raises(OSError, match="No space left") as caught:
+        batch.end(str)
+    assert caught.value is error

@@ -1,0 +1,70 @@
+"""Commands in a pseudo-terminal, and what its screen shows; pyte plays the terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pyte
+
+__all__ = ["Shown", "run_in_terminal"]
+
+_COLUMNS, _LINES = 120, 60
+
+
+@dataclass
+class Shown:
+    """What a terminal showed.
+
+    Attributes
+    ----------
+    code
+        The exit code.
+    last
+        The lines of the screen at the end, without empty ones.
+    screens
+        The lines after each piece of output.
+    stdout
+        The output that did not go to the terminal.
+    """
+
+    code: int
+    last: list[str]
+    screens: list[list[str]] = field(repr=False)
+    stdout: str
+
+
+def run_in_terminal(*arguments: object, is_piped: bool = False) -> Shown:
+    """Run ozx in a pseudo-terminal; with `is_piped`, its stdout goes elsewhere."""
+    import pty  # noqa: PLC0415 (no Windows)
+
+    screen = pyte.Screen(_COLUMNS, _LINES)
+    stream = pyte.ByteStream(screen)
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": str(_COLUMNS), "LINES": str(_LINES)}
+    command = [sys.executable, "-m", "ozx", *map(str, arguments)]
+    out = subprocess.PIPE if is_piped else theirs
+    child = subprocess.Popen(command, stdin=theirs, stdout=out, stderr=theirs, env=environment)
+    os.close(theirs)
+    screens = []
+    while piece := _read(ours):
+        stream.feed(piece)
+        screens.append(_text(screen))
+    os.close(ours)
+    stdout = child.stdout.read().decode() if child.stdout is not None else ""
+    if child.stdout is not None:
+        child.stdout.close()
+    return Shown(child.wait(), _text(screen), screens, stdout)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux reports the end of the other side as EIO
+        return b""
+
+
+def _text(screen: pyte.Screen) -> list[str]:
+    return [line.rstrip() for line in screen.display if line.strip()]
