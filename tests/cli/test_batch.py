@@ -98,7 +98,7 @@ def test_quiet_prints_failures_only(capsys, images):
 
 
 def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
-    batch = Batch(2, None, quiet=False, as_json=False)
+    batch = Batch(2, None, None, quiet=False, as_json=False)
     dropped = []
 
     def broken(_):
@@ -115,7 +115,7 @@ def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
 
 
 def test_a_stdout_on_a_full_disk_is_reported_at_the_end(monkeypatch):
-    batch = Batch(1, None, quiet=False, as_json=False)
+    batch = Batch(1, None, None, quiet=False, as_json=False)
     error = OSError(28, "No space left on device")
 
     def full(_):

@@ -59,6 +59,9 @@ COMMAND_LINES = {
     ("pack", "out_dir"): [["missing.zarr", "--out-dir", "URL", "--verify", "--remove-source"]],
     ("import", "arguments"): [["missing.tif", "URL"], ["missing.tif", "b.tif", "URL"]],
     ("import", "out_dir"): [["missing.tif", "--out-dir", "URL"]],
+    ("pack", "log"): [["missing.zarr", "--log", "URL"]],
+    ("import", "log"): [["missing.tif", "--log", "URL"]],
+    ("validate", "log"): [["missing.ozx", "--log", "URL"]],
     ("unpack", "out"): [["missing.ozx", "URL"]],
     ("repack", "out"): [["missing.ozx", "URL"], ["missing.ozx", "URL/"]],
     ("extract", "out"): [["missing.ozx", "URL"]],
@@ -68,7 +71,7 @@ COMMAND_LINES = {
     ("rules", "cases"): [["--cases", "URL"]],
 }
 # What commands only read, by the names of their parameters.
-READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier"}
+READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed"}
 
 
 def documented_writers():

@@ -38,6 +38,7 @@ COMMANDS = {
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
+    "log": "Count what the runs in a log made of each file.",
     "rules": "Explain what a finding means and how to repair it.",
 }
 
@@ -183,6 +184,12 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, OzxError) and not isinstance(error, ResourceError):
         return WRONG_FILE
     return WRONG_WORLD
+
+
+def code_of(failure: Mapping[str, str | None]) -> int:
+    """Return the exit code for an error that `ozx.flow.batch.describe_failure` described."""
+    codes = {"format": WRONG_FILE, "unsupported": WRONG_FILE, "usage": WRONG_USAGE, "fault": FAULT}
+    return codes.get(failure["code"] or "", WRONG_WORLD)
 
 
 def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from ozx.cli.app import DONE, code_of, exit_code
 from ozx.cli.output import drop_stdout, print_notes, printable, say, say_error
 from ozx.cli.progress import batch_bar
+from ozx.cli.run_logging import RunLogger, logging_run
+from ozx.faults import as_error
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
     from ozx.cli.rich_progress import RichBatchProgress, RichProgress
 
-__all__ = ["Batch", "FileResult", "counted", "following"]
+__all__ = ["Batch", "BatchResult", "counted", "following"]
 
 
-class FileResult(Protocol):
-    """The result for one file, as every verb returns it."""
+class BatchResult(Protocol):
+    """The result for one file, as far as a batch needs it."""
 
     @property
     def source(self) -> str:
@@ -44,6 +47,8 @@ class Batch:
         Their number.
     bar
         The bar of a terminal, or None.
+    logger
+        Writes the log, or None.
     quiet, as_json
         Whether only failures are printed; whether results are printed as JSON later.
 
@@ -57,16 +62,24 @@ class Batch:
         Whether there is one file, which needs no name in notes.
     """
 
-    def __init__(self, files: int, bar: RichProgress | RichBatchProgress | None, *, quiet: bool, as_json: bool) -> None:
+    def __init__(
+        self,
+        files: int,
+        bar: RichProgress | RichBatchProgress | None,
+        logger: RunLogger | None,
+        *,
+        quiet: bool,
+        as_json: bool,
+    ) -> None:
         self.progress: Progress = bar or NO_PROGRESS
         self.counts: Counter[str] = Counter()
         self.is_single = files == 1
         self.quiet = quiet
-        self._bar, self._as_json = bar, as_json
+        self._bar, self._logger, self._as_json = bar, logger, as_json
         self._failure: OSError | None = None
 
     def add(
-        self, result: FileResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, is_wrong: bool = False
+        self, result: BatchResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, code: int = DONE
     ) -> None:
         """Print what there is to say of a file that is done.
 
@@ -78,16 +91,18 @@ class Batch:
             Remarks for stderr, with --quiet only the important ones; each names the file if there are several.
         lines
             Returns the lines for stdout.
-        is_wrong
-            Whether to print them with --quiet, too.
+        code
+            The exit code for this file alone, unless it has an error; --quiet prints the lines, too, if it is not 0.
         """
         self.counts[result.status] += 1
+        if self._logger is not None:
+            self._logger.add(result, code if result.error is None else code_of(result.error))
         with nullcontext() if self._bar is None else self._bar.paused():
             if result.error is not None:
                 say_error(result.error["message"] or "", result.error["rule"], result.error["hint"])
             else:
                 print_notes(notes, name=None if self.is_single else result.source)
-                if not self._as_json and (is_wrong or not self.quiet):
+                if not self._as_json and (code != DONE or not self.quiet):
                     self._print("\n".join(lines()))
         if self._bar is not None:
             self._bar.finish_file()
@@ -109,25 +124,34 @@ class Batch:
 
 
 @contextmanager
-def following(files: int, sum_up: Callable[[Counter[str]], str], *, quiet: bool, as_json: bool) -> Iterator[Batch]:
+def following(
+    sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
+) -> Iterator[Batch]:
     """Follow the files of one command, and print the last line, also after an interrupt.
 
     Parameters
     ----------
-    files
-        Their number.
+    sources
+        The files to be read.
     sum_up
         Returns the last line; see `counted`.
+    log
+        The log that gets a line for each file, or None.
     quiet, as_json
         Whether only failures are printed; whether results are printed as JSON later.
     """
-    with batch_bar(files, quiet=quiet or as_json) as bar:
-        batch = Batch(files, bar, quiet=quiet, as_json=as_json)
+    with logging_run(log) as logger, batch_bar(len(sources), quiet=quiet or as_json) as bar:
+        batch = Batch(len(sources), bar, logger, quiet=quiet, as_json=as_json)
         try:
             yield batch
         except KeyboardInterrupt:
             with nullcontext() if bar is None else bar.paused():
                 batch.end(sum_up)
+            raise
+        except Exception as error:
+            if logger is not None and batch.is_single and not batch.counts:
+                failure = as_error(error)
+                logger.fail(sources[0], failure, exit_code(failure))
             raise
     batch.end(sum_up)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from ozx.cli.app import WITH_LOSS, batch_code
+from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.batch import counted, following
 from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, print_json
+from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import ResourceError, UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.import_result import ImportManyResult, ImportResult
@@ -25,7 +26,7 @@ _ENDINGS = (".ozx",)
 
 
 @click.command("import")
-@click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, required=True, type=click.Path())
+@click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, type=click.Path())
 @click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside IMAGE.")
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
@@ -74,6 +75,7 @@ _ENDINGS = (".ozx",)
 )
 @click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, as in tcp://host:8786.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
@@ -83,6 +85,8 @@ def command(
     jobs: int,
     dask: str | None,
     no_sync: bool,
+    log: str | None,
+    retry_failed: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -102,28 +106,26 @@ def command(
       ozx import slide.svs --series 0 --reuse-levels
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """
-    sources, out = _split_arguments(arguments, out_dir)
+    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
+    sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
     options = {**parse_metadata(options), "sync": not no_sync}
-    is_told = {"quiet": quiet, "as_json": as_json}
-    with (
-        _cluster(dask) as executor,
-        following(len(sources), counted("imported", "skipped", "failed"), **is_told) as batch,
-    ):
+    sum_up = counted("imported", "skipped", "failed")
+    is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
+    with _cluster(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(imported: ImportResult) -> None:
             notes = [f"warning: {sentence}" for sentence in imported.damage] + ([] if quiet else [*imported.notes])
-            batch.add(imported, notes, lambda: [_summary(imported)])
+            batch.add(imported, notes, lambda: [_summary(imported)], code=_code(imported))
 
         options |= {"executor": executor, "progress": batch.progress}
-        if len(sources) == 1 and out_dir is None:
+        if len(sources) == 1 and out_dir is None and retry_failed is None:
             results: tuple[ImportResult, ...] = (import_tiff(sources[0], out, **options),)
             report(results[0])
         else:
             results = import_tiffs(sources, out_dir=out_dir, jobs=jobs, on_result=report, **options).results
     if as_json:
         print_json(ImportManyResult(results).to_dict())
-    code = batch_code(one.error for one in results)
-    return code or (WITH_LOSS if any(one.damage for one in results) else code)
+    return batch_code(one.error for one in results) or max(map(_code, results), default=DONE)
 
 
 @contextmanager
@@ -146,7 +148,7 @@ def _cluster(address: str | None) -> Iterator[Executor | None]:
         yield client.get_executor()  # type: ignore[no-untyped-call]
 
 
-def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
+def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
     out = output_of_one(arguments, out_dir, _ENDINGS)
     if out is not None:
         return [arguments[0]], out
@@ -155,7 +157,11 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
             f"expected TIFF files and at most one output; got {len(arguments) - 1} and {arguments[-1]}",
             hint="Give --out-dir D to get one file each.",
         )
-    return list(arguments), None
+    return arguments, None
+
+
+def _code(imported: ImportResult) -> int:
+    return WITH_LOSS if imported.damage else DONE
 
 
 def _summary(imported: ImportResult) -> str:

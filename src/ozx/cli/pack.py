@@ -11,6 +11,7 @@ from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.batch import Batch, counted, following
 from ozx.cli.output import format_bytes, print_json
+from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.pack import pack, pack_many
@@ -22,7 +23,7 @@ _ENDINGS = (".ozx", ".zip")
 
 
 @click.command("pack")
-@click.argument("arguments", metavar="SOURCE... [OUT]", nargs=-1, required=True, type=click.Path())
+@click.argument("arguments", metavar="SOURCE... [OUT]", nargs=-1, type=click.Path())
 @click.option(
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside SOURCE."
 )
@@ -48,6 +49,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
@@ -57,6 +59,8 @@ def command(
     jobs: int,
     remove_source: bool,
     no_sync: bool,
+    log: str | None,
+    retry_failed: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -77,15 +81,24 @@ def command(
       ozx pack plate.ome.zarr --shards auto
       ozx pack *.ome.zarr --out-dir packed --jobs 2 --resume
     """
-    sources, out = _split_arguments(arguments, out_dir)
+    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
+    sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
     options |= {"remove_source": remove_source, "sync": not no_sync}
-    is_told = {"quiet": quiet, "as_json": as_json}
-    with following(len(sources), counted("packed", "skipped", "failed"), **is_told) as batch:
+    sum_up = counted("packed", "skipped", "failed")
+    with following(sources, sum_up, log=log, quiet=quiet, as_json=as_json) as batch:
+
+        def code_of_one(packed: PackResult) -> int:
+            return WITH_LOSS if remove_source and not packed.source_removed else DONE
 
         def report(packed: PackResult) -> None:
-            batch.add(packed, list(_notes(packed, batch, is_removing=remove_source)), lambda: [_summary(packed)])
+            batch.add(
+                packed,
+                list(_notes(packed, batch, is_removing=remove_source)),
+                lambda: [_summary(packed)],
+                code=code_of_one(packed),
+            )
 
-        if len(sources) == 1 and out_dir is None:
+        if len(sources) == 1 and out_dir is None and retry_failed is None:
             results: tuple[PackResult, ...] = (pack(sources[0], out, **options, progress=batch.progress),)
             report(results[0])
         else:
@@ -93,12 +106,10 @@ def command(
             results = pack_many(sources, **options).results
     if as_json:
         print_json(PackManyResult(results).to_dict())
-    code = batch_code(packed.error for packed in results)
-    is_left = remove_source and not all(packed.source_removed for packed in results)
-    return WITH_LOSS if code == DONE and is_left else code
+    return batch_code(packed.error for packed in results) or max(map(code_of_one, results), default=DONE)
 
 
-def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[list[str], str | None]:
+def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
     out = output_of_one(arguments, out_dir, _ENDINGS)
     if out is not None:
         return [arguments[0]], out
@@ -108,7 +119,7 @@ def _split_arguments(arguments: tuple[str, ...], out_dir: str | None) -> tuple[l
             "hierarchy",
             hint="Give --out-dir D to get one file each.",
         )
-    return list(arguments), None
+    return arguments, None
 
 
 def _notes(packed: PackResult, batch: Batch, *, is_removing: bool) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_co
 from ozx.cli.batch import following
 from ozx.cli.output import print_json, say
 from ozx.cli.report import extent_of, report_lines
+from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.flow.batch import describe_failure
 from ozx.progress import NO_PROGRESS
@@ -25,7 +26,7 @@ __all__ = ["command"]
 
 
 @click.command("validate")
-@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, type=click.Path())
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -62,6 +63,7 @@ __all__ = ["command"]
     multiple=True,
     help="Check conventions with the schema URL against the JSON schema in FILE. URLs are never resolved.",
 )
+@log_options
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
 @click.option(
     "--conformance",
@@ -81,6 +83,8 @@ def command(
     no_second_opinion: bool,
     schemas: tuple[str, ...],
     jobs: int,
+    log: str | None,
+    retry_failed: str | None,
     as_verdict: bool,
 ) -> int:
     """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
@@ -101,28 +105,27 @@ def command(
     """
     if as_verdict:
         return _print_verdict(paths, strict=strict)
+    asked = sources_of_run(paths, retry_failed)
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
     reports: dict[int, Report] = {}
     codes = {DONE}
-    with following(
-        len(paths), lambda counts: _sum_up(reports, counts), quiet=quiet or as_json, as_json=as_json
-    ) as batch:
+    is_told: Any = {"log": log, "quiet": quiet or as_json, "as_json": as_json}
+    with following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
-        answers = validate_many(paths, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options)
+        answers = validate_many(asked, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options)
         for number, answer in answers:
-            checked = _Checked.of(paths[number], answer)
+            checked = _Checked.of(asked[number], answer)
             if not isinstance(answer, Report):
                 batch.add(checked, (), list)
                 codes.add(exit_code(answer))
                 continue
-            batch.add(checked, (), partial(report_lines, answer), is_wrong=not answer.valid)
+            warned = WITH_LOSS if strict and answer.count("warning") else DONE
+            code = warned if answer.valid else WRONG_FILE
+            batch.add(checked, (), partial(report_lines, answer), code=code)
             reports[number] = answer
-            if not answer.valid:
-                codes.add(WRONG_FILE)
-            elif strict and answer.count("warning"):
-                codes.add(WITH_LOSS)
+            codes.add(code)
     if as_json:
         print_json({"schema": 2, "files": [report.to_dict() for _, report in sorted(reports.items())]})
     elif any(report.findings for report in reports.values()):

@@ -18,6 +18,8 @@
     The threads of a run.
 ``batch``
     Many sources, each into its own file.
+``run_log``
+    The log of runs: a line for each file.
 ``byte_ranges``
     Byte ranges that zarr requests of a store.
 ``source_removal``

@@ -1,0 +1,53 @@
+"""``ozx log``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from ozx.cli.output import format_bytes, one_line, print_json, printable
+from ozx.errors import shortened
+from ozx.flow.run_log import LogSummary, read_log, summarise
+
+__all__ = ["command"]
+
+_MOST_LINES = 20
+
+
+@click.command("log")
+@click.argument("action", metavar="summary", type=click.Choice(["summary"]))
+@click.argument("file", metavar="LOG", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def command(*, action: str, file: str, as_json: bool) -> None:
+    """Count what the runs in a log made of each file.
+
+    LOG is what --log of other commands wrote. Each source counts once for each command, by its last line.
+
+    \b
+    Examples:
+      ozx log summary run.jsonl
+      ozx pack --retry-failed run.jsonl --out-dir packed --log run.jsonl
+    """
+    del action  # there is one
+    summary = summarise(read_log(file))
+    if as_json:
+        print_json(summary.to_dict())
+        return
+    for line in _describe(summary):
+        click.echo(shortened(printable(line)))
+
+
+def _describe(summary: LogSummary) -> Iterator[str]:
+    times = f", {summary.first} to {summary.last}" if summary.first else ""
+    yield f"{summary.lines:,} lines of {summary.runs:,} runs{times}"
+    for verb, counts in summary.statuses.items():
+        yield f"{verb}: {', '.join(f'{count:,} {status}' for status, count in counts.items())}"
+    yield f"outputs: {format_bytes(summary.bytes)}; sources removed: {summary.removed:,}"
+    if summary.damaged:
+        yield f"lines that cannot be read: {summary.damaged:,}"
+    if summary.failed:
+        yield f"failures: {', '.join(f'{count:,} {code}' for code, count in summary.codes.items())}"
+        yield from (f"  {one_line(source)}" for source in summary.failed[:_MOST_LINES])
+    if len(summary.failed) > _MOST_LINES:
+        yield f"  and {len(summary.failed) - _MOST_LINES:,} more (--json lists them)"

@@ -1,0 +1,162 @@
+"""``--log`` and ``--retry-failed``: what a command writes into the log of runs, and takes from it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+import ozx
+from ozx.errors import OzxError, UsageError
+from ozx.flow.batch import describe_failure
+from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
+from ozx.flow.sources.location import given_output
+
+__all__ = ["RunLogger", "log_options", "logging_run", "sources_of_run"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+# Options of the messages, not of the work.
+_NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
+
+
+def log_options(command: _Command) -> _Command:
+    """Add the options ``--log`` and ``--retry-failed`` to a command."""
+    command = click.option(
+        "--retry-failed", metavar="LOG", type=click.Path(), help="Take the sources that failed from LOG."
+    )(command)
+    return click.option(
+        "--log", metavar="LOG", type=click.Path(), help="Append a JSON line for each file to LOG, synced."
+    )(command)
+
+
+class RunLogger:
+    """Writes the lines of one run.
+
+    Parameters
+    ----------
+    log
+        The open log.
+    """
+
+    def __init__(self, log: RunLog) -> None:
+        context = click.get_current_context()
+        self._log = log
+        self._verb = context.info_name or ""
+        self._facts: dict[str, Any] = {
+            "run": uuid.uuid4().hex,
+            "host": platform.node(),
+            "user": _user(),
+            "version": ozx.__version__,
+            "verb": self._verb,
+            "options": _given_options(context),
+        }
+
+    def add(self, result: Any, code: int) -> None:
+        """Append the line of a result with its exit code.
+
+        Raises
+        ------
+        ResourceError
+            The log cannot be written or synced.
+        """
+        output = getattr(result, "path", None)
+        self._append(
+            result.source,
+            output=None if output is None else _absolute(output),
+            status=result.status,
+            bytes=getattr(result, "bytes", None),
+            sha256=getattr(result, "sha256", None),
+            source_removed=getattr(result, "source_removed", False),
+            exit=code,
+            error=result.error,
+        )
+
+    def fail(self, source: str, error: OzxError, code: int) -> None:
+        """Append the line of a source whose error ends the command.
+
+        Raises
+        ------
+        ResourceError
+            The log cannot be written or synced.
+        """
+        self._append(source, output=None, status="failed", exit=code, error=describe_failure(error))
+
+    def _append(self, source: str, **values: Any) -> None:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._log.append(LogLine(time=time, source=_absolute(source), **self._facts, **values))
+
+
+@contextmanager
+def logging_run(path: str | None) -> Iterator[RunLogger | None]:
+    """Yield what writes the log of this run to `path`, or None.
+
+    Raises
+    ------
+    UsageError
+        It is a URL.
+    ResourceError
+        The log cannot be opened; then no file is touched.
+    """
+    if path is None:
+        yield None
+        return
+    with RunLog(given_output(path)) as log:
+        yield RunLogger(log)
+
+
+def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None) -> list[str]:
+    """Return the sources of a command: the arguments, or those that failed by a log.
+
+    Raises
+    ------
+    UsageError
+        Both or neither are given; or a source of the log would get its output in another folder than before.
+    ResourceError, FormatError
+        The log cannot be read.
+    """
+    context = click.get_current_context()
+    if retry_failed is None:
+        if not arguments:
+            raise click.UsageError(f"Missing argument '{context.command.collect_usage_pieces(context)[-1]}'.", context)
+        return list(arguments)
+    if arguments:
+        raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
+    lines = failed_lines(read_log(retry_failed), context.info_name or "")
+    for line in lines:
+        folder = None if line.output is None else os.path.dirname(line.output)
+        asked = os.path.dirname(line.source) if out_dir is None else os.path.abspath(out_dir)
+        if folder is not None and "out_dir" in context.params and folder != asked:
+            raise UsageError(
+                f"{line.source} was to become {line.output}, which is not in {asked}", hint=f"Give --out-dir {folder}."
+            )
+    return [line.source for line in lines]
+
+
+def _given_options(context: click.Context) -> dict[str, Any]:
+    """Return the options of the command line that differ from their defaults."""
+    options = {param.name for param in context.command.params if isinstance(param, click.Option)}
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name in options - _NOT_LOGGED and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # containers run as numbers without a name
+        return str(os.getuid())
+
+
+def _absolute(path: str) -> str:
+    return path if "://" in path else os.path.abspath(path)

@@ -1,0 +1,246 @@
+"""The log of runs over many files: one JSON line for each file, synced, that later runs append to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from ozx.errors import FormatError, resource_errors
+
+__all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise"]
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One file in one run.
+
+    Attributes
+    ----------
+    time
+        When the file was done, in UTC, as RFC 3339 writes it.
+    run
+        Identifier of the run, the same in all of its lines.
+    host, user, version
+        The computer, the user's name, and the version of ozx.
+    verb, options
+        The command, and its options that differ from their defaults.
+    source, output
+        Absolute paths, or URLs; no output if the command writes none.
+    status
+        The command's word: ``packed``, ``skipped``, ``valid``, ``failed``, …
+    bytes
+        Length of the output in bytes, if it is known.
+    sha256
+        The output's digest in hexadecimal digits, if it was asked for.
+    source_removed
+        Whether the whole source was deleted.
+    exit
+        The exit code for this file alone.
+    error
+        For a failure ``{"code", "message", "rule", "hint"}``, else None.
+    """
+
+    time: str
+    run: str
+    host: str
+    user: str
+    version: str
+    verb: str
+    options: Mapping[str, Any]
+    source: str
+    output: str | None
+    status: str
+    bytes: int | None = None
+    sha256: str | None = None
+    source_removed: bool = False
+    exit: int = 0
+    error: Mapping[str, str | None] | None = None
+
+
+class RunLog:
+    """A log that lines are appended to; each is on the disk when `append` returns.
+
+    A line is written by one call, so that several processes of one computer can share a log. The rest of a line that a
+    power cut left is ended first, and becomes a line of its own that `read_log` skips.
+
+    Parameters
+    ----------
+    path
+        The file, created if it is missing.
+
+    Raises
+    ------
+    ResourceError
+        The file cannot be opened, written or synced.
+
+    Examples
+    --------
+    >>> with RunLog("run.jsonl") as log:
+    ...     pass
+    """
+
+    @resource_errors()
+    def __init__(self, path: str) -> None:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(path, flags, 0o666)
+        try:
+            if not self._ends_with_line():
+                os.write(self._descriptor, b"\n")
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def _ends_with_line(self) -> bool:
+        size = os.lseek(self._descriptor, 0, os.SEEK_END)
+        if size == 0:
+            return True
+        os.lseek(self._descriptor, size - 1, os.SEEK_SET)
+        return os.read(self._descriptor, 1) == b"\n"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    @resource_errors()
+    def append(self, line: LogLine) -> None:
+        """Append a line, and wait until it is on the disk.
+
+        Raises
+        ------
+        ResourceError
+            It cannot be written or synced.
+        """
+        # ASCII: names that are no text keep their escapes, and every reader of lines agrees on where a line ends.
+        data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        os.fsync(self._descriptor)
+
+
+def read_log(path: str) -> Iterator[LogLine | None]:
+    """Yield the lines of a log; None for a line that is none, as a power cut or another program leaves it.
+
+    Raises
+    ------
+    ResourceError
+        The file cannot be read.
+    FormatError
+        A line is of a newer version of ozx.
+    """
+    names = LogLine.__dataclass_fields__.keys()
+    with resource_errors(), open(path, "rb") as file:
+        for text in file:
+            if not text.strip():
+                continue
+            try:
+                content = json.loads(text)
+                schema = content.pop("schema")
+                line = LogLine(**{name: value for name, value in content.items() if name in names})
+            except (ValueError, TypeError, AttributeError, KeyError):
+                yield None
+                continue
+            if schema != _SCHEMA:
+                raise FormatError(f"expected lines of schema {_SCHEMA}; found {schema!r}", path=path)
+            yield line
+
+
+def _last_lines(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], LogLine]:
+    """Return the last line of each command and source, in their order."""
+    last: dict[tuple[str, str], LogLine] = {}
+    for line in lines:
+        if line is not None:
+            last.pop((line.verb, line.source), None)
+            last[line.verb, line.source] = line
+    return last
+
+
+def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
+    """Return the last line of each source that the last run of `verb` over it did not end with exit code 0.
+
+    Examples
+    --------
+    >>> failed_lines([], "pack")
+    []
+    """
+    last = _last_lines(lines).values()
+    return [line for line in last if line.verb == verb and line.exit != 0]
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """Counts of a log; each source counts once for each command, by its last line.
+
+    Attributes
+    ----------
+    lines, damaged, runs
+        Number of lines; of lines that cannot be read; of runs.
+    first, last
+        Times of the first and the last line, or None.
+    statuses
+        For each command the number of sources by status.
+    codes
+        Number of failures by the code of the error.
+    bytes
+        Length of all outputs together in bytes.
+    removed
+        Number of sources that are removed.
+    failed
+        The sources of failures, in the order of their last lines.
+    """
+
+    lines: int
+    damaged: int
+    runs: int
+    first: str | None
+    last: str | None
+    statuses: dict[str, dict[str, int]]
+    codes: dict[str, int]
+    bytes: int
+    removed: int
+    failed: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx log summary --json``."""
+        return {"schema": 1, **asdict(self), "failed": list(self.failed)}
+
+
+def summarise(lines: Iterable[LogLine | None]) -> LogSummary:
+    """Count the lines of a log.
+
+    Examples
+    --------
+    >>> summarise([None]).damaged
+    1
+    """
+    found = list(lines)
+    intact = [line for line in found if line is not None]
+    last = _last_lines(intact).values()
+    statuses: dict[str, Counter[str]] = {}
+    for line in last:
+        statuses.setdefault(line.verb, Counter())[line.status] += 1
+    failures = [line for line in last if line.exit != 0]
+    outputs = {line.output: line.bytes or 0 for line in last if line.output is not None}
+    times = sorted(line.time for line in intact)
+    return LogSummary(
+        lines=len(found),
+        damaged=len(found) - len(intact),
+        runs=len({line.run for line in intact}),
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+        statuses={verb: dict(counts) for verb, counts in statuses.items()},
+        codes=dict(Counter((line.error or {}).get("code") or "loss" for line in failures)),
+        bytes=sum(outputs.values()),
+        removed=sum(line.source_removed for line in last),
+        failed=tuple(line.source for line in failures),
+    )
