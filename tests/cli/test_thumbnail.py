@@ -62,7 +62,7 @@ def test_the_cache(cells, tmp_path, capsys, monkeypatch):
         (["a.png", "--size", "0"], "expected a size from 16 to 2048 pixels; got 0"),
         (["a.png", "--size", "big"], "'big' is not a valid integer"),
         (["a.png", "--cache"], "expected a file to write, or --cache; got both"),
-        (["a.png", "b.png"], "unexpected extra argument"),
+        (["a.png", "b.png"], "expected one source and its output"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):

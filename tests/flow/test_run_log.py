@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from ozx.errors import FormatError, ResourceError
+from ozx.errors import ResourceError, UsageError
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log, summarise
 
 
@@ -63,7 +63,7 @@ def test_a_newer_log_is_refused(tmp_path):
     with RunLog(str(path)) as log:
         log.append(line("a"))
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(FormatError, match="expected lines of schema 1; found 2"):
+    with pytest.raises(UsageError, match="expected a log of schema 1; found 2"):
         list(read_log(str(path)))
 
 

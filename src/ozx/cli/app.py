@@ -23,7 +23,7 @@ __all__ = ["load_command", "main", "run"]
 #: Every command and the first line of its help: `ozx --help` shows these without loading a command.
 COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
-    "unpack": "Turn an .ozx file back into a directory.",
+    "unpack": "Turn .ozx files back into directories.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
     "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Extract a part of a hierarchy: a node, some levels, a region.",

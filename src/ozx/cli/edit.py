@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.metadata_options import parse_metadata
-from ozx.cli.output import one_line, print_json, print_notes, printable
+from ozx.cli.output import one_line
 from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import EditResult, edit
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
@@ -18,7 +20,8 @@ _MOST_NODES = 3
 
 
 @click.command("edit")
-@click.argument("path", metavar="FILE", type=click.Path())
+@click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
+@many_options(has_out_dir=False)
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size at full resolution by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one is left unchanged.")
@@ -27,7 +30,8 @@ _MOST_NODES = 3
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(*, path: str, dry_run: bool, no_sync: bool, as_json: bool, **options: Any) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
@@ -40,25 +44,28 @@ def command(*, path: str, dry_run: bool, no_sync: bool, as_json: bool, **options
     \b
     Examples:
       ozx edit cells.ozx --pixel-size y=0.65,x=0.65 --unit micrometer --dry-run
+      ozx edit *.ozx --unit micrometer --log edits.jsonl
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
       ozx edit ozx:///data/series.ozx/0 --name Overview
     """
-    result = edit(path, **parse_metadata(options), dry_run=dry_run, sync=not no_sync)
-    print_notes(result.notes)
-    if as_json:
-        print_json(result.to_dict())
-        return
-    for line in describe_differences(result.differences):
-        click.echo(line)
-    click.echo(printable(f"{result.path}  {_outcome(result, dry_run=dry_run)}"))
+    return run_verb(_VERB, arguments, **parse_metadata(options), sync=not no_sync)
 
 
-def _outcome(result: EditResult, *, dry_run: bool) -> str:
+def _call(source: str, out: str | None, progress: Progress, **options: Any) -> EditResult:
+    del out, progress  # a file is edited where it is, and its pixels are not touched
+    return edit(source, **options)
+
+
+def _result_lines(result: EditResult) -> list[str]:
+    return [*describe_differences(result.differences), f"{result.path}  {_outcome(result)}"]
+
+
+def _outcome(result: EditResult) -> str:
     if not result.differences:
         return "no changes"
     count = len({difference.node for difference in result.differences})
     what = f"{count:,} group{'s' if count != 1 else ''}"
-    return f"{what} would change; dry run, nothing written" if dry_run else f"{what} changed"
+    return f"{what} would change; dry run, nothing written" if not result.written else f"{what} changed"
 
 
 def describe_differences(differences: Iterable[Difference]) -> list[str]:
@@ -90,3 +97,6 @@ def _value(value: float | str | None) -> str:
     if value is None:
         return "(none)"
     return one_line(value) if isinstance(value, str) else f"{value:.10g}"
+
+
+_VERB = Verb("edited", _call, _result_lines, lambda result: result.notes, None)

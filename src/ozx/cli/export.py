@@ -7,17 +7,18 @@ from typing import Any
 
 import click
 
-from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, one_line, print_result
-from ozx.cli.progress import progress_bar
+from ozx.cli.many import Verb, many_options, run_verb, threads_of
+from ozx.cli.output import format_bytes, one_line
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.export import ExportedImageResult, ExportResult, export
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
 
 @click.command("export")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
-@click.argument("out", type=click.Path())
+@click.argument("arguments", metavar="FILE|DIR... OUT", nargs=-1, type=click.Path())
+@many_options(has_jobs=False)
 @click.option("--path", "node", metavar="NODE", default="", help="Export only this image, label image, well, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option(
@@ -28,12 +29,17 @@ __all__ = ["command"]
     help="Every reader knows zlib.",
 )
 @click.option("--tile", metavar="N", type=int, help="Height and width of tiles, a multiple of 16.  [default: 512]")
-@click.option("--jobs", metavar="N", type=int, help="Threads.  [default: one per processor, at most 8]")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=int,
+    help="Threads; with --out-dir: sources at a time.  [default: one thread per processor, at most 8]",
+)
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Write images as a pyramidal OME-TIFF file.
 
     An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
@@ -46,24 +52,36 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
       ozx export cells.ozx cells.ome.tif
       ozx export plate.ozx field.ome.tif --path A/1/0
       ozx export cells.ozx nuclei.ome.tif --path labels/nuclei
+      ozx export *.ozx --out-dir tiffs
       ozx export slide.ozx preview.ome.tif --levels 2:
     """
     # zarr reads chunks concurrently and reports the first damaged one; asyncio would print the others at the exit.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    with progress_bar(quiet=quiet or as_json) as progress:
-        result = export(path, out, **options, sync=not no_sync, progress=progress)
-    print_result(result, _summary, quiet=quiet, as_json=as_json)
-    return DONE
+    return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
 
 
-def _summary(result: ExportResult) -> str:
+def _call(source: str, out: str, progress: Progress, *, threads: int | None, **options: Any) -> ExportResult:
+    return export(source, out, **options, jobs=threads, progress=progress)
+
+
+def _lines(result: ExportResult) -> list[str]:
     parts = [format_bytes(result.bytes), _describe(result.images[0])]
     if result.image_count > 1:
         parts[1] = f"{result.image_count:,} images, the first: {parts[1]}"
-    return f"{one_line(result.path)}  {', '.join(parts)}"
+    return [f"{one_line(result.path)}  {', '.join(parts)}"]
 
 
 def _describe(image: ExportedImageResult) -> str:
     lengths = " × ".join(f"{length:,}" for axis, length in image.axes.items() if length > 1 or axis in "yx")
     axes = "".join(axis for axis, length in image.axes.items() if length > 1 or axis in "yx")
     return f"{axes} {lengths} {image.dtype}, {len(image.levels)} level{'s' if len(image.levels) != 1 else ''}"
+
+
+_VERB = Verb(
+    "exported",
+    _call,
+    _lines,
+    lambda result: result.notes,
+    lambda source: f"{stem_of_archive(source)}.ome.tif",
+    needs_output=True,
+)

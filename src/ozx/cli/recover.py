@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from ozx.cli.app import DONE, WITH_LOSS
-from ozx.cli.output import format_bytes, one_line, print_json, print_notes, printable
-from ozx.cli.progress import progress_bar
+from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
 from ozx.flow.repair.losses import ArrayLoss
 from ozx.flow.repair.salvaged import LostChunk
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.recover import RecoverResult, recover
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
@@ -20,8 +23,8 @@ _MOST_LINES = 20
 
 
 @click.command("recover")
-@click.argument("broken", type=click.Path())
-@click.argument("out", type=click.Path())
+@click.argument("arguments", metavar="BROKEN... OUT", nargs=-1, type=click.Path())
+@many_options()
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option(
     "--keep-unproven", is_flag=True, help="Keep chunks of damaged shards without a checksum; pixels may be wrong."
@@ -29,40 +32,34 @@ _MOST_LINES = 20
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-@click.pass_context
-def command(
-    ctx: click.Context,
-    *,
-    broken: str,
-    out: str,
-    force: bool,
-    keep_unproven: bool,
-    no_sync: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Recover the intact values of a damaged or unfinished .ozx file.
 
     BROKEN may be truncated, damaged anywhere, or the NAME.partial of a killed writer. OUT gets every value with a
     correct CRC, and from a damaged shard each chunk with a correct checksum. Values with a doubtful key are left out
-    and listed. BROKEN is not changed.
+    and listed. BROKEN is not changed. Several files need --out-dir instead of OUT.
 
     The exit code is 3 if something is, or may be, lost.
 
     \b
     Examples:
       ozx recover download.ozx cells.ozx
+      ozx recover damaged/*.ozx --out-dir recovered
       ozx recover run7.ozx.partial run7.ozx --json > report.json
     """
-    with progress_bar(quiet=quiet or as_json) as progress:
-        result = recover(broken, out, force=force, keep_unproven=keep_unproven, sync=not no_sync, progress=progress)
-    print_notes(result.notes, quiet=quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        for line in _describe(result):
-            click.echo(shortened(printable(line)))
-    ctx.exit(DONE if result.complete else WITH_LOSS)
+    return run_verb(_VERB, arguments, **options, sync=not no_sync)
+
+
+def _call(source: str, out: str, progress: Progress, **options: Any) -> RecoverResult:
+    return recover(source, out, **options, progress=progress)
+
+
+def _code(result: RecoverResult) -> int:
+    return DONE if result.complete else WITH_LOSS
+
+
+def _lines(result: RecoverResult) -> Iterator[str]:
+    return map(shortened, _describe(result))
 
 
 def _describe(result: RecoverResult) -> Iterator[str]:
@@ -103,3 +100,14 @@ def _describe_array(loss: ArrayLoss) -> str:
     where = "" if not loss.region else f", within [{', '.join(f'{start}:{stop}' for start, stop in loss.region)}]"
     inner = f"; {loss.inner_missing:,} inner chunks missing in them" if loss.inner_missing else ""
     return f"{name}: {loss.found:,} of {loss.chunks:,} chunks; {loss.missing:,} missing{inner}{where}"
+
+
+_VERB = Verb(
+    "recovered",
+    _call,
+    _lines,
+    lambda result: result.notes,
+    lambda source: f"{stem_of_archive(source)}.ozx",
+    code=_code,
+    needs_output=True,
+)

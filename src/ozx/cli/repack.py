@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from ozx.cli.app import DONE
-from ozx.cli.output import format_bytes, print_result, say
-from ozx.cli.progress import progress_bar
+from ozx.cli.many import Verb, many_options, run_verb, threads_of
+from ozx.cli.output import format_bytes
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
@@ -23,8 +24,8 @@ _WORDS = {
 
 
 @click.command("repack")
-@click.argument("source")
-@click.argument("out", type=click.Path())
+@click.argument("arguments", metavar="SOURCE... OUT", nargs=-1, type=click.Path())
+@many_options(has_jobs=False)
 @click.option(
     "--shards",
     metavar="auto|keep|none|A=N,...",
@@ -54,11 +55,14 @@ _WORDS = {
 @click.option("--replace-folder", is_flag=True, help="Replace the directory OUT whatever it contains.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Threads.  [default: one per processor, at most 4]"
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Threads; with --out-dir: sources at a time.  [default: one thread per processor, at most 4]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(*, source: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file, or a directory
@@ -70,19 +74,26 @@ def command(*, source: str, out: str, no_sync: bool, as_json: bool, quiet: bool,
       ozx repack old.zarr.zip clean.ozx
       ozx repack plate.ome.zarr plate.ozx --shards auto
       ozx repack cells.ozx cells.ome.zarr --shards y=4096,x=4096
+      ozx repack old/*.zarr --out-dir new
       ozx repack cells.ozx small.ozx --codec zstd:9 --shards auto
     """
-    with progress_bar(quiet=quiet or as_json) as progress:
-        result = repack(source, out, **options, sync=not no_sync, progress=progress)
-    for sentence in result.repaired:
-        say(f"repaired: {sentence}", quiet=quiet)
-    print_result(result, _summary, quiet=quiet, as_json=as_json)
-    return DONE
+    return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
 
 
-def _summary(result: RepackResult) -> str:
+def _call(source: str, out: str, progress: Progress, *, threads: int | None, **options: Any) -> RepackResult:
+    return repack(source, out, **options, jobs=threads, progress=progress)
+
+
+def _notes(result: RepackResult) -> list[str]:
+    return [*(f"repaired: {sentence}" for sentence in result.repaired), *result.notes]
+
+
+def _lines(result: RepackResult) -> list[str]:
     parts = [f"{result.entries:,} entries", format_bytes(result.bytes)]
     for treatment, count in result.treatments.items():
         parts.append(f"{count:,} {'array' if count == 1 else 'arrays'} {_WORDS[treatment]}")
     parts += ["verified"] if result.verified else []
-    return f"{result.path}  {', '.join(parts)}"
+    return [f"{result.path}  {', '.join(parts)}"]
+
+
+_VERB = Verb("repacked", _call, _lines, _notes, lambda source: f"{stem_of_archive(source)}.ozx", needs_output=True)

@@ -120,7 +120,7 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
     ------
     UsageError
         Both or neither are given; or a source of the log would get its output in another folder than before.
-    ResourceError, FormatError
+    ResourceError
         The log cannot be read.
     """
     context = click.get_current_context()

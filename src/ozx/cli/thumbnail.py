@@ -6,20 +6,23 @@ from typing import Any
 
 import click
 
-from ozx.cli.output import print_result
+from ozx.cli.many import Verb, many_options, run_verb
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
 
 @click.command("thumbnail")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
-@click.argument("out", metavar="[OUT]", required=False, type=click.Path())
+@click.argument("arguments", metavar="FILE|DIR... [OUT]", nargs=-1, type=click.Path())
+@many_options()
 @click.option("--size", metavar="N", type=int, default=256, show_default=True, help="The longest side in pixels.")
 @click.option("--cache", is_flag=True, help="Write to the desktop's thumbnail folder, instead of OUT.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(*, path: str, out: str | None, as_json: bool, **options: Any) -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 
     OUT is a .png or .jpg file. It shows an image's middle plane, in the colours and contrast of its metadata; all wells
@@ -33,9 +36,18 @@ def command(*, path: str, out: str | None, as_json: bool, **options: Any) -> Non
       ozx thumbnail cells.ozx cells.png
       ozx thumbnail plate.ozx plate.jpg --size 1024 --force
       ozx thumbnail cells.ozx --cache
+      ozx thumbnail *.ozx --out-dir pictures
     """
-    print_result(thumbnail(path, out, **options), _summary, as_json=as_json)
+    return run_verb(_VERB, arguments, **options)
 
 
-def _summary(result: ThumbnailResult) -> str:
-    return f"{result.path}  {result.width} × {result.height} pixels"
+def _call(source: str, out: str | None, progress: Progress, **options: Any) -> ThumbnailResult:
+    del progress  # a thumbnail takes a moment
+    return thumbnail(source, out, **options)
+
+
+def _lines(result: ThumbnailResult) -> list[str]:
+    return [f"{result.path}  {result.width} × {result.height} pixels"]
+
+
+_VERB = Verb("made", _call, _lines, lambda result: result.notes, lambda source: f"{stem_of_archive(source)}.png")

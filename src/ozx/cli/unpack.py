@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ozx.cli.output import format_bytes, print_result
-from ozx.cli.progress import progress_bar
+from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.output import format_bytes
+from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.unpack import UnpackResult, unpack
+from ozx.progress import Progress
 
 __all__ = ["command"]
 
 
 @click.command("unpack")
-@click.argument("file", type=click.Path())
-@click.argument("out", required=False, type=click.Path())
+@click.argument("arguments", metavar="FILE... [OUT]", nargs=-1, type=click.Path())
+@many_options()
 @click.option("--force", is_flag=True, help="Replace OUT (empty or a Zarr hierarchy) once the new one is complete.")
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(*, file: str, out: str | None, no_sync: bool, as_json: bool, quiet: bool, **options: bool) -> None:
-    """Turn an .ozx file back into a directory.
+def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+    """Turn .ozx files back into directories.
 
-    cells.ozx becomes cells.ome.zarr beside it unless OUT is given. Any other ZIP file is unpacked the same way. Every
+    cells.ozx becomes cells.ome.zarr beside it unless OUT is given; several files need --out-dir.
+
+    Any other ZIP file is unpacked the same way. Every
     value is checked against its CRC-32; the directory gets its name only when all are correct.
 
     For a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below it are unpacked, and it becomes the root.
@@ -32,12 +38,20 @@ def command(*, file: str, out: str | None, no_sync: bool, as_json: bool, quiet: 
     Examples:
       ozx unpack cells.ozx
       ozx unpack cells.ozx /scratch/cells.ome.zarr
+      ozx unpack *.ozx --out-dir unpacked --jobs 2
       ozx unpack 'cells.ozx|zip:labels/nuclei/' nuclei.ome.zarr
     """
-    with progress_bar(quiet=quiet or as_json) as progress:
-        result = unpack(file, out, **options, sync=not no_sync, progress=progress)
-    print_result(result, _summary, quiet=quiet, as_json=as_json)
+    return run_verb(_VERB, arguments, **options, sync=not no_sync)
 
 
-def _summary(result: UnpackResult) -> str:
-    return f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"
+def _call(source: str, out: str | None, progress: Progress, **options: Any) -> UnpackResult:
+    return unpack(source, out, **options, progress=progress)
+
+
+def _lines(result: UnpackResult) -> list[str]:
+    return [f"{result.path}  {result.entries:,} files, {format_bytes(result.bytes)}"]
+
+
+_VERB = Verb(
+    "unpacked", _call, _lines, lambda result: result.notes, lambda source: f"{stem_of_archive(source)}.ome.zarr"
+)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ozx.errors import OzxError, UsageError, error_code
 from ozx.faults import FaultError, as_error
 from ozx.progress import Progress, StoppableProgress
 
-__all__ = ["check_distinct", "describe_failure", "run_batch"]
+__all__ = ["FileResult", "check_distinct", "describe_failure", "run_batch", "run_each"]
 
 _Result = TypeVar("_Result")
 
@@ -106,6 +107,74 @@ def run_batch(
                 raise
     finally:
         progress.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """The result for one file of a batch.
+
+    Attributes
+    ----------
+    source, path
+        The file that was read, and the one that was written.
+    status
+        The word for success, or ``failed``.
+    result
+        The result of the operation, or None.
+    error
+        For a failure ``{"code", "message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: str
+    result: Any = None
+    error: dict[str, str | None] | None = None
+
+    @property
+    def bytes(self) -> int | None:
+        """Length of the written file in bytes, if the result has it."""
+        return getattr(self.result, "bytes", None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in the JSON of a command over many files."""
+        result = None if self.result is None else self.result.to_dict()
+        names = {"source": self.source, "path": self.path, "status": self.status}
+        return {**names, "result": result, "error": self.error}
+
+
+def run_each(
+    work: Callable[[str, str, Progress], Any],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    done: str,
+    jobs: int,
+    progress: Progress,
+    on_result: Callable[[FileResult], object],
+) -> tuple[FileResult, ...]:
+    """Return the result of an operation for each pair of source and target, in order; see `run_batch`.
+
+    Raises
+    ------
+    UsageError
+        A source is given twice, or two would become the same file.
+
+    Examples
+    --------
+    >>> from ozx.progress import NO_PROGRESS
+    >>> options = {"done": "read", "jobs": 1, "progress": NO_PROGRESS, "on_result": lambda result: None}
+    >>> run_each(lambda source, target, progress: None, [("a", "b")], **options)[0].status
+    'read'
+    """
+    check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Give")
+
+    def attempt(source: str, target: str, told: Progress) -> FileResult:
+        return FileResult(source, target, done, work(source, target, told))
+
+    def fail(source: str, target: str, error: OzxError) -> FileResult:
+        return FileResult(source, target, "failed", error=describe_failure(error))
+
+    return run_batch(attempt, fail, pairs, jobs=jobs, what="files", progress=progress, on_result=on_result)
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from ozx.errors import FormatError, resource_errors
+from ozx.errors import UsageError, resource_errors
 
 __all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise"]
 
@@ -82,7 +82,8 @@ class RunLog:
 
     Examples
     --------
-    >>> with RunLog("run.jsonl") as log:
+    >>> import os
+    >>> with RunLog(os.devnull) as log:
     ...     pass
     """
 
@@ -135,7 +136,7 @@ def read_log(path: str) -> Iterator[LogLine | None]:
     ------
     ResourceError
         The file cannot be read.
-    FormatError
+    UsageError
         A line is of a newer version of ozx.
     """
     names = LogLine.__dataclass_fields__.keys()
@@ -151,7 +152,9 @@ def read_log(path: str) -> Iterator[LogLine | None]:
                 yield None
                 continue
             if schema != _SCHEMA:
-                raise FormatError(f"expected lines of schema {_SCHEMA}; found {schema!r}", path=path)
+                raise UsageError(
+                    f"expected a log of schema {_SCHEMA}; found {schema!r}", path=path, hint="Use a newer ozx."
+                )
             yield line
 
 

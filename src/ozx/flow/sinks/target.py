@@ -9,7 +9,15 @@ from ozx.errors import UsageError
 from ozx.flow.sources.location import given_path
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["check_outside", "check_place", "default_output", "entry_notes", "name_notes", "swept_notes"]
+__all__ = [
+    "check_outside",
+    "check_place",
+    "default_output",
+    "entry_notes",
+    "name_notes",
+    "stem_of_archive",
+    "swept_notes",
+]
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
@@ -31,6 +39,21 @@ def default_output(source: str, out_dir: str | None = None) -> str:
             name = name[: -len(ending)]
             break
     return os.path.join(folder if out_dir is None else out_dir, name + ".ozx")
+
+
+def stem_of_archive(path: str) -> str:
+    """Return the name of a file or directory without folder and ending, for the names of outputs.
+
+    Examples
+    --------
+    >>> stem_of_archive("scans/cells.ozx"), stem_of_archive("a.ome.zarr.zip"), stem_of_archive("run7.ozx.partial")
+    ('cells', 'a', 'run7')
+    """
+    name = os.path.basename(os.path.abspath(path))
+    for ending in (".partial", ".zip", ".ozx", ".zarr", ".ome"):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+    return name
 
 
 def check_place(source: str, target: str) -> None:

@@ -1,0 +1,169 @@
+"""One file or many: what `unpack`, `recover`, `thumbnail`, `export`, `edit` and `repack` share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from ozx.cli.app import DONE, batch_code
+from ozx.cli.batch import Batch, counted, following
+from ozx.cli.output import print_json
+from ozx.cli.run_logging import log_options, sources_of_run
+from ozx.errors import UsageError
+from ozx.flow.batch import FileResult, run_each
+from ozx.flow.sources.location import given_output
+from ozx.progress import Progress
+
+__all__ = ["Verb", "many_options", "run_verb", "threads_of"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command that makes something of each file.
+
+    Attributes
+    ----------
+    done
+        The status of a file without error, such as ``unpacked``.
+    call
+        Makes the output (None: the default) of a source; takes the source, the output, progress and the options.
+    lines
+        Returns the lines for stdout of a result.
+    notes
+        Returns the notes of a result.
+    name_output
+        Returns the name of the output of a source in ``--out-dir``; None if the file is changed where it is.
+    code
+        Returns the exit code for a result.
+    needs_output
+        Whether a single source needs its output named.
+    """
+
+    done: str
+    call: Callable[..., Any]
+    lines: Callable[[Any], Iterable[str]]
+    notes: Callable[[Any], Iterable[str]]
+    name_output: Callable[[str], str] | None
+    code: Callable[[Any], int] = lambda _: DONE
+    needs_output: bool = False
+
+
+def many_options(*, has_out_dir: bool = True, has_jobs: bool = True) -> Callable[[_Command], _Command]:
+    """Return a decorator that adds the options for many files to a command."""
+
+    def decorate(command: _Command) -> _Command:
+        command = log_options(command)
+        if has_jobs:
+            kind = click.IntRange(min=1)
+            command = click.option(
+                "--jobs", metavar="N", type=kind, default=1, show_default=True, help="Sources at a time."
+            )(command)
+        if has_out_dir:
+            folder = click.Path(file_okay=False)
+            command = click.option(
+                "--out-dir", metavar="D", type=folder, help="Put the outputs of many sources there."
+            )(command)
+        return command
+
+    return decorate
+
+
+def threads_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a verb whose ``--jobs`` counts threads or, with many files, files at a time."""
+    is_many = options["out_dir"] is not None or options["retry_failed"] is not None
+    jobs = options["jobs"] or 1
+    return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
+
+
+def run_verb(
+    verb: Verb,
+    arguments: Sequence[str],
+    *,
+    out_dir: str | None = None,
+    jobs: int = 1,
+    log: str | None,
+    retry_failed: str | None,
+    quiet: bool = False,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Run a verb over its sources, and return the exit code.
+
+    Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
+    takes any number of sources.
+
+    Raises
+    ------
+    UsageError
+        Several sources without ``--out-dir``, or two that would become the same file.
+    """
+    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
+    is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
+    sources, out = (given, None) if is_many else _one(verb, given)
+    with following(sources, counted(verb.done, "failed"), log=log, quiet=quiet, as_json=as_json) as batch:
+
+        def report(result: FileResult) -> None:
+            notes = () if result.result is None or quiet else verb.notes(result.result)
+            code = DONE if result.result is None else verb.code(result.result)
+            batch.add(result, notes, lambda: verb.lines(result.result), code=code)
+
+        if not is_many:
+            result = verb.call(sources[0], out, batch.progress, **options)
+            report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
+            return _print_one(result, verb, as_json=as_json)
+        results = _run_many(verb, sources, out_dir, jobs, batch, report, options)
+    if as_json:
+        print_json({"schema": 1, "results": [result.to_dict() for result in results]})
+    codes = [verb.code(each.result) for each in results if each.result is not None]
+    return batch_code(each.error for each in results) or max(codes, default=DONE)
+
+
+def _print_one(result: Any, verb: Verb, *, as_json: bool) -> int:
+    if as_json:
+        print_json(result.to_dict())
+    return verb.code(result)
+
+
+def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
+    """Return the only source, in a list, and its output."""
+    least, most = (2, 2) if verb.needs_output else (1, 1 if verb.name_output is None else 2)
+    if not least <= len(given) <= most:
+        context = click.get_current_context()
+        if len(given) < least:
+            raise click.UsageError("Missing argument 'OUT'.", context)
+        raise UsageError(
+            f"expected one source and its output; got {len(given)} arguments",
+            hint="Give --out-dir D to get one output for each source.",
+        )
+    return given[:1], given[1] if len(given) == 2 else None
+
+
+def _run_many(
+    verb: Verb,
+    sources: list[str],
+    out_dir: str | None,
+    jobs: int,
+    batch: Batch,
+    report: Callable[[FileResult], None],
+    options: dict[str, Any],
+) -> tuple[FileResult, ...]:
+    targets = list(sources)
+    if verb.name_output is not None:
+        folders = [given_output(out_dir) if out_dir is not None else os.path.dirname(source) for source in sources]
+        targets = [
+            os.path.join(folder, verb.name_output(source)) for folder, source in zip(folders, sources, strict=True)
+        ]
+    if out_dir is not None:
+        os.makedirs(given_output(out_dir), exist_ok=True)
+
+    def work(source: str, target: str, progress: Progress) -> Any:
+        return verb.call(source, target, progress, **options)
+
+    pairs = list(zip(sources, targets, strict=True))
+    return run_each(work, pairs, done=verb.done, jobs=jobs, progress=batch.progress, on_result=report)

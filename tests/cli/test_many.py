@@ -1,0 +1,90 @@
+"""One command over many files: unpack, recover, thumbnail, export, repack, edit."""
+
+import json
+import os
+import shutil
+
+import jsonschema
+import pytest
+import zarr
+from commands import command, schema_of
+from hierarchies import FIXTURES
+from packed import pack_tree
+
+ozx = command()
+
+
+@pytest.fixture
+def archives(here):
+    """Three archives, the second of which is damaged."""
+    names = [f"{letter}.ozx" for letter in "abc"]
+    for name in names:
+        pack_tree(FIXTURES / "image.ome.zarr", here / name)
+    (here / names[1]).write_bytes(b"PK\x03\x04 and no more")
+    return names
+
+
+@pytest.mark.parametrize(
+    ("verb", "outputs", "status"),
+    [
+        ("unpack", ["a.ome.zarr", "c.ome.zarr"], "unpacked"),
+        ("thumbnail", ["a.png", "c.png"], "made"),
+        ("export", ["a.ome.tif", "c.ome.tif"], "exported"),
+        ("repack", ["a.ozx", "c.ozx"], "repacked"),
+        ("recover", ["a.ozx", "c.ozx"], "recovered"),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_file_gets_its_output(capsys, here, archives, verb, outputs, status, jobs):
+    code, out, err = ozx(capsys, verb, *archives, "--out-dir", "out", "--jobs", jobs, "--log", "run.jsonl")
+    assert code == 3
+    assert sorted(line.split("  ")[0] for line in out.splitlines()) == [f"out/{name}" for name in outputs]
+    assert "b.ozx: " in err
+    assert err.endswith(f"2 {status}, 1 failed\n")
+    assert sorted(os.listdir(here / "out")) == outputs
+    lines = [json.loads(text) for text in (here / "run.jsonl").read_text().splitlines()]
+    assert sorted((line["exit"], line["status"]) for line in lines) == [(0, status), (0, status), (1, "failed")]
+
+    shutil.copy(archives[0], archives[1])
+    code, out, _ = ozx(capsys, verb, "--retry-failed", "run.jsonl", "--out-dir", "out", "--json")
+    answer = json.loads(out)
+    jsonschema.validate(answer, schema_of("many"))
+    jsonschema.validate(answer["results"][0]["result"], schema_of(verb))
+    assert (code, [result["status"] for result in answer["results"]]) == (0, [status])
+    assert len(os.listdir(here / "out")) == 3
+
+
+def test_files_are_edited_where_they_are(capsys, here, archives):
+    code, out, err = ozx(
+        capsys, "edit", *archives, "--unit", "millimeter", "--name", "Cells", "--no-sync", "--jobs", "2"
+    )
+    assert code == 3
+    assert out.count("ozx  2 groups changed") == 2
+    assert err.endswith("2 edited, 1 failed\n")
+    with zarr.storage.ZipStore(here / "c.ozx") as store:
+        image = zarr.open_group(store, mode="r").attrs["ome"]["multiscales"][0]
+    assert (image["name"], image["axes"][-1]["unit"]) == ("Cells", "millimeter")
+    assert sorted(os.listdir(here)) == archives
+
+
+@pytest.mark.parametrize("verb", ["unpack", "recover", "repack", "export", "thumbnail"])
+def test_several_sources_without_a_folder(capsys, here, archives, verb):
+    code, _, err = ozx(capsys, verb, *archives)
+    assert code == 2
+    assert "expected one source and its output; got 3 arguments\nhint: Give --out-dir D" in err
+    assert sorted(os.listdir(here)) == archives
+
+
+@pytest.mark.parametrize("verb", ["recover", "repack", "export"])
+def test_an_output_is_needed(capsys, archives, verb):
+    code, _, err = ozx(capsys, verb, archives[0])
+    assert code == 2
+    assert "error: Missing argument 'OUT'." in err
+
+
+def test_two_sources_of_one_name(capsys, here, archives):
+    (here / "other").mkdir()
+    shutil.copy("a.ozx", "other/a.ozx")
+    code, _, err = ozx(capsys, "unpack", "a.ozx", "other/a.ozx", "--out-dir", "out")
+    assert code == 2
+    assert "a.ozx and other/a.ozx would both become out/a.ome.zarr" in err
