@@ -9,6 +9,7 @@ from atomic_writing import names, write
 from sweeping import forget_swept_folders
 
 from ozx.atomic import temporary
+from ozx.atomic.host import this_host
 from ozx.atomic.new_file import replacing_file
 
 KILLED = """
@@ -42,7 +43,7 @@ def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end
     # What a run left that replaced a link to a folder, and was killed before it was done.
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"kept")
-    left = tmp_path / ".d.4711.ozx-tmp"
+    left = tmp_path / f".d.4711.{this_host()}.ozx-tmp"
     left.symlink_to(end)
     assert write(tmp_path / "a", b"a").swept == [str(left)]
     assert names(tmp_path) == ["a", "file", "folder"]
@@ -51,7 +52,7 @@ def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end
 def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_bytes(b"kept")
-    left = tmp_path / ".d.4711.ozx-tmp"
+    left = tmp_path / f".d.4711.{this_host()}.ozx-tmp"
     left.mkdir()
     (left / "link").symlink_to("../folder")
     assert write(tmp_path / "a", b"a").swept == [str(left)]
@@ -61,9 +62,9 @@ def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
 def test_a_pipe_is_no_leftover(tmp_path):
-    os.mkfifo(tmp_path / ".d.4711.ozx-tmp")
+    os.mkfifo(tmp_path / f".d.4711.{this_host()}.ozx-tmp")
     assert write(tmp_path / "a", b"a").swept == []
-    assert names(tmp_path) == [".d.4711.ozx-tmp", "a"]
+    assert names(tmp_path) == [f".d.4711.{this_host()}.ozx-tmp", "a"]
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "\u7d30" * 85, "two\nlines"])
@@ -78,7 +79,7 @@ def test_what_is_left_of_any_name_is_swept(tmp_path, name):
 
 def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
     (tmp_path / "victim").write_bytes(b"old")
-    (tmp_path / f".a.{os.getpid()}.ozx-tmp").symlink_to("victim")
+    (tmp_path / f".a.{os.getpid()}.{this_host()}.ozx-tmp").symlink_to("victim")
     temporary._swept.add(str(tmp_path))
     write(tmp_path / "a", b"new")
     assert (tmp_path / "victim").read_bytes() == b"old"

@@ -83,7 +83,7 @@ COMMAND_LINES = {
     ("rules", "cases"): [["--cases", "URL"]],
 }
 # What commands only read, by the names of their parameters.
-READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed"}
+READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}
 
 
 def documented_writers():

@@ -1,8 +1,8 @@
 """The one write protocol: a complete file or directory appears under its final name, or nothing does.
 
-Everything is written to a temporary ``.NAME.PID.ozx-tmp`` beside the target, which is locked while its process
-lives; then it is synced and renamed, and the folder synced. The next process that writes into the same folder removes
-the leftovers of killed ones.
+Everything is written to a temporary ``.NAME.PID.HOST.ozx-tmp`` beside the target, which is locked while its
+process lives; then it is synced and renamed, and the folder synced. The next process of the same computer that writes
+into the folder removes the leftovers of killed ones.
 
 ``new_file``, ``new_directory``
     Context managers that create a file or a directory and give it its name at the end.
@@ -12,6 +12,8 @@ the leftovers of killed ones.
     Mode, owner and access control list of a replaced file or directory.
 ``temporary``, ``locks``
     Temporary files and directories, and locks that show whether their writer is alive.
+``host``
+    This computer since its last start, in the names of temporary files.
 ``renaming``, ``syncing``
     A finished file or directory gets its name, in one step if the system can; waiting for the disk.
 ``tree_removal``, ``tree_record``

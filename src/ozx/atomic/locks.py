@@ -10,7 +10,7 @@ try:
 except ImportError:  # Windows: an open file cannot be deleted there, so that no lock is needed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["has_locks", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
+__all__ = ["has_locks", "is_locked", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
 
 
 def has_locks() -> bool:
@@ -40,6 +40,19 @@ def lock_leftover(descriptor: int) -> bool:
     except OSError:  # alive, or on a file system without locks
         return False
     return True
+
+
+def is_locked(descriptor: int) -> bool:
+    """Tell whether another process has the lock, as far as this computer can see; False without locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def unlock_file(descriptor: int) -> None:

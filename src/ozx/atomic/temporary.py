@@ -1,4 +1,7 @@
-"""Temporary files and directories beside their target: created, locked, and removed if their process is dead."""
+"""Temporary files and directories beside their target: created, locked, and removed if their process is dead.
+
+Their names carry the process and the computer: ``.cells.ozx.4711.node7-1a2b3c4d.ozx-tmp``.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,35 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain, count
 
-from ozx.atomic.locks import has_locks, lock_file, lock_leftover, still_has_name
+from ozx.atomic.host import HOST, is_of_this_host, this_host
+from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
-__all__ = ["create_directory", "create_file", "hidden_name", "name_beside", "show_replaced", "sweep"]
+__all__ = [
+    "Leftover",
+    "create_directory",
+    "create_file",
+    "hidden_name",
+    "leftover_at",
+    "name_beside",
+    "remove_leftover",
+    "show_replaced",
+    "sweep",
+]
 
-_LEFTOVER = re.compile(r"\..+\.\d+(-\d+)?\.ozx-tmp", re.DOTALL)
+_LEFTOVER = re.compile(rf"\..+\.\d+(-\d+)?\.{HOST}\.ozx-tmp", re.DOTALL)
 # Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
-_REPLACED = re.compile(r"\.(.+)\.\d+(?:-\d+)?\.ozx-old", re.DOTALL)
+_REPLACED = re.compile(rf"\.(.+)\.\d+(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
 # In bytes: with additions, names stay below the 143 that encrypted file systems allow.
-_LONGEST_STEM = 100
+_LONGEST_STEM = 90
 # Default limit of names, and the reserve for a number: NAME.partial.12.
 _LONGEST_NAME, _SPARE = 255, 8
-# Without locks, a directory unchanged for so many seconds counts as a leftover.
+# After so many seconds without a change, a directory of a system without locks counts as a leftover, and so does
+# anything of another computer.
 _OLD = 24 * 3600
 
 _swept: set[str] = set()
@@ -81,9 +97,9 @@ def _shortened(name: str, longest: int) -> str:
 
 
 def _names(path: str) -> Iterator[str]:
-    yield hidden_name(path, f"{os.getpid()}.ozx-tmp")
+    yield hidden_name(path, f"{os.getpid()}.{this_host()}.ozx-tmp")
     for number in range(1, 10_000):  # several threads of one process may write to one name
-        yield hidden_name(path, f"{os.getpid()}-{number}.ozx-tmp")
+        yield hidden_name(path, f"{os.getpid()}-{number}.{this_host()}.ozx-tmp")
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
@@ -147,9 +163,10 @@ def _remove(path: str) -> None:
 
 
 def sweep(folder: str) -> list[str]:
-    """Remove the leftovers of dead processes in `folder`, once per process; return their paths.
+    """Remove the leftovers of this computer's dead processes in `folder`, once per process; return their paths.
 
-    A directory that was being replaced gets a visible name, also returned, since it may hold the latest changes.
+    A directory that was being replaced gets a visible name, also returned, since it may hold the latest changes. Also
+    returned are the leftovers of other computers that are a day old: their locks may hold over there only.
     """
     if folder in _swept:
         return []
@@ -159,10 +176,70 @@ def sweep(folder: str) -> list[str]:
             names = [entry.name for entry in entries if entry.name.startswith(".")]
     except OSError:  # the folder cannot be listed
         return []
-    remove = _remove_if_dead if has_locks() else _remove_if_not_open
-    leftovers = [os.path.join(folder, name) for name in names if _LEFTOVER.fullmatch(name)]
+    leftovers = [found for name in names if (found := leftover_at(os.path.join(folder, name)))]
+    removed = [found.path for found in leftovers if found.is_of_this_host and remove_leftover(found)]
+    foreign = [found.path for found in leftovers if not found.is_of_this_host and found.age() > _OLD]
     shown = [_show_if_dead(folder, match) for name in names if (match := _REPLACED.fullmatch(name))]
-    return [*(path for path in leftovers if remove(path)), *filter(None, shown)]
+    return [*removed, *foreign, *filter(None, shown)]
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A temporary file or directory, of a running or a dead process.
+
+    Attributes
+    ----------
+    path
+        Its path.
+    host
+        The computer that wrote it.
+    is_of_this_host
+        Whether that is this computer, so that its lock can be trusted.
+    """
+
+    path: str
+    host: str
+    is_of_this_host: bool
+
+    def age(self) -> float:
+        """Return the seconds since it, or anything in it, was changed."""
+        return time.time() - _last_change(self.path)
+
+
+def leftover_at(path: str) -> Leftover | None:
+    """Return the temporary file or directory at `path`; None if it is gone or something else."""
+    match = _LEFTOVER.fullmatch(os.path.basename(path))
+    if match is None:
+        return None
+    host, boot = match["host"], match["boot"]
+    try:
+        return Leftover(path, host, is_of_this_host(host, boot, path))
+    except OSError:
+        return None
+
+
+def _last_change(path: str) -> float:
+    """Return the modification time of a file, or the latest in a directory."""
+    try:
+        latest = os.lstat(path).st_mtime
+    except FileNotFoundError:  # its writer is done
+        return time.time()
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            with contextlib.suppress(FileNotFoundError):
+                latest = max(latest, os.lstat(os.path.join(folder, name)).st_mtime)
+    return latest
+
+
+def remove_leftover(leftover: Leftover) -> bool:
+    """Remove a leftover unless its process may be alive; return whether it is gone.
+
+    A lock that is held says so on any computer. One that is free, or that the file system lacks, says that the process
+    is dead only on this one; whether another computer's process is dead, the caller knows.
+    """
+    if has_locks():
+        return _remove_if_dead(leftover.path, needs_lock=leftover.is_of_this_host)
+    return _remove_if_not_open(leftover.path)
 
 
 def show_replaced(hidden: str, path: str) -> str:
@@ -181,14 +258,15 @@ def _show_if_dead(folder: str, match: re.Match[str]) -> str | None:
     except OSError:
         return None
     try:
-        return show_replaced(hidden, os.path.join(folder, match[1])) if lock_leftover(descriptor) else None
+        is_dead = is_of_this_host(match["host"], match["boot"], hidden) and lock_leftover(descriptor)
+        return show_replaced(hidden, os.path.join(folder, match[1])) if is_dead else None
     except OSError:
         return None
     finally:
         os.close(descriptor)
 
 
-def _remove_if_dead(path: str) -> bool:
+def _remove_if_dead(path: str, *, needs_lock: bool) -> bool:
     try:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):  # a link has no lock, and its program no longer needs it
@@ -200,7 +278,7 @@ def _remove_if_dead(path: str) -> bool:
     except OSError:
         return False
     try:
-        if not lock_leftover(descriptor):
+        if not lock_leftover(descriptor) and (needs_lock or is_locked(descriptor)):
             return False
         _remove(path)
     except OSError:

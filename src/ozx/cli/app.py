@@ -38,6 +38,7 @@ COMMANDS = {
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
+    "clean": "Remove temporary files that killed runs left.",
     "log": "Count what the runs in a log made of each file.",
     "rules": "Explain what a finding means and how to repair it.",
 }

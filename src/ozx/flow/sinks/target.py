@@ -146,12 +146,15 @@ def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> swept_notes([".cells.ozx.4711.ozx-tmp"])
-    ('removed .cells.ozx.4711.ozx-tmp, left by a run that was killed',)
+    >>> swept_notes([".cells.ozx.4711.node7-1a2b3c4d.ozx-tmp"])
+    ('removed .cells.ozx.4711.node7-1a2b3c4d.ozx-tmp, left by a run that was killed',)
     """
-    return tuple(
-        f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"
-        if os.path.lexists(path)
-        else f"removed {path}, left by a run that was killed"
-        for path in swept
-    )
+    return tuple(map(_swept_note, swept))
+
+
+def _swept_note(path: str) -> str:
+    if not os.path.lexists(path):
+        return f"removed {path}, left by a run that was killed"
+    if path.endswith(".ozx-tmp"):
+        return f"{path} is a day old, and of another computer: if no run over there is alive, ozx clean removes it"
+    return f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"

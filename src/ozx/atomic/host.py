@@ -1,0 +1,79 @@
+"""The computer since its last start: it decides whose leftovers a process may remove.
+
+Locks may hold on one computer only (NFS with ``local_lock``, Lustre with ``localflock``). So a lock that is free says
+that a writer is dead only if the writer was on this computer.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+
+__all__ = ["HOST", "is_of_this_host", "this_host"]
+
+#: How `this_host` writes a computer, for names of files.
+HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
+
+_NO_BOOT = "0" * 8
+
+
+@functools.cache
+def this_host() -> str:
+    """Return the name of this computer, as far as a name of a file can carry it, and the start of its boot identifier.
+
+    The boot identifier is 8 zeros on systems that show none.
+
+    Examples
+    --------
+    >>> import re
+    >>> re.fullmatch(HOST, this_host()) is not None
+    True
+    """
+    name = re.sub(r"[^A-Za-z0-9]+", "-", platform.node().partition(".")[0]).strip("-")[:20] or "host"
+    return f"{name}-{_boot_id()}"
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read(8)
+    except (OSError, ValueError):
+        return _NO_BOOT
+
+
+@functools.cache
+def _boot_time() -> float:
+    """Return when this computer started, in seconds since 1970; 0 on systems that do not show it."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            return next((float(line.split()[1]) for line in file if line.startswith("btime ")), 0.0)
+    except (OSError, ValueError):
+        return 0.0
+
+
+def is_of_this_host(host: str, boot: str, path: str) -> bool:
+    """Tell whether the writer of a file was on this computer, so that its lock says whether it lives.
+
+    Containers of one computer have different names and the same boot identifier. After a restart the name is the same,
+    and the file is older than the start; a younger one is of another computer of the same name.
+
+    Parameters
+    ----------
+    host, boot
+        The groups of `HOST` in the file's name.
+    path
+        The file, whose modification time counts.
+
+    Raises
+    ------
+    OSError
+        The file cannot be examined.
+    """
+    own_host, _, own_boot = this_host().rpartition("-")
+    if boot == own_boot and boot != _NO_BOOT:
+        return True
+    if host != own_host:
+        return False
+    return boot == own_boot or os.lstat(path).st_mtime < _boot_time()

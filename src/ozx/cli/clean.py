@@ -1,0 +1,74 @@
+"""``ozx clean``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.output import format_bytes, one_line, print_json, say
+from ozx.errors import UsageError
+from ozx.operations.clean import FoundLeftover, clean
+
+__all__ = ["command"]
+
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
+
+
+@click.command("clean")
+@click.argument("folder", metavar="DIR", type=click.Path())
+@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Least age: 7d, 12h or 30m.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: bool) -> int:
+    """Remove temporary files that killed runs left.
+
+    DIR and the folders below it are searched for .NAME.PID.HOST-BOOT.ozx-tmp. Every run removes those of its own
+    computer; those of others are left to you, since a lock on a shared file system may hold on one computer only. Make
+    sure that no run on HOST is alive. What a process on this computer writes is never removed.
+
+    The exit code is 3 if something is left.
+
+    \b
+    Examples:
+      ozx clean /data/packed --dry-run
+      ozx clean /data/packed --older-than 2d --yes
+    """
+
+    def may_remove(found: tuple[FoundLeftover, ...]) -> bool:
+        for leftover in found:
+            facts = f"{format_bytes(leftover.bytes)}, {_age(leftover.age)} old, of {leftover.host}"
+            say(f"{one_line(leftover.path)}  {facts}")
+        if dry_run:
+            return False
+        return yes or _confirm(f"Remove {len(found):,}?")
+
+    result = clean(folder, older_than=_to_seconds(older_than), may_remove=may_remove)
+    if as_json:
+        print_json(result.to_dict())
+    removed = sum(leftover.removed for leftover in result.leftovers)
+    if not as_json:
+        size = format_bytes(sum(leftover.bytes for leftover in result.leftovers if leftover.removed))
+        click.echo(f"{removed:,} of {len(result.leftovers):,} removed, {size}")
+    return DONE if dry_run or removed == len(result.leftovers) else WITH_LOSS
+
+
+def _confirm(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("expected an answer, but there is no terminal", hint="Give --yes to remove them.")
+    return click.confirm(question, err=True)
+
+
+def _to_seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+)([dhm])", text.strip())
+    if match is None:
+        raise UsageError(f"--older-than: expected a number and d, h or m, as in 7d; got {text!r}")
+    return int(match[1]) * _SECONDS[match[2]]
+
+
+def _age(seconds: float) -> str:
+    unit = next((unit for unit, length in _SECONDS.items() if seconds >= length), "m")
+    return f"{int(seconds // _SECONDS[unit])}{unit}"

@@ -1,0 +1,126 @@
+"""clean: temporary files that killed runs left, also of other computers, are found and removed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ozx.atomic.temporary import Leftover, leftover_at, remove_leftover
+from ozx.errors import raise_error, resource_errors
+from ozx.flow.sources.location import StrPath, given_source
+
+__all__ = ["CleanResult", "FoundLeftover", "clean"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLeftover:
+    """A temporary file or directory.
+
+    Attributes
+    ----------
+    path
+        Its path.
+    host
+        The computer that wrote it.
+    age
+        Seconds since it, or anything in it, was changed.
+    bytes
+        Its length, or that of all files in it.
+    removed
+        Whether it was removed; a process that is alive keeps its own.
+    """
+
+    path: str
+    host: str
+    age: float
+    bytes: int
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CleanResult:
+    """The leftovers of a folder.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    leftovers
+        Those that are old enough, in the order of their paths.
+    """
+
+    path: str
+    leftovers: tuple[FoundLeftover, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx clean --json``."""
+        return {"schema": 1, "path": self.path, "leftovers": [asdict(leftover) for leftover in self.leftovers]}
+
+
+@resource_errors()
+def clean(
+    folder: StrPath, *, older_than: float, may_remove: Callable[[tuple[FoundLeftover, ...]], bool] = lambda _: True
+) -> CleanResult:
+    """Remove the temporary files and directories that killed runs left in a folder and below it.
+
+    Links are not followed. Files with a final name, and ``NAME.partial`` of stores, are not touched.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    older_than
+        Least number of seconds without a change.
+    may_remove
+        Called once with what was found, if there is anything; nothing is removed if it returns False.
+
+    Returns
+    -------
+    CleanResult
+        What was found, and whether it was removed.
+
+    Raises
+    ------
+    ResourceError
+        The folder, or one below it, cannot be listed.
+    UsageError
+        `folder` is a URL.
+
+    Examples
+    --------
+    >>> clean(".", older_than=7 * 24 * 3600).leftovers
+    ()
+    """
+    path = given_source(folder)
+    found = {leftover.path: leftover for leftover in _leftovers(path)}
+    ages = {leftover.path: leftover.age() for leftover in found.values()}
+    old = tuple(
+        FoundLeftover(leftover.path, leftover.host, ages[leftover.path], _size(leftover.path))
+        for leftover in sorted(found.values(), key=lambda leftover: leftover.path)
+        if ages[leftover.path] >= older_than
+    )
+    if old and may_remove(old):
+        # An age is taken again: the question may have waited for hours.
+        old = tuple(
+            replace(each, removed=found[each.path].age() >= older_than and remove_leftover(found[each.path]))
+            for each in old
+        )
+    return CleanResult(path, old)
+
+
+def _leftovers(folder: str) -> Iterator[Leftover]:
+    for place, folders, files in os.walk(folder, onerror=raise_error):
+        for name in (*folders, *files):
+            leftover = leftover_at(os.path.join(place, name))
+            if leftover is not None:
+                yield leftover
+                folders[:] = [each for each in folders if each != name]
+
+
+def _size(path: str) -> int:
+    """Return the length of a file, or of all files in a directory, in bytes."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        return os.lstat(path).st_size
+    return sum(os.lstat(os.path.join(place, name)).st_size for place, _, files in os.walk(path) for name in files)

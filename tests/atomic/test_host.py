@@ -1,0 +1,100 @@
+"""Whose leftovers a run may remove: those of its own computer, by name, boot identifier and time."""
+
+import fcntl
+import os
+import time
+
+import pytest
+from atomic_writing import names, write
+from sweeping import forget_swept_folders
+
+from ozx.atomic import host, locks
+from ozx.atomic.host import is_of_this_host, this_host
+from ozx.atomic.temporary import leftover_at, remove_leftover
+
+OWN_HOST, _, OWN_BOOT = this_host().rpartition("-")
+DAY = 86_400
+
+
+def leave(folder, name, age=0.0):
+    path = folder / f".{name}.ozx.4711.{this_host() if name == 'own' else name}.ozx-tmp"
+    path.write_bytes(b"half")
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "boot", "age", "expected"),
+    [
+        (OWN_HOST, OWN_BOOT, 0, True),
+        ("container", OWN_BOOT, 0, True),  # the same kernel, under another name
+        ("node8", "12345678", 100 * DAY, False),
+        (OWN_HOST, "12345678", 0, False),  # another computer of the same name
+        (OWN_HOST, "12345678", 10 * DAY, True),  # before the last start
+    ],
+)
+def test_which_computer_wrote_it(tmp_path, monkeypatch, name, boot, age, expected):
+    monkeypatch.setattr(host, "_boot_time", lambda: time.time() - DAY)
+    path = leave(tmp_path, "any-00000000", age)
+    assert is_of_this_host(name, boot, str(path)) is expected
+
+
+def test_a_system_without_boot_identifiers_goes_by_the_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "this_host", lambda: "mac-00000000")
+    path = str(leave(tmp_path, "any-00000000"))
+    assert is_of_this_host("mac", "00000000", path)
+    assert not is_of_this_host("other", "00000000", path)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "...", "node7.cluster.example.org", "ein-sehr-langer-name-eines-rechners", "näme"]
+)
+def test_any_name_of_a_computer_fits_into_a_name_of_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(host.platform, "node", lambda: name)
+    this_host.cache_clear()
+    try:
+        path = tmp_path / f".{'n' * 90}.4711-9999.{this_host()}.ozx-tmp"
+        path.touch()
+        assert len(path.name) <= 143
+        assert leftover_at(str(path)).is_of_this_host
+    finally:
+        this_host.cache_clear()
+
+
+def test_leftovers_of_others_are_listed_when_they_are_old(tmp_path):
+    own, young, old = (
+        leave(tmp_path, "own"),
+        leave(tmp_path, "node8-12345678"),
+        leave(tmp_path, "node9-12345678", 2 * DAY),
+    )
+    assert write(tmp_path / "a", b"a").swept == [str(own), str(old)]
+    assert names(tmp_path) == sorted([young.name, old.name, "a"])
+
+
+def test_with_locks_of_one_node_the_file_of_a_running_process_elsewhere_stays(tmp_path, monkeypatch):
+    # NFS with local_lock: the other node's process lives and has its lock, which nothing here can see.
+    monkeypatch.setattr(locks.fcntl, "flock", lambda descriptor, operation: None)
+    path = leave(tmp_path, "node8-12345678", 2 * DAY)
+    write(tmp_path / "a", b"a")
+    assert path.exists()
+
+
+def test_with_locks_that_fail_nothing_is_removed(tmp_path, monkeypatch):
+    def fail(descriptor, operation):
+        raise OSError(9, "Bad file descriptor")  # as for an exclusive lock on a descriptor for reading, on NFS
+
+    monkeypatch.setattr(locks.fcntl, "flock", fail)
+    path = leave(tmp_path, "own", 100 * DAY)
+    assert write(tmp_path / "a", b"a").swept == []
+    assert names(tmp_path) == sorted([path.name, "a"])
+    assert remove_leftover(leftover_at(str(leave(tmp_path, "node8-12345678"))))  # the caller knows
+
+
+def test_what_another_process_has_locked_stays_whatever_its_name(tmp_path):
+    path = leave(tmp_path, "node8-12345678")
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert not remove_leftover(leftover_at(str(path)))
+    assert remove_leftover(leftover_at(str(path)))
+    assert names(tmp_path) == []
+    forget_swept_folders()
