@@ -524,7 +524,7 @@ def test_resume_makes_up_for_a_missing_checksum_file(tmp_path, image):
     digest = hashlib.sha256((tmp_path / "a.ozx").read_bytes()).hexdigest()
     assert (result.status, result.sha256, os.stat(before).st_mtime_ns) == ("skipped", digest, written)
     assert (tmp_path / "a.ozx.sha256").read_text() == f"{digest}  a.ozx\n"
-    assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").sha256 is None
+    assert pack(image, tmp_path / "a.ozx", resume=True, checksum="sha256").sha256 == digest
 
 
 def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, image):

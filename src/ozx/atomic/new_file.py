@@ -24,7 +24,7 @@ class NewFile:
 
     descriptor: int  # open for reading and writing; closed by `replacing_file`
     path: str  # its temporary name
-    swept: list[str] = field(default_factory=list)  # leftovers of dead processes that were removed
+    swept: list[str] = field(default_factory=list)  # leftovers of dead processes, and side files of the replaced file
     # returns its approximate final size in bytes, for messages about a full disk; None if that is unknown
     needed: Callable[[], int] | None = None
 
@@ -83,7 +83,7 @@ def replacing_file(
                 os.close(descriptor)  # Windows renames closed files only
                 descriptor = -1
             check_target(path, force=force)
-            rename_file(temporary, path, force=force, check_old=check_old)
+            swept += rename_file(temporary, path, force=force, check_old=check_old)
     except BaseException:
         with contextlib.suppress(OSError):  # the next run removes leftovers
             if not has_locks() and descriptor >= 0:

@@ -18,19 +18,31 @@ from ozx.atomic.targets import already_there, check_regular, check_target
 from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
 
-__all__ = ["finish_swap", "rename_directory", "rename_file", "renameat2"]
+__all__ = [
+    "CHECKSUM_ENDING",
+    "MANIFEST_ENDING",
+    "SIDE_ENDINGS",
+    "finish_swap",
+    "rename_directory",
+    "rename_file",
+    "renameat2",
+]
+
+#: Endings of the files that describe the one beside them.
+CHECKSUM_ENDING, MANIFEST_ENDING = SIDE_ENDINGS = (".sha256", ".manifest.json")
 
 # Flags of renameat2(2), from linux/fs.h.
 _NOREPLACE, _EXCHANGE = 1, 2
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
-def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> None:
+def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> list[str]:
     """Give a finished file its name, in one step. A link is replaced, its target stays.
 
     `check_old` is called with the present path of the replaced file, and raises if it may not be replaced. Linux
     exchanges the names first, so that no other change fits between check and replacement, and exchanges them back after
-    an error.
+    an error. Checksum and manifest of a replaced file are removed, since they are those of the old one; their paths are
+    returned.
 
     Raises
     ------
@@ -39,7 +51,8 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
     """
     if force:
         _replace(temporary, path, check_old or _accept)
-    elif not has_locks():
+        return [side for ending in SIDE_ENDINGS if _discard(side := path + ending)]
+    if not has_locks():
         os.rename(temporary, path)  # refuses an existing target on Windows
     else:
         try:
@@ -51,12 +64,16 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
             os.rename(temporary, path)
         else:
             _discard(temporary)
+    return []
 
 
-def _discard(temporary: str) -> None:
-    """Remove the temporary name; errors are ignored, since the new file already has its final name."""
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
+def _discard(path: str) -> bool:
+    """Remove a name; return False for an error, which is ignored since the new file already has its final name."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
 
 
 def _accept(path: str) -> None:

@@ -48,6 +48,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
 @click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
+@click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.location import parse_local
 from ozx.hierarchy.edit.differences import Difference
@@ -137,7 +139,9 @@ def edit(
         # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
         target = os.path.realpath(file)
         with naming_errors(file, name_beside(target, ".partial")):
+            described = [path for ending in SIDE_ENDINGS if os.path.exists(path := target + ending)]
             _write(target, plan, sync=sync)
+            notes += swept_notes(path for path in described if not os.path.exists(path))
     return EditResult(file, is_written, plan.differences, plan.changes, notes)
 
 

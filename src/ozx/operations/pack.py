@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, UsageError, resource_errors
@@ -16,7 +17,8 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.checksum import sha256_of, write_checksum_file
+from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
+from ozx.flow.sinks.manifest import Manifest, ManifestValue, write_manifest
 from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.sources.directory import DirectorySource
@@ -39,6 +41,7 @@ class _Options:
     checksum: str | None
     resume: bool
     thumbnail: bool
+    manifest: bool
     sync: bool
     shards: str | Mapping[str, int]
     chunks: str | Mapping[str, int] | None
@@ -83,6 +86,7 @@ def pack(
     ome_version: str | None = None,
     drop_transformations: bool = False,
     thumbnail: bool = False,
+    manifest: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
@@ -107,13 +111,16 @@ def pack(
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
         Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source. It is
-        synced, and a missing checksum is written if requested.
+        synced. If requested, a missing checksum or manifest is written, and an existing checksum compared.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
         given. Without any of these every value stays unchanged.
     thumbnail
         Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made,
         a note gives the reason.
+    manifest
+        Write ``OUT.manifest.json`` beside the file: the SHA-256, size and modification time of every source file,
+        hashed from the bytes that are packed. In another layout, it has the values of the file, without times.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -144,14 +151,16 @@ def pack(
     ('cells.ozx', 71)
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
+    options = _Options(
+        force, verify or remove_source, remove_source, checksum, resume, thumbnail, manifest, sync, *layout
+    )
     target = None if out is None else given_output(out)
     root = _root(source)
     return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
 
 
 @resource_errors()
-def pack_many(
+def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     sources: Iterable[StrPath],
     *,
     out_dir: StrPath | None = None,
@@ -168,6 +177,7 @@ def pack_many(
     ome_version: str | None = None,
     drop_transformations: bool = False,
     thumbnail: bool = False,
+    manifest: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
     on_result: Callable[[PackResult], object] | None = None,
@@ -182,7 +192,7 @@ def pack_many(
         The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, checksum, resume, thumbnail, sync, progress
+    force, verify, remove_source, checksum, resume, thumbnail, manifest, sync, progress
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -209,7 +219,9 @@ def pack_many(
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = _Options(force, verify or remove_source, remove_source, checksum, resume, thumbnail, sync, *layout)
+    options = _Options(
+        force, verify or remove_source, remove_source, checksum, resume, thumbnail, manifest, sync, *layout
+    )
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
     targets = [given_output(default_output(root, folder)) for root in roots]
@@ -306,8 +318,9 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
                 hint="Give --force (force=True) to replace it.",
             )
     check_target(target, force=options.force)
-    if options.checksum:
-        check_target(f"{target}.sha256", force=True)
+    for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
+        if is_wanted:
+            check_target(target + ending, force=True)
     refuse_errors(plan.metadata, plan.legacy_keys, path=root)
     return _write(result, plan, run)
 
@@ -323,11 +336,27 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
     if options.verify:
         run.verify(result.path, plan)
-    if options.checksum and not os.path.exists(result.path + ".sha256"):
+    if options.checksum and os.path.exists(result.path + CHECKSUM_ENDING):
+        digest = check_checksum_file(result.path)
+    elif options.checksum:
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
+    if options.manifest and not os.path.exists(result.path + MANIFEST_ENDING):
+        write_manifest(result.path, _manifest_of(result), sync=options.sync)
     notes = (*result.notes, *dict.fromkeys(plan.notes))
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
+
+
+def _manifest_of(result: PackResult) -> Manifest:
+    """Return the manifest of a file that was found complete, with the times of its source."""
+    from ozx.flow.sinks.verification import hash_values  # noqa: PLC0415 (numpy)
+
+    manifest = Manifest(result.source)
+    for key, size, digest in hash_values(result.path):
+        path = os.path.join(result.source, key)
+        is_copy = os.path.isfile(path) and os.path.getsize(path) == size
+        manifest.values[key] = ManifestValue(size, digest, os.stat(path).st_mtime_ns if is_copy else None)
+    return manifest
 
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
@@ -336,7 +365,8 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     progress.start(os.path.basename(result.path), total)
     with replacing_file(result.path, force=options.force, sync=options.sync) as new:
         new.needed = plan.count_bytes
-        entries, size = write_archive(plan, new.descriptor, run.workers, progress)
+        manifest = Manifest(result.source) if options.manifest else None
+        entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
         if options.verify:
             if options.sync:
                 os.fsync(new.descriptor)
@@ -345,6 +375,8 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
             digest = sha256_of(new.path)
     if digest is not None:
         write_checksum_file(result.path, digest, sync=options.sync)
+    if manifest is not None:
+        write_manifest(result.path, manifest, sync=options.sync)
     progress.stop()
     said = (*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept))
     return replace(

@@ -8,6 +8,6 @@
     The same bytes several times faster on POSIX systems; work shared with a second process.
 ``file_size``
     The size of an archive before it is written.
-``verification``, ``checksum``
-    Proof that an archive equals its source; the ``.sha256`` file.
+``verification``, ``checksum``, ``manifest``
+    Proof that an archive equals its source; the files that prove it later, ``.sha256`` and ``.manifest.json``.
 """

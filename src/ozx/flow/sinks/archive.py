@@ -9,14 +9,19 @@ from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.flow.entry import Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
+from ozx.flow.sinks.manifest import Manifest
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
 __all__ = ["write_archive", "write_entries"]
 
 
-def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progress) -> tuple[int, int]:
+def write_archive(
+    plan: Plan, descriptor: int, workers: Workers, progress: Progress, manifest: Manifest | None = None
+) -> tuple[int, int]:
     """Write a plan into the empty file `descriptor`; return the number of entries and of bytes.
+
+    The values are added to `manifest`, hashed from the bytes that are written.
 
     The bytes are the same on every system; POSIX systems write data by `fast_packing` or `fast_assembling`.
 
@@ -28,13 +33,13 @@ def write_archive(plan: Plan, descriptor: int, workers: Workers, progress: Progr
     if plan.rooms is not None:
         return _write_before_metadata(plan, plan.rooms, descriptor, workers)
     writer = ArchiveWriter(descriptor)
-    write_entries(writer, plan.iter_head(), progress)
+    write_entries(writer, plan.iter_head(), progress, manifest, is_copy=plan.files is not None)
     if plan.files is not None and fast_packing.is_available():
-        fast_packing.write_files(writer, plan.files.root, plan.files.folders, progress)
-    elif fast_assembling.is_available():
+        fast_packing.write_files(writer, plan.files.root, plan.files.folders, progress, manifest)
+    elif manifest is None and fast_assembling.is_available():
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:
-        write_entries(writer, plan.iter_data(workers), progress)
+        write_entries(writer, plan.iter_data(workers), progress, manifest)
     size = writer.finish(plan.comment)
     return writer.directory.entries, size
 
@@ -74,8 +79,17 @@ def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[
     return entries, size
 
 
-def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress) -> None:
+def write_entries(
+    writer: ArchiveWriter,
+    entries: Iterable[Entry],
+    progress: Progress,
+    manifest: Manifest | None = None,
+    *,
+    is_copy: bool = False,
+) -> None:
     """Write `entries` to `writer` in order, reading each only while it is written.
+
+    With `is_copy`, the entries in a manifest are copies of the files with their keys.
 
     Raises
     ------
@@ -83,7 +97,8 @@ def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Pro
         A value is damaged or changed; the archive must not be used then.
     """
     for entry in entries:
-        writer.add_blocks(entry.key, entry.size, _counted(entry.iter_blocks(), progress))
+        blocks = entry.iter_blocks() if manifest is None else manifest.hashed(entry, is_copy=is_copy)
+        writer.add_blocks(entry.key, entry.size, _counted(blocks, progress))
 
 
 def _counted(blocks: Iterator[bytes], progress: Progress) -> Iterator[bytes]:

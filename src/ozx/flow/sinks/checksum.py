@@ -6,14 +6,42 @@ import hashlib
 import os
 
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.renaming import CHECKSUM_ENDING
+from ozx.errors import ResourceError, UsageError
 
-__all__ = ["sha256_of", "write_checksum_file"]
+__all__ = ["check_checksum_file", "sha256_of", "write_checksum_file"]
 
 
 def sha256_of(path: str) -> str:
     """Return a file's SHA-256 in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_checksum_file(path: str) -> str:
+    """Compare the file at `path` with the digest in ``PATH.sha256``, and return it.
+
+    Raises
+    ------
+    UsageError
+        The file in ``PATH.sha256`` is none, or of another file.
+    ResourceError
+        The digests differ: the file, or its checksum, was damaged or changed.
+    """
+    with open(path + CHECKSUM_ENDING, "rb") as file:
+        text = file.read(4096)
+    digest, found = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower(), sha256_of(path)
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise UsageError(
+            "expected a line of sha256sum", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
+        )
+    if digest != found:
+        raise ResourceError(
+            f"its SHA-256 is {found}; expected {digest}, by {os.path.basename(path)}{CHECKSUM_ENDING}",
+            path=path,
+            hint="The file or its checksum was damaged or changed: pack the source again with --force.",
+        )
+    return found
 
 
 def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
@@ -24,5 +52,5 @@ def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
     name = os.path.basename(path)
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     line = ("\\" if escaped != name else "") + f"{digest}  {escaped}\n"
-    with replacing_file(path + ".sha256", force=True, sync=sync) as new:
+    with replacing_file(path + CHECKSUM_ENDING, force=True, sync=sync) as new:
         os.write(new.descriptor, os.fsencode(line))

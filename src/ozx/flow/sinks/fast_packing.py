@@ -7,6 +7,7 @@ writing. docs/benchmarks.md compares it with other ways.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
@@ -19,6 +20,7 @@ from ozx.archive.positional_writing import write_all_at
 from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.flow.entry import changed, not_regular
+from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.sources.directory import check_not_embedded
 from ozx.flow.sources.listing import Folder
 from ozx.progress import Progress
@@ -36,9 +38,11 @@ def is_available() -> bool:
     return hasattr(os, "readv") and hasattr(os, "pwrite")
 
 
-def write_files(writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress) -> None:
+def write_files(
+    writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress, manifest: Manifest | None = None
+) -> None:
     """Write the files of `folders`, below `root`, to `writer`; raise what `archive.write_entries` raises."""
-    packer = _Packer(writer, progress)
+    packer = _Packer(writer, progress, manifest)
     try:
         for folder in folders:
             packer.add_folder(folder.prefix, folder.names, f"{root}/{folder.prefix}")
@@ -96,7 +100,9 @@ class _Background:
 class _Packer:
     """Filler of the buffers; the current buffer belongs at `offset` in the file and holds `position` bytes."""
 
-    def __init__(self, writer: ArchiveWriter, progress: Progress) -> None:
+    def __init__(self, writer: ArchiveWriter, progress: Progress, manifest: Manifest | None) -> None:
+        self._manifest = manifest
+        self._digest = hashlib.sha256()  # of a file that exceeds a buffer
         self._directory = writer.directory
         self._progress = progress
         self._offset = writer.flush()
@@ -128,9 +134,11 @@ class _Packer:
                     checksum = crc32(self._view[start:end])
                     self._buffer[self._position : start] = local_header(raw_name, flags, checksum, size)
                     self._position = end
+                    digest = None if self._manifest is None else hashlib.sha256(self._view[start:end])
                     is_suspect = self._buffer.startswith(LOCAL_SIGNATURE, start)
                 else:
                     count, checksum, is_suspect = self._stream(descriptor, raw_name, flags, size)
+                    digest = self._digest
                 after = os.fstat(descriptor)
                 if count != size or after.st_size != size or after.st_mtime_ns != before.st_mtime_ns:
                     raise changed(path + name)
@@ -140,6 +148,9 @@ class _Packer:
                     check_not_embedded(descriptor, path + name, size)
             finally:
                 os.close(descriptor)
+            if self._manifest is not None and digest is not None:
+                value = ManifestValue(size, digest.hexdigest(), after.st_mtime_ns)
+                self._manifest.values[prefix + name] = value
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:
@@ -159,8 +170,11 @@ class _Packer:
         header = local_header(raw_name, flags, 0, size)
         self._background.put(header, len(header), header_offset)
         self._offset += len(header)
+        self._digest = hashlib.sha256()
         while length := self._read(descriptor, [self._view]):
             checksum = crc32(self._view[:length], checksum)
+            if self._manifest is not None:
+                self._digest.update(self._view[:length])
             is_suspect = is_suspect or (count == 0 and self._buffer.startswith(LOCAL_SIGNATURE))
             count += length
             self._position = length

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
 from ozx.flow.sources.location import given_path
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
@@ -153,6 +154,8 @@ def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
 
 
 def _swept_note(path: str) -> str:
+    if path.endswith(SIDE_ENDINGS):
+        return f"removed {path}: it described the file that was replaced"
     if not os.path.lexists(path):
         return f"removed {path}, left by a run that was killed"
     if path.endswith(".ozx-tmp"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -15,7 +16,7 @@ from ozx.flow.plan import Plan
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_archive", "find_same_entries", "measure_archive"]
+__all__ = ["check_archive", "find_same_entries", "hash_values", "measure_archive"]
 
 
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
@@ -70,6 +71,28 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             progress.advance(entry.size)
         if count != len(reader):
             raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
+    finally:
+        source.close()
+
+
+def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
+    """Yield key, length and SHA-256 of each value of an archive.
+
+    Raises
+    ------
+    FormatError
+        The archive is wrong, or a value damaged.
+    """
+    source = FileSource(archive)
+    try:
+        reader = ArchiveReader(source)
+        reader.check()
+        for index, key in enumerate(reader.columns.names()):
+            digest, size = hashlib.sha256(), 0
+            for block in reader.iter_blocks(index):
+                digest.update(block)
+                size += len(block)
+            yield key, size, digest.hexdigest()
     finally:
         source.close()
 

@@ -1,0 +1,56 @@
+"""``ozx verify``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.output import format_bytes
+from ozx.errors import UsageError
+from ozx.operations.verify import VerifyResult, verify
+from ozx.progress import Progress
+
+__all__ = ["command"]
+
+
+@click.command("verify")
+@click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
+@click.option(
+    "--manifest", metavar="M", type=click.Path(), help="The manifest of one FILE.  [default: FILE.manifest.json]"
+)
+@many_options(has_out_dir=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(*, arguments: tuple[str, ...], **options: Any) -> int:
+    """Prove that .ozx files hold what was packed, without the source.
+
+    FILE.manifest.json, which `ozx pack --manifest` writes, has the SHA-256 and size of every value, hashed from the
+    bytes that were packed. FILE.sha256 is compared, too, if there is one.
+
+    The exit code is 1 if a value differs, is missing or superfluous; for several files 3 if one of them fails.
+
+    \b
+    Examples:
+      ozx verify cells.ozx
+      ozx verify packed/*.ozx --jobs 2 --quiet --log verified.jsonl
+      ozx verify copy.ozx --manifest cells.ozx.manifest.json
+    """
+    if options["manifest"] is not None and len(arguments) > 1:
+        raise UsageError("expected one file for --manifest", hint="Verify the files one by one.")
+    return run_verb(_VERB, arguments, **options)
+
+
+def _call(source: str, out: str | None, progress: Progress, **options: Any) -> VerifyResult:
+    del out  # nothing is written
+    return verify(source, **options, progress=progress)
+
+
+def _lines(result: VerifyResult) -> list[str]:
+    parts = [f"{result.entries:,} values, {format_bytes(result.bytes)}, are what was packed"] if result.manifest else []
+    parts += [f"sha256 {result.sha256}"] if result.sha256 else []
+    return [f"{result.path}  {'; '.join(parts)}"]
+
+
+_VERB = Verb("verified", _call, _lines, lambda _: (), None)

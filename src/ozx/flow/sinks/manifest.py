@@ -1,0 +1,124 @@
+"""The manifest of an archive: the SHA-256 and size of every value, as they were when they were packed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ozx.atomic.new_file import replacing_file
+from ozx.atomic.renaming import MANIFEST_ENDING
+from ozx.errors import UsageError, resource_errors
+from ozx.flow.entry import Entry, FilePart
+
+__all__ = ["Manifest", "ManifestValue", "read_manifest", "write_manifest"]
+
+_SCHEMA = 1
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestValue:
+    """One value.
+
+    Attributes
+    ----------
+    bytes
+        Its length.
+    sha256
+        Its digest in hexadecimal digits.
+    mtime_ns
+        The modification time of the source file in nanoseconds since 1970; None if the value is no copy of a file.
+    """
+
+    bytes: int
+    sha256: str
+    mtime_ns: int | None = None
+
+
+@dataclass(slots=True)
+class Manifest:
+    """The values of an archive by their keys; filled while they are written.
+
+    Attributes
+    ----------
+    source
+        The directory that was packed.
+    values
+        The values, in the order of the archive.
+    """
+
+    source: str
+    values: dict[str, ManifestValue] = field(default_factory=dict)
+
+    def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
+        """Yield the blocks of an entry, and add it when all were taken.
+
+        Parameters
+        ----------
+        entry
+            The entry.
+        is_copy
+            Whether the value is that of the source's file of this key.
+        """
+        digest, size = hashlib.sha256(), 0
+        part = entry.parts[0] if len(entry.parts) == 1 else None
+        path = part.path if isinstance(part, FilePart) else os.path.join(self.source, entry.key) if is_copy else None
+        changed = None if path is None else os.stat(path).st_mtime_ns
+        for block in entry.iter_blocks():
+            digest.update(block)
+            size += len(block)
+            yield block
+        self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
+
+
+def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
+    """Write ``PATH.manifest.json``."""
+    values = [
+        {"key": key, "bytes": value.bytes, "sha256": value.sha256, "mtime_ns": value.mtime_ns}
+        for key, value in manifest.values.items()
+    ]
+    head = {"schema": _SCHEMA, "file": os.path.basename(path), "source": os.path.abspath(manifest.source)}
+    version = importlib.import_module("ozx").__version__
+    with replacing_file(path + MANIFEST_ENDING, force=True, sync=sync) as new:
+        # One value a line: line tools can read it, and a comparison of two manifests shows the values that differ.
+        lines = ",\n".join(json.dumps(value) for value in values)
+        text = json.dumps({**head, "version": version})[:-1] + f', "values": [\n{lines}\n]}}\n'
+        data = memoryview(text.encode("ascii"))
+        while data:
+            data = data[os.write(new.descriptor, data) :]
+
+
+@resource_errors()
+def read_manifest(path: str) -> dict[str, ManifestValue]:
+    """Return the values of a manifest by key.
+
+    Raises
+    ------
+    UsageError
+        It is no manifest, or one of a newer version of ozx.
+    ResourceError
+        It cannot be read.
+    """
+    with open(path, "rb") as file:
+        try:
+            return dict(_values(json.load(file)))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise UsageError(
+                f"expected a manifest of ozx, schema {_SCHEMA}", path=path, hint="`ozx pack --manifest` writes one."
+            ) from error
+
+
+def _values(content: Any) -> Iterator[tuple[str, ManifestValue]]:
+    if content["schema"] != _SCHEMA:
+        raise ValueError(content["schema"])
+    for value in content["values"]:
+        key, size, digest, changed = (value[name] for name in ("key", "bytes", "sha256", "mtime_ns"))
+        if not (isinstance(key, str) and isinstance(size, int) and _DIGEST.fullmatch(digest)):
+            raise ValueError(value)
+        yield key, ManifestValue(size, digest, changed)

@@ -1,0 +1,123 @@
+"""verify: prove later, without the source, that a file holds what was packed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
+from ozx.errors import FormatError, UsageError, resource_errors
+from ozx.flow.sinks.checksum import check_checksum_file
+from ozx.flow.sinks.manifest import read_manifest
+from ozx.flow.sinks.verification import hash_values
+from ozx.flow.sources.location import StrPath, given_source
+from ozx.progress import NO_PROGRESS, Progress
+
+__all__ = ["VerifyResult", "verify"]
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyResult:
+    """A file that is what was packed.
+
+    Attributes
+    ----------
+    path
+        The file.
+    manifest
+        The manifest it was compared with, or None.
+    entries, bytes
+        Number of values that were compared, and their length together; 0 without a manifest.
+    sha256
+        The digest of the whole file, if ``FILE.sha256`` exists and agrees.
+    """
+
+    path: str
+    manifest: str | None
+    entries: int
+    bytes: int
+    sha256: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx verify --json``."""
+        names = ("path", "manifest", "entries", "bytes", "sha256")
+        return {"schema": 1, **{name: getattr(self, name) for name in names}}
+
+
+@resource_errors()
+def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress = NO_PROGRESS) -> VerifyResult:
+    """Compare a file with its manifest, and with its checksum if there is one.
+
+    Parameters
+    ----------
+    file
+        The ``.ozx`` file.
+    manifest
+        What `ozx.pack` wrote for it; by default ``FILE.manifest.json``, if it exists.
+    progress
+        Receives the number of bytes of values read.
+
+    Returns
+    -------
+    VerifyResult
+        The number of values that are what was packed: all of them.
+
+    Raises
+    ------
+    FormatError
+        A value differs, is missing or superfluous, or is damaged.
+    UsageError
+        There is neither manifest nor checksum; or the manifest is none.
+    ResourceError
+        A file cannot be read, or the digest of the whole file differs.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> _ = ozx.pack("cells.ome.zarr", "proven.ozx", manifest=True)
+    >>> verify("proven.ozx").entries
+    71
+    """
+    path = given_source(file)
+    place = path + MANIFEST_ENDING if manifest is None else given_source(manifest)
+    has_checksum = os.path.exists(path + CHECKSUM_ENDING)
+    has_manifest = manifest is not None or os.path.exists(place)
+    if not has_manifest and not has_checksum:
+        os.stat(path)  # a missing file is named first
+        raise UsageError(
+            f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
+            path=path,
+            hint="Pack with --manifest or --checksum; ozx validate --level data checks a file by itself.",
+        )
+    entries, size = _compare(path, place, progress) if has_manifest else (0, 0)
+    digest = check_checksum_file(path) if has_checksum else None
+    return VerifyResult(path, place if has_manifest else None, entries, size, digest)
+
+
+def _compare(path: str, manifest: str, progress: Progress) -> tuple[int, int]:
+    expected = read_manifest(manifest)
+    wrong: list[str] = []
+    total = 0
+    progress.start(os.path.basename(path), sum(value.bytes for value in expected.values()))
+    count = len(expected)
+    for key, size, digest in hash_values(path):
+        value = expected.pop(key, None)
+        if value is None:
+            wrong.append(f"{key!r} is superfluous")
+        elif (value.bytes, value.sha256) != (size, digest):
+            wrong.append(f"the value of {key!r} differs")
+        total += size
+        progress.advance(size)
+    wrong += [f"{key!r} is missing" for key in expected]
+    progress.stop()
+    if wrong:
+        more = f", and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
+        raise FormatError(
+            f"it is not what was packed, by {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
+            path=path,
+            hint="Take another copy of the file, or pack the source again.",
+        )
+    return count, total

@@ -1,0 +1,188 @@
+"""Manifests: what they say of the source, and what a file is that differs from its manifest."""
+
+import hashlib
+import json
+import os
+import shutil
+
+import pytest
+from hierarchies import FIXTURES, make_image
+
+import ozx
+from ozx.archive.writer import ArchiveWriter
+from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.flow.sinks import fast_packing
+from ozx.operations.pack import pack
+from ozx.operations.verify import verify
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+def values_of(path):
+    return json.loads(path.read_text())["values"]
+
+
+def files_below(folder):
+    """Return what `sha256sum` and `stat` say of every file."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[path.relative_to(folder).as_posix()] = (path.stat().st_size, digest, path.stat().st_mtime_ns)
+    return found
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_a_manifest_has_every_source_file(tmp_path, monkeypatch, is_fast):
+    source = tmp_path / "cells.ome.zarr"
+    shutil.copytree(IMAGE, source)
+    (source / "0" / "c" / "9").mkdir(parents=True)
+    (source / "0" / "c" / "9" / "9").write_bytes(os.urandom(3 << 20))  # more than a buffer
+    monkeypatch.setattr(fast_packing, "is_available", lambda: is_fast)
+    path = tmp_path / "cells.ozx"
+    pack(source, path, manifest=True, sync=False)
+    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    assert {value["key"]: (value["bytes"], value["sha256"], value["mtime_ns"]) for value in values} == files_below(
+        source
+    )
+    assert [value["key"] for value in values] == [entry.key for entry in ozx.list_entries(path)]
+    shutil.rmtree(source)
+    result = verify(path)
+    assert (result.entries, result.sha256) == (len(values), None)
+    assert result.bytes == sum(value["bytes"] for value in values)
+
+
+def test_another_layout_has_the_values_of_the_file(tmp_path):
+    path = tmp_path / "cells.ozx"
+    pack(IMAGE, path, shards="auto", thumbnail=True, manifest=True, sync=False)
+    values = values_of(tmp_path / "cells.ozx.manifest.json")
+    assert [value["key"] for value in values] == [entry.key for entry in ozx.list_entries(path)]
+    assert {value["mtime_ns"] for value in values} == {None}
+    assert verify(path).entries == len(values)
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """A packed image with manifest, and its source."""
+    source = make_image(tmp_path / "cells.ome.zarr")
+    pack(source, tmp_path / "cells.ozx", manifest=True, sync=False)
+    return tmp_path / "cells.ozx"
+
+
+def rewrite(path, change):
+    """Write the archive again, with its values changed, and correct CRCs."""
+    values = {entry.key: b"".join(ozx.read_value(path, entry.key)) for entry in ozx.list_entries(path)}
+    change(values)
+    with path.open("w+b") as file:
+        writer = ArchiveWriter(file.fileno())
+        for key, value in values.items():
+            writer.add(key, value)
+        writer.finish(b"")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values.update({"zarr.json": values["zarr.json"] + b" "}), "the value of 'zarr.json' differs"),
+        (lambda values: values.update({"0/zarr.json": values["0/zarr.json"].swapcase()}), "'0/zarr.json' differs"),
+        (lambda values: values.pop("0/zarr.json"), "'0/zarr.json' is missing"),
+        (lambda values: values.update({"x": b""}), "'x' is superfluous"),
+    ],
+)
+def test_what_differs_is_named(packed, change, message):
+    rewrite(packed, change)
+    with pytest.raises(FormatError, match=message) as caught:
+        verify(packed)
+    assert str(caught.value).startswith(f"{packed}: it is not what was packed, by cells.ozx.manifest.json: ")
+
+
+def test_many_differences_are_counted(packed):
+    rewrite(packed, lambda values: values.update({str(number): b"" for number in range(20)}))
+    with pytest.raises(FormatError, match="'4' is superfluous, and 15 more"):
+        verify(packed)
+
+
+def test_a_damaged_value_is_an_error_of_the_file(packed):
+    data = bytearray(packed.read_bytes())
+    data[200] ^= 1
+    packed.write_bytes(data)
+    with pytest.raises(FormatError):
+        verify(packed)
+
+
+def test_a_copy_with_its_manifest_elsewhere(packed, tmp_path):
+    copy = tmp_path / "elsewhere" / "copy.ozx"
+    copy.parent.mkdir()
+    shutil.copy(packed, copy)
+    with pytest.raises(UsageError, match=r"there is neither \.manifest\.json nor \.sha256 beside it"):
+        verify(copy)
+    assert verify(copy, manifest=f"{packed}.manifest.json").entries == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": 2, "values": []}', '{"schema": 1, "values": [{"key": 1}]}']
+)
+def test_what_is_no_manifest(packed, text):
+    (packed.parent / "cells.ozx.manifest.json").write_text(text)
+    with pytest.raises(UsageError, match="expected a manifest of ozx, schema 1"):
+        verify(packed)
+
+
+def test_a_missing_file_is_named_first(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        verify(tmp_path / "missing.ozx")
+
+
+def test_a_checksum_is_compared_too(tmp_path):
+    source = make_image(tmp_path / "cells.ome.zarr")
+    path = tmp_path / "cells.ozx"
+    pack(source, path, checksum="sha256", sync=False)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (verify(path).sha256, verify(path).entries) == (digest, 0)
+    again = pack(source, path, checksum="sha256", resume=True, sync=False)
+    assert (again.status, again.sha256) == ("skipped", digest)
+    (tmp_path / "cells.ozx.sha256").write_text(f"{'0' * 64}  cells.ozx\n")
+    for call in (lambda: verify(path), lambda: pack(source, path, checksum="sha256", resume=True)):
+        with pytest.raises(ResourceError, match=f"its SHA-256 is {digest}; expected 0000"):
+            call()
+    (tmp_path / "cells.ozx.sha256").write_text("nonsense")
+    with pytest.raises(UsageError, match="expected a line of sha256sum"):
+        verify(path)
+
+
+def test_a_resumed_run_writes_a_missing_manifest(packed, tmp_path):
+    manifest = tmp_path / "cells.ozx.manifest.json"
+    before = manifest.read_bytes()
+    manifest.unlink()
+    result = pack(tmp_path / "cells.ome.zarr", packed, manifest=True, resume=True, sync=False)
+    assert result.status == "skipped"
+    assert manifest.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "replace",
+    [
+        lambda source, path: ozx.pack(source, path, force=True, sync=False).notes,
+        lambda source, path: ozx.repack(source, path, force=True, sync=False).notes,
+        lambda source, path: ozx.edit(path, name="Other", sync=False).notes,
+    ],
+)
+def test_a_replaced_file_loses_what_described_the_old_one(tmp_path, replace):
+    source, path = tmp_path / "cells.ome.zarr", tmp_path / "cells.ozx"
+    shutil.copytree(IMAGE, source)
+    pack(source, path, manifest=True, checksum="sha256", sync=False)
+    notes = replace(source, path)
+    assert sorted(os.listdir(tmp_path)) == ["cells.ome.zarr", "cells.ozx"]
+    for ending in (".sha256", ".manifest.json"):
+        assert f"removed {path}{ending}: it described the file that was replaced" in notes
+
+
+def test_a_store_that_replaces_a_file_does_so_too(tmp_path):
+    path = tmp_path / "cells.ozx"
+    shutil.copytree(IMAGE, tmp_path / "cells.ome.zarr")
+    pack(tmp_path / "cells.ome.zarr", path, checksum="sha256", sync=False)
+    import zarr  # noqa: PLC0415
+
+    with ozx.OzxStore(path, mode="a") as store:
+        zarr.open_group(store, mode="a").attrs["extra"] = 1
+    assert not (tmp_path / "cells.ozx.sha256").exists()
