@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,18 +10,19 @@ from ozx.atomic.new_file import replacing_file
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.atomic.syncing import sync_file
 from ozx.atomic.targets import check_target
-from ozx.errors import FormatError, OzxError, UsageError, resource_errors
+from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import Manifest, ManifestValue, write_manifest
+from ozx.flow.sinks.manifest import Manifest, write_manifest
 from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
+from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.listing import Listing, check_is_directory, list_directory
+from ozx.flow.sources.listing import Listing, check_is_directory, list_directory, refuse_folder_of_images
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -38,6 +38,7 @@ class _Options:
     force: bool
     verify: bool
     remove_source: bool
+    drop_attributes: bool
     checksum: str | None
     resume: bool
     thumbnail: bool
@@ -77,6 +78,7 @@ def pack(
     force: bool = False,
     verify: bool = False,
     remove_source: bool = False,
+    drop_attributes: bool = False,
     checksum: str | None = None,
     resume: bool = False,
     shards: str | Mapping[str, int] = "keep",
@@ -107,6 +109,8 @@ def pack(
     remove_source
         Delete the source after that, file by file; implies `verify`. Files that change or appear meanwhile stay, and a
         note names them; then `source_removed` is False.
+    drop_attributes
+        Remove a source although it has access control lists, extended attributes or hard links, which are then lost.
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
@@ -139,7 +143,7 @@ def pack(
         It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an unknown extension forbids another layout.
     UsageError
         `out` exists, is a URL or lies inside the source, or options contradict each other; the source to be removed
-        holds files that are not packed.
+        holds files that are not packed, or attributes that would be lost.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before; only `checksum` and `remove_source` come
         after that. Nothing of a source that changed meanwhile is removed.
@@ -152,7 +156,16 @@ def pack(
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
     options = _Options(
-        force, verify or remove_source, remove_source, checksum, resume, thumbnail, manifest, sync, *layout
+        force,
+        verify or remove_source,
+        remove_source,
+        drop_attributes,
+        checksum,
+        resume,
+        thumbnail,
+        manifest,
+        sync,
+        *layout,
     )
     target = None if out is None else given_output(out)
     root = _root(source)
@@ -168,6 +181,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     force: bool = False,
     verify: bool = False,
     remove_source: bool = False,
+    drop_attributes: bool = False,
     checksum: str | None = None,
     resume: bool = False,
     shards: str | Mapping[str, int] = "keep",
@@ -192,7 +206,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, checksum, resume, thumbnail, manifest, sync, progress
+    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, sync, progress
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -220,7 +234,16 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
     options = _Options(
-        force, verify or remove_source, remove_source, checksum, resume, thumbnail, manifest, sync, *layout
+        force,
+        verify or remove_source,
+        remove_source,
+        drop_attributes,
+        checksum,
+        resume,
+        thumbnail,
+        manifest,
+        sync,
+        *layout,
     )
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
@@ -252,24 +275,13 @@ def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> 
     if finished is not None:
         return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
     removal = SourceRemoval(root) if options.remove_source else None
+    if removal is not None and not options.drop_attributes:
+        check_no_attributes(root)
     listing = list_directory(root) if removal is None else removal.list_source()
-    _refuse_folder_of_images(listing)
+    refuse_folder_of_images(listing)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
     result = _pack_listed(result, listing, options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
-
-
-def _refuse_folder_of_images(listing: Listing) -> None:
-    """Refuse a folder of several images, with the command that packs each of them."""
-    folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
-    for ending in (".ome.zarr", ".zarr"):
-        if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
-            raise FormatError(
-                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
-                path=listing.root,
-                rule="rfc9/root",
-                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}",
-            )
 
 
 def _pack_listed(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
@@ -342,21 +354,11 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
     if options.manifest and not os.path.exists(result.path + MANIFEST_ENDING):
-        write_manifest(result.path, _manifest_of(result), sync=options.sync)
+        from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
+
+        write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
     notes = (*result.notes, *dict.fromkeys(plan.notes))
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
-
-
-def _manifest_of(result: PackResult) -> Manifest:
-    """Return the manifest of a file that was found complete, with the times of its source."""
-    from ozx.flow.sinks.verification import hash_values  # noqa: PLC0415 (numpy)
-
-    manifest = Manifest(result.source)
-    for key, size, digest in hash_values(result.path):
-        path = os.path.join(result.source, key)
-        is_copy = os.path.isfile(path) and os.path.getsize(path) == size
-        manifest.values[key] = ManifestValue(size, digest, os.stat(path).st_mtime_ns if is_copy else None)
-    return manifest
 
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:

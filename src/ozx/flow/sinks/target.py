@@ -150,7 +150,7 @@ def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
     >>> swept_notes([".cells.ozx.4711.node7-1a2b3c4d.ozx-tmp"])
     ('removed .cells.ozx.4711.node7-1a2b3c4d.ozx-tmp, left by a run that was killed',)
     """
-    return tuple(map(_swept_note, swept))
+    return tuple(_swept_note(path) for path in swept if not (path.endswith(SIDE_ENDINGS) and os.path.exists(path)))
 
 
 def _swept_note(path: str) -> str:

@@ -13,10 +13,11 @@ from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.plan import Plan
+from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_archive", "find_same_entries", "hash_values", "measure_archive"]
+__all__ = ["check_archive", "find_same_entries", "hash_values", "manifest_of_archive", "measure_archive"]
 
 
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
@@ -95,6 +96,22 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
             yield key, size, digest.hexdigest()
     finally:
         source.close()
+
+
+def manifest_of_archive(archive: str, source: str) -> Manifest:
+    """Return the manifest of an archive that was found complete, with the present times of the files in `source`.
+
+    Raises
+    ------
+    FormatError
+        As `hash_values`.
+    """
+    manifest = Manifest(source)
+    for key, size, digest in hash_values(archive):
+        path = os.path.join(source, key)
+        is_copy = os.path.isfile(path) and os.path.getsize(path) == size
+        manifest.values[key] = ManifestValue(size, digest, os.stat(path).st_mtime_ns if is_copy else None)
+    return manifest
 
 
 def measure_archive(path: str) -> tuple[int, int]:

@@ -6,6 +6,8 @@
     Sources over a directory and over an archive.
 ``listing``, ``archive_keys``, ``key_sorting``
     The keys of a directory and of an archive in the order ozx writes, and a fast sort of many keys.
+``attributes``
+    Attributes of files that an archive does not keep.
 ``location``
     The file and node that a path, URL or node URI means.
 ``hierarchy_root``, ``hierarchy_version``

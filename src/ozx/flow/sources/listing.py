@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -27,6 +28,7 @@ __all__ = [
     "is_litter",
     "is_litter_key",
     "list_directory",
+    "refuse_folder_of_images",
 ]
 
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
@@ -325,3 +327,22 @@ def _special(listing: Listing, key: str, what: str) -> FormatError:
         rule="zip/special-file",
         hint="Remove it, or replace it by the file itself, then pack again.",
     )
+
+
+def refuse_folder_of_images(listing: Listing) -> None:
+    """Refuse a folder of several images, with the command that packs each of them.
+
+    Raises
+    ------
+    FormatError
+        There are several (``rfc9/root``).
+    """
+    folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
+    for ending in (".ome.zarr", ".zarr"):
+        if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
+            raise FormatError(
+                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
+                path=listing.root,
+                rule="rfc9/root",
+                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}",
+            )

@@ -1,0 +1,62 @@
+"""Attributes of files that an archive does not keep: access control lists, extended attributes, hard links."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from ozx.atomic.tree_record import name_some
+from ozx.errors import UsageError, raise_error
+
+__all__ = ["check_no_attributes"]
+
+_ACCESS_LISTS = {"system.posix_acl_access", "system.posix_acl_default"}
+# Attributes of users and programs. The others are the system's own, on every file: SELinux, NFSv4, Lustre, btrfs.
+_OF_USERS = ("user.", "security.capability")
+
+
+def check_no_attributes(root: str) -> None:
+    """Refuse a directory with attributes that its archive would not keep, since it is to be removed.
+
+    Extended attributes and access control lists are examined on Linux only.
+
+    Raises
+    ------
+    UsageError
+        A file or folder has an access control list or extended attributes, or a file has several names.
+    OSError
+        A folder cannot be listed.
+    """
+    found = list(_attributes(root))
+    if found:
+        raise UsageError(
+            f"attributes would be lost, which an archive does not keep: {name_some(found)}",
+            path=root,
+            hint="Give --drop-attributes (drop_attributes=True) if they need not be kept, or keep the source.",
+        )
+
+
+def _attributes(root: str) -> Iterator[str]:
+    """Yield the name of each file or folder with what it has."""
+    for folder, _, files in os.walk(root, onerror=raise_error):
+        for path in (folder, *(os.path.join(folder, name) for name in files)):
+            shown = os.path.relpath(path, root)
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                yield f"{shown} ({status.st_nlink} names)"
+            names = _attribute_names(path)
+            if names & _ACCESS_LISTS:
+                yield f"{shown} (access control list)"
+            own = sorted(name for name in names if name.startswith(_OF_USERS))
+            if own:
+                yield f"{shown} ({', '.join(own)})"
+
+
+def _attribute_names(path: str) -> set[str]:
+    if not hasattr(os, "listxattr"):
+        return set()
+    try:
+        return set(os.listxattr(path, follow_symlinks=False))
+    except OSError:  # the file system has none
+        return set()
