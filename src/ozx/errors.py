@@ -24,6 +24,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "error_code",
+    "name_error",
     "raise_error",
     "resource_error",
     "resource_errors",
@@ -244,6 +245,20 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
     return ours
+
+
+def name_error(error: OSError, path: str) -> None:
+    """Give a system error the name of its file, if it has none: calls with a descriptor know no names.
+
+    Examples
+    --------
+    >>> error = OSError(116, "Stale file handle")
+    >>> name_error(error, "cells.ome.zarr/0/c/0")
+    >>> str(resource_error(error))
+    'cells.ome.zarr/0/c/0: Stale file handle'
+    """
+    if error.filename is None and not isinstance(error, ResourceError):
+        error.filename = path
 
 
 _CODES_OF_THE_SYSTEM = {

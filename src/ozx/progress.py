@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-__all__ = ["NO_PROGRESS", "Progress", "StoppableProgress"]
+__all__ = ["NO_PROGRESS", "Progress", "StoppableProgress", "needs_total"]
 
 
 class Progress(Protocol):
@@ -68,6 +68,17 @@ class _NoProgress:
 
 #: The default of every operation.
 NO_PROGRESS: Progress = _NoProgress()
+
+
+def needs_total(progress: Progress) -> bool:
+    """Tell whether a phase of one file shows its total: else nothing has to be counted before the work.
+
+    Examples
+    --------
+    >>> needs_total(NO_PROGRESS)
+    False
+    """
+    return not isinstance(progress, _NoProgress | StoppableProgress)
 
 
 class StoppableProgress:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from ozx.errors import FormatError
+from ozx.errors import FormatError, name_error
 
 __all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "read_into_at", "vector_reader"]
 
@@ -103,6 +103,13 @@ class PositionalFile:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end of the file."""
+        try:
+            return self._read_at(offset, length)
+        except OSError as error:
+            name_error(error, self.path)
+            raise
+
+    def _read_at(self, offset: int, length: int) -> bytes:
         if offset > _FURTHEST:
             return b""
         pread = getattr(os, "pread", None)
@@ -123,7 +130,11 @@ class PositionalFile:
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
         """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file."""
         if hasattr(os, "preadv") and offset <= _FURTHEST:
-            return read_into_at(self._open(), buffer, offset)
+            try:
+                return read_into_at(self._open(), buffer, offset)
+            except OSError as error:
+                name_error(error, self.path)
+                raise
         data = self.read_at(offset, len(buffer))  # by a handle of this thread
         buffer[: len(data)] = data
         return len(data)

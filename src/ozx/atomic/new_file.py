@@ -37,12 +37,14 @@ def replacing_file(
     sync: bool = True,
     mode: int | None = None,
     check_old: Callable[[str], None] | None = None,
+    sync_name: bool = True,
 ) -> Iterator[NewFile]:
     """Create a file that takes the name `path` if the block succeeds, and is removed if it fails.
 
     It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
     allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
-    path of the old file just before it is replaced, and raises if it may not be.
+    path of the old file just before it is replaced, and raises if it may not be. Without `sync_name`, the folder is
+    left to be synced with the next file in it.
 
     Raises
     ------
@@ -94,5 +96,5 @@ def replacing_file(
     finally:
         if descriptor >= 0:
             close_written(descriptor)
-    if sync:
+    if sync and sync_name:
         sync_folder(folder)

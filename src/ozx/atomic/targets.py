@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
-from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
 __all__ = ["already_there", "check_folder", "check_regular", "check_removable", "check_target", "naming_errors"]
 
@@ -176,10 +176,10 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
         name = error.filename
         if isinstance(name, str) and name.startswith(temporary):
             error.filename = path + name[len(temporary) :]
-        # These errors come from writing only; other errors without a name may be about the file that is read.
         if error.errno in NO_ROOM and not isinstance(error, ResourceError):
             size = None
             with contextlib.suppress(OzxError, OSError):
                 size = needed()
             raise full_disk_error(error, path, temporary, size) from error
+        name_error(error, path)  # what is read names its own errors
         raise

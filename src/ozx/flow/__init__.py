@@ -18,6 +18,8 @@
     The threads of a run.
 ``batch``
     Many sources, each into its own file.
+``space``
+    The room for many copies, checked before the first is made.
 ``run_log``
     The log of runs: a line for each file.
 ``byte_ranges``

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from ozx.errors import OzxError, UsageError, error_code
 from ozx.faults import FaultError, as_error
+from ozx.flow.space import check_room
 from ozx.progress import Progress, StoppableProgress
 
 __all__ = ["FileResult", "check_distinct", "describe_failure", "run_batch", "run_each"]
@@ -158,6 +159,8 @@ def run_each(
     ------
     UsageError
         A source is given twice, or two would become the same file.
+    ResourceError
+        The file system has less room than the sources take.
 
     Examples
     --------
@@ -167,6 +170,8 @@ def run_each(
     'read'
     """
     check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Give")
+    new = [(source, os.path.dirname(target)) for source, target in pairs if not os.path.exists(target)]
+    check_room((source for source, _ in new), (folder for _, folder in new))
 
     def attempt(source: str, target: str, told: Progress) -> FileResult:
         return FileResult(source, target, done, work(source, target, told))

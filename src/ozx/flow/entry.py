@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ozx.archive.positional_reading import open_for_reading, read_into_at
-from ozx.errors import FormatError
+from ozx.errors import FormatError, name_error
 
 __all__ = [
     "BytesPart",
@@ -117,6 +117,9 @@ class FilePart:
                 yield data
             if remaining or before != status_of(descriptor, self.path):
                 raise changed(self.path)
+        except OSError as error:
+            name_error(error, self.path)
+            raise
         finally:
             os.close(descriptor)
 
@@ -180,6 +183,9 @@ class FileSpan(NamedTuple):
             is_same = (before.st_size, before.st_mtime_ns) == self.status
             count = read_into_at(descriptor, view, self.offset) if is_same else 0
             after = os.fstat(descriptor)
+        except OSError as error:
+            name_error(error, self.path)
+            raise
         finally:
             os.close(descriptor)
         if not is_same or count != self.length or (after.st_size, after.st_mtime_ns) != self.status:

@@ -24,10 +24,11 @@ from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import Listing, check_is_directory, list_directory, refuse_folder_of_images
 from ozx.flow.sources.location import StrPath, given_output, given_source
+from ozx.flow.space import check_room
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.operations.pack_result import PackManyResult, PackResult
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["pack", "pack_many"]
@@ -224,7 +225,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other; then
         nothing is packed.
     ResourceError
-        `out_dir` cannot be made.
+        `out_dir` cannot be made, or the file system has less room than the files need; then nothing is packed.
 
     Examples
     --------
@@ -259,6 +260,9 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         return PackResult(root, target, "failed", error=describe_failure(error))
 
     pairs = list(zip(roots, targets, strict=True))
+    if not remove_source:  # else each file takes the room of its source
+        new = [(root, os.path.dirname(target)) for root, target in pairs if not os.path.exists(target)]
+        check_room((root for root, _ in new), (place for _, place in new))
     return PackManyResult(
         run_batch(work, failure, pairs, jobs=jobs, what="hierarchies", progress=progress, on_result=on_result)
     )
@@ -363,9 +367,10 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     options, progress, digest = run.options, run.progress, None
-    total = None if progress is NO_PROGRESS else plan.count_bytes() * (2 if options.verify else 1)
+    total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(progress) else None
     progress.start(os.path.basename(result.path), total)
-    with replacing_file(result.path, force=options.force, sync=options.sync) as new:
+    is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
+    with replacing_file(result.path, force=options.force, sync=options.sync, sync_name=is_last) as new:
         new.needed = plan.count_bytes
         manifest = Manifest(result.source) if options.manifest else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
@@ -376,7 +381,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         if options.checksum:
             digest = sha256_of(new.path)
     if digest is not None:
-        write_checksum_file(result.path, digest, sync=options.sync)
+        write_checksum_file(result.path, digest, sync=options.sync, sync_name=manifest is None)
     if manifest is not None:
         write_manifest(result.path, manifest, sync=options.sync)
     progress.stop()

@@ -44,7 +44,7 @@ def check_checksum_file(path: str) -> str:
     return found
 
 
-def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
+def write_checksum_file(path: str, digest: str, *, sync: bool, sync_name: bool = True) -> None:
     """Write ``PATH.sha256`` with the line that ``sha256sum`` prints in the file's folder.
 
     As with `sha256sum`, backslashes and line breaks in the name are escaped, and the line then begins with a backslash.
@@ -52,5 +52,5 @@ def write_checksum_file(path: str, digest: str, *, sync: bool) -> None:
     name = os.path.basename(path)
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     line = ("\\" if escaped != name else "") + f"{digest}  {escaped}\n"
-    with replacing_file(path + CHECKSUM_ENDING, force=True, sync=sync) as new:
+    with replacing_file(path + CHECKSUM_ENDING, force=True, sync=sync, sync_name=sync_name) as new:
         os.write(new.descriptor, os.fsencode(line))

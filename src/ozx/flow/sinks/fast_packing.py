@@ -12,13 +12,14 @@ import os
 import stat
 import threading
 from collections.abc import Iterable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.positional_reading import READ_FLAGS, vector_reader
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.records import FLAG_UTF8, LOCAL_SIGNATURE
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
+from ozx.errors import name_error
 from ozx.flow.entry import changed, not_regular
 from ozx.flow.sinks.manifest import Manifest, ManifestValue
 from ozx.flow.sources.directory import check_not_embedded
@@ -29,6 +30,9 @@ __all__ = ["is_available", "write_files"]
 
 _CAPACITY = 1 << 20
 _BUFFERS = 3  # one to fill, one to write, one in between
+
+# For the next archive: to clear new ones takes longer than to pack a small image.
+_spare: SimpleQueue[bytearray] = SimpleQueue()
 
 _Piece = tuple[bytearray | bytes, int, int]  # data, number of bytes of it, offset in the file
 
@@ -51,6 +55,13 @@ def write_files(
         packer.stop()
 
 
+def _spare_buffer() -> bytearray:
+    try:
+        return _spare.get_nowait()
+    except Empty:
+        return bytearray(_CAPACITY)
+
+
 class _Background:
     """The thread that writes buffers; `take` raises its error."""
 
@@ -58,17 +69,19 @@ class _Background:
         self._descriptor = descriptor
         self._full: SimpleQueue[_Piece | None] = SimpleQueue()
         self._free: SimpleQueue[bytearray] = SimpleQueue()
-        self._failure: OSError | None = None
-        for _ in range(_BUFFERS):
-            self._free.put(bytearray(_CAPACITY))
+        self.failure: OSError | None = None
+        self._taken = 0
         self._thread = threading.Thread(target=self._run, name="ozx-writer", daemon=True)
         self._thread.start()
 
     def take(self) -> bytearray:
-        """Return an empty buffer, as soon as a buffer is written."""
+        """Return an empty buffer: one that is written, or up to three others."""
+        if self._taken < _BUFFERS and self._free.empty():
+            self._taken += 1
+            return _spare_buffer()
         buffer = self._free.get()
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
         return buffer
 
     def put(self, data: bytearray | bytes, length: int, offset: int) -> None:
@@ -79,20 +92,22 @@ class _Background:
         """Wait until everything is written."""
         self._full.put(None)
         self._thread.join()
+        while not self._free.empty() and _spare.qsize() < _BUFFERS:
+            _spare.put(self._free.get())
 
     def check(self) -> None:
         """Raise the thread's failure, if any."""
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
     def _run(self) -> None:
         while (piece := self._full.get()) is not None:
             data, length, offset = piece
             try:
-                if self._failure is None:
+                if self.failure is None:
                     write_all_at(self._descriptor, memoryview(data)[:length], offset)
             except OSError as error:
-                self._failure = error
+                self.failure = error
             if isinstance(data, bytearray):
                 self._free.put(data)
 
@@ -146,6 +161,10 @@ class _Packer:
                     raise not_regular(path + name)
                 if is_suspect:
                     check_not_embedded(descriptor, path + name, size)
+            except OSError as error:
+                if error is not self._background.failure:
+                    name_error(error, path + name)
+                raise
             finally:
                 os.close(descriptor)
             if self._manifest is not None and digest is not None:

@@ -9,7 +9,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
-from ozx.errors import FormatError
+from ozx.errors import FormatError, name_error
 from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.limits import LongDocuments
@@ -162,6 +162,9 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
         content = b"".join(pieces)
         if len(content) != before[0] or before != status_of(descriptor, path):
             raise changed(path)
+    except OSError as error:
+        name_error(error, path)
+        raise
     finally:
         os.close(descriptor)
     return content

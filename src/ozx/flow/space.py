@@ -1,0 +1,84 @@
+"""The room for many copies, checked before the first is made."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+
+from ozx.errors import resource_error
+
+__all__ = ["check_room"]
+
+
+def check_room(sources: Iterable[str], folders: Iterable[str]) -> None:
+    """Refuse a batch whose copies cannot fit on their file systems.
+
+    Sources are only measured if their file systems hold more than is free at the target: a copy cannot exceed that. The
+    free room is what ``statvfs`` shows, which includes quotas of folders and projects on most file systems, but not
+    those of users.
+
+    Parameters
+    ----------
+    sources
+        Files and directories whose copies have about their sizes; missing ones are left out.
+    folders
+        The folder of each copy, in the same order.
+
+    Raises
+    ------
+    ResourceError
+        A file system has less room than its copies need; with the `errno` of a full disk.
+    """
+    needed: dict[int, list[str]] = {}
+    rooms: dict[int, tuple[int, str]] = {}
+    for source, folder in zip(sources, folders, strict=True):
+        found = _room(folder)
+        if found is None:
+            continue
+        device, free = found
+        rooms[device] = (free, folder)
+        needed.setdefault(device, []).append(source)
+    for device, group in needed.items():
+        free, folder = rooms[device]
+        if _used_where(group) > free and (size := sum(map(_size, group))) > free:
+            error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder or ".")
+            message = f"no room for {len(group):,} files: about {size:,} bytes are needed, {free:,} are free"
+            raise resource_error(error, message=message, hint="Free some space, or write to another disk.")
+
+
+def _room(folder: str) -> tuple[int, int] | None:
+    """Return the device of a folder, and its free bytes; None if it is missing or the system does not say."""
+    try:
+        status = os.statvfs(folder or ".")
+        return os.stat(folder or ".").st_dev, status.f_bavail * status.f_frsize
+    except (AttributeError, OSError):
+        return None
+
+
+def _used_where(sources: Iterable[str]) -> int:
+    """Return the bytes in use on the file systems of the sources."""
+    used: dict[int, int] = {}
+    for source in sources:
+        try:
+            device = os.stat(source).st_dev
+            if device not in used:
+                status = os.statvfs(source)
+                used[device] = (status.f_blocks - status.f_bfree) * status.f_frsize
+        except (AttributeError, OSError):
+            continue
+    return sum(used.values())
+
+
+def _size(path: str) -> int:
+    """Return the length of a file, or of the files below a directory, in bytes; what is gone counts as nothing."""
+    try:
+        if not os.path.isdir(path):
+            return os.stat(path).st_size
+        with os.scandir(path) as entries:
+            return sum(
+                _size(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
+    except OSError:
+        return 0
