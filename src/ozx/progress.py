@@ -73,6 +73,16 @@ NO_PROGRESS: Progress = _NoProgress()
 def needs_total(progress: Progress) -> bool:
     """Tell whether a phase of one file shows its total: else nothing has to be counted before the work.
 
+    Parameters
+    ----------
+    progress
+        The progress of an operation.
+
+    Returns
+    -------
+    bool
+        False for `NO_PROGRESS` and for a file of a batch.
+
     Examples
     --------
     >>> needs_total(NO_PROGRESS)
