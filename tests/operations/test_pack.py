@@ -580,7 +580,7 @@ def test_two_sources_for_one_file_are_refused_before_anything_is_written(tmp_pat
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, batch, monkeypatch, jobs):
-    original, calls = module._pack_one, []
+    original, calls = module.pack_one, []
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -588,7 +588,7 @@ def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, batch
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(module, "_pack_one", interrupted)
+    monkeypatch.setattr(module, "pack_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pack_many(batch, out_dir=tmp_path / "packed", jobs=jobs)
     for name in os.listdir(tmp_path / "packed"):

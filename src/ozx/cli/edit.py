@@ -21,7 +21,7 @@ _MOST_NODES = 3
 
 @click.command("edit")
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
-@many_options(has_out_dir=False)
+@many_options(has_out_dir=False, has_dask=False)
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size at full resolution by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one is left unchanged.")

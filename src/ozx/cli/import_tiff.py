@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -12,10 +9,11 @@ import click
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.batch import counted, following
+from ozx.cli.cluster import connected, dask_option
 from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.operations.import_tiff import import_tiff, import_tiffs
@@ -73,7 +71,7 @@ _ENDINGS = (".ozx",)
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )
-@click.option("--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, as in tcp://host:8786.")
+@dask_option
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -111,41 +109,22 @@ def command(
     options = {**parse_metadata(options), "sync": not no_sync}
     sum_up = counted("imported", "skipped", "failed")
     is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
-    with _cluster(dask) as executor, following(sources, sum_up, **is_told) as batch:
+    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(imported: ImportResult) -> None:
             notes = [f"warning: {sentence}" for sentence in imported.damage] + ([] if quiet else [*imported.notes])
             batch.add(imported, notes, lambda: [_summary(imported)], code=_code(imported))
 
-        options |= {"executor": executor, "progress": batch.progress}
+        options["progress"] = batch.progress
         if len(sources) == 1 and out_dir is None and retry_failed is None:
-            results: tuple[ImportResult, ...] = (import_tiff(sources[0], out, **options),)
+            results: tuple[ImportResult, ...] = (import_tiff(sources[0], out, **options, executor=executor),)
             report(results[0])
         else:
-            results = import_tiffs(sources, out_dir=out_dir, jobs=jobs, on_result=report, **options).results
+            options |= {"jobs": jobs, "on_result": report, "file_executor": executor}
+            results = import_tiffs(sources, out_dir=out_dir, **options).results
     if as_json:
         print_json(ImportManyResult(results).to_dict())
     return batch_code(one.error for one in results) or max(map(_code, results), default=DONE)
-
-
-@contextmanager
-def _cluster(address: str | None) -> Iterator[Executor | None]:
-    """Yield an executor on the cluster at an address, or None."""
-    if address is None:
-        yield None
-        return
-    try:
-        from distributed import Client  # noqa: PLC0415 (an extra)
-    except ImportError as error:
-        raise ResourceError(
-            "--dask needs the package distributed", hint='Install it: pip install "ozx-toolkit[dask]".'
-        ) from error
-    try:
-        client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ResourceError(f"--dask: no scheduler answers at {address}: {error}") from error
-    with client:
-        yield client.get_executor()  # type: ignore[no-untyped-call]
 
 
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:

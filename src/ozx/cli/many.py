@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import click
 
 from ozx.cli.app import DONE, batch_code
-from ozx.cli.batch import Batch, counted, following
+from ozx.cli.batch import counted, following
+from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
@@ -54,11 +57,15 @@ class Verb:
     needs_output: bool = False
 
 
-def many_options(*, has_out_dir: bool = True, has_jobs: bool = True) -> Callable[[_Command], _Command]:
+def many_options(
+    *, has_out_dir: bool = True, has_jobs: bool = True, has_dask: bool = True
+) -> Callable[[_Command], _Command]:
     """Return a decorator that adds the options for many files to a command."""
 
     def decorate(command: _Command) -> _Command:
         command = log_options(command)
+        if has_dask:
+            command = dask_option(command)
         if has_jobs:
             kind = click.IntRange(min=1)
             command = click.option(
@@ -87,6 +94,7 @@ def run_verb(
     *,
     out_dir: str | None = None,
     jobs: int = 1,
+    dask: str | None = None,
     log: str | None,
     retry_failed: str | None,
     quiet: bool = False,
@@ -106,7 +114,9 @@ def run_verb(
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
-    with following(sources, counted(verb.done, "failed"), log=log, quiet=quiet, as_json=as_json) as batch:
+    sum_up = counted(verb.done, "failed")
+    is_told: dict[str, Any] = {"log": log, "quiet": quiet, "as_json": as_json}
+    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(result: FileResult) -> None:
             notes = () if result.result is None or quiet else verb.notes(result.result)
@@ -114,10 +124,24 @@ def run_verb(
             batch.add(result, notes, lambda: verb.lines(result.result), code=code)
 
         if not is_many:
+            if executor is not None:
+                options |= _inside_one_file(verb, executor)
             result = verb.call(sources[0], out, batch.progress, **options)
             report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
             return _print_one(result, verb, as_json=as_json)
-        results = _run_many(verb, sources, out_dir, jobs, batch, report, options)
+        work = partial(_call_again, verb.call, options)
+        pairs = _pairs(verb, sources, out_dir)
+        if executor is not None:
+            work = partial(work, present={target for _, target in pairs if os.path.lexists(target)})
+        results = run_each(
+            work,
+            pairs,
+            done=verb.done,
+            jobs=jobs,
+            progress=batch.progress,
+            on_result=report,
+            executor=executor,
+        )
     if as_json:
         print_json({"schema": 1, "results": [result.to_dict() for result in results]})
     codes = [verb.code(each.result) for each in results if each.result is not None]
@@ -144,26 +168,38 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
     return given[:1], given[1] if len(given) == 2 else None
 
 
-def _run_many(
-    verb: Verb,
-    sources: list[str],
-    out_dir: str | None,
-    jobs: int,
-    batch: Batch,
-    report: Callable[[FileResult], None],
-    options: dict[str, Any],
-) -> tuple[FileResult, ...]:
-    targets = list(sources)
-    if verb.name_output is not None:
-        folders = [given_output(out_dir) if out_dir is not None else os.path.dirname(source) for source in sources]
-        targets = [
-            os.path.join(folder, verb.name_output(source)) for folder, source in zip(folders, sources, strict=True)
-        ]
+def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
+    """Return the option that lets a cluster work inside a single file, which one verb can."""
+    if verb.done != "repacked":
+        raise UsageError("--dask: expected several files with --out-dir, a task for each")
+    return {"executor": executor}
+
+
+def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[str, str]]:
+    """Return each source with its output; make the folder for outputs."""
+    if verb.name_output is None:
+        return [(source, source) for source in sources]
     if out_dir is not None:
         os.makedirs(given_output(out_dir), exist_ok=True)
+    folders = [given_output(out_dir) if out_dir is not None else os.path.dirname(source) for source in sources]
+    return [
+        (source, os.path.join(folder, verb.name_output(source)))
+        for folder, source in zip(folders, sources, strict=True)
+    ]
 
-    def work(source: str, target: str, progress: Progress) -> Any:
-        return verb.call(source, target, progress, **options)
 
-    pairs = list(zip(sources, targets, strict=True))
-    return run_each(work, pairs, done=verb.done, jobs=jobs, progress=batch.progress, on_result=report)
+def _call_again(
+    call: Callable[..., Any],
+    options: dict[str, Any],
+    source: str,
+    target: str,
+    progress: Progress,
+    present: Collection[str] | None = None,
+) -> Any:
+    """Call a verb; as a task of a cluster, whose first worker may have been lost after it made the output.
+
+    `present` then has the outputs that were there before any task.
+    """
+    if present is not None and target not in present:
+        options = options | {"force": True}
+    return call(source, target, progress, **options)

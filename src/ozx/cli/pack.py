@@ -10,6 +10,7 @@ import click
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.batch import Batch, counted, following
+from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
@@ -51,6 +52,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@dask_option
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -61,6 +63,7 @@ def command(
     jobs: int,
     remove_source: bool,
     no_sync: bool,
+    dask: str | None,
     log: str | None,
     retry_failed: str | None,
     as_json: bool,
@@ -87,7 +90,8 @@ def command(
     sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
     options |= {"remove_source": remove_source, "sync": not no_sync}
     sum_up = counted("packed", "skipped", "failed")
-    with following(sources, sum_up, log=log, quiet=quiet, as_json=as_json) as batch:
+    is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
+    with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def code_of_one(packed: PackResult) -> int:
             return WITH_LOSS if remove_source and not packed.source_removed else DONE
@@ -100,12 +104,12 @@ def command(
                 code=code_of_one(packed),
             )
 
-        if len(sources) == 1 and out_dir is None and retry_failed is None:
+        if len(sources) == 1 and out_dir is None and retry_failed is None and executor is None:
             results: tuple[PackResult, ...] = (pack(sources[0], out, **options, progress=batch.progress),)
             report(results[0])
         else:
-            options |= {"out_dir": out_dir, "jobs": jobs, "progress": batch.progress, "on_result": report}
-            results = pack_many(sources, **options).results
+            options |= {"jobs": jobs, "progress": batch.progress, "on_result": report, "executor": executor}
+            results = pack_many(sources, out_dir=out_dir, **options).results
     if as_json:
         print_json(PackManyResult(results).to_dict())
     return batch_code(packed.error for packed in results) or max(map(code_of_one, results), default=DONE)

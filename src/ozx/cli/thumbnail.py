@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 @click.command("thumbnail")
 @click.argument("arguments", metavar="FILE|DIR... [OUT]", nargs=-1, type=click.Path())
-@many_options()
+@many_options(has_dask=False)
 @click.option("--size", metavar="N", type=int, default=256, show_default=True, help="The longest side in pixels.")
 @click.option("--cache", is_flag=True, help="Write to the desktop's thumbnail folder, instead of OUT.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")

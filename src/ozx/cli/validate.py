@@ -12,6 +12,7 @@ import click
 
 from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.batch import following
+from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import print_json, say
 from ozx.cli.report import extent_of, report_lines
 from ozx.cli.run_logging import log_options, sources_of_run
@@ -63,6 +64,7 @@ __all__ = ["command"]
     multiple=True,
     help="Check conventions with the schema URL against the JSON schema in FILE. URLs are never resolved.",
 )
+@dask_option
 @log_options
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
 @click.option(
@@ -83,6 +85,7 @@ def command(
     no_second_opinion: bool,
     schemas: tuple[str, ...],
     jobs: int,
+    dask: str | None,
     log: str | None,
     retry_failed: str | None,
     as_verdict: bool,
@@ -111,10 +114,11 @@ def command(
     reports: dict[int, Report] = {}
     codes = {DONE}
     is_told: Any = {"log": log, "quiet": quiet or as_json, "as_json": as_json}
-    with following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
+    with connected(dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
-        answers = validate_many(asked, jobs=jobs, schemas=_to_schemas(schemas), progress=progress, **options)
+        options |= {"jobs": jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
+        answers = validate_many(asked, **options)
         for number, answer in answers:
             checked = _Checked.of(asked[number], answer)
             if not isinstance(answer, Report):

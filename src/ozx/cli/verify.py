@@ -20,7 +20,7 @@ __all__ = ["command"]
 @click.option(
     "--manifest", metavar="M", type=click.Path(), help="The manifest of one FILE.  [default: FILE.manifest.json]"
 )
-@many_options(has_out_dir=False)
+@many_options(has_out_dir=False, has_dask=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
-from ozx.errors import OzxError, UsageError, error_code
+from ozx.errors import OzxError, ResourceError, UsageError, error_code, shortened
 from ozx.faults import FaultError, as_error
 from ozx.flow.space import check_room
-from ozx.progress import Progress, StoppableProgress
+from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
 __all__ = ["FileResult", "check_distinct", "describe_failure", "run_batch", "run_each"]
 
 _Result = TypeVar("_Result")
+_Work = Callable[[str, str, Progress], _Result]
+_Fail = Callable[[str, str, OzxError], _Result]
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
@@ -43,14 +48,15 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
 
 
 def run_batch(
-    work: Callable[[str, str, Progress], _Result],
-    fail: Callable[[str, str, OzxError], _Result],
+    work: _Work[_Result],
+    fail: _Fail[_Result],
     pairs: Sequence[tuple[str, str]],
     *,
     jobs: int,
     what: str,
     progress: Progress,
     on_result: Callable[[_Result], object] | None = None,
+    executor: Executor | None = None,
 ) -> tuple[_Result, ...]:
     """Return the result of each pair of source and target, in order.
 
@@ -70,6 +76,9 @@ def run_batch(
         Receives the progress of `work`.
     on_result
         Called with each result as soon as there is one, by the calling thread.
+    executor
+        Runs a task for each pair instead of threads, also in other processes: `work` and `fail` must be picklable, and
+        `work` gets no progress. A task may run twice, if its first worker is lost.
 
     Examples
     --------
@@ -81,33 +90,66 @@ def run_batch(
     stoppable = StoppableProgress(progress)
     tell = on_result or (lambda _: None)
     results: dict[int, _Result] = {}
-
-    def attempt(pair: tuple[str, str]) -> _Result:
-        try:
-            return work(*pair, stoppable)
-        except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
-            return fail(*pair, as_error(error))
-
     progress.start(f"{len(pairs):,} {what}", None)
     try:
-        if jobs <= 1 or len(pairs) <= 1:
+        if executor is None and (jobs <= 1 or len(pairs) <= 1):
             for number, pair in enumerate(pairs):
-                results[number] = attempt(pair)
+                results[number] = _attempt(work, fail, pair, stoppable)
                 tell(results[number])
             return tuple(results.values())
-        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
+        threads = ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") if executor is None else None
+        with nullcontext() if threads is None else threads:
+            futures: dict[Future[_Result], int] = {}
             try:
-                numbers = {pool.submit(attempt, pair): number for number, pair in enumerate(pairs)}
-                for future in as_completed(numbers):
-                    results[numbers[future]] = future.result()
-                    tell(results[numbers[future]])
+                for number, pair in enumerate(pairs):
+                    if threads is not None:
+                        future = threads.submit(_attempt, work, fail, pair, stoppable)
+                    else:
+                        future = _submit(executor, work, fail, pair)
+                    futures[future] = number
+                for future in as_completed(futures):
+                    number = futures[future]
+                    results[number] = _result_of(future, fail, pairs[number])
+                    tell(results[number])
                 return tuple(results[number] for number in range(len(pairs)))
             except BaseException:
                 stoppable.stop_all()
-                pool.shutdown(wait=True, cancel_futures=True)
+                for future in futures:
+                    future.cancel()
                 raise
     finally:
         progress.stop()
+
+
+def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], progress: Progress) -> _Result:
+    try:
+        return work(*pair, progress)
+    except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
+        return fail(*pair, as_error(error))
+
+
+def _submit(
+    executor: Executor | None, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]
+) -> Future[_Result]:
+    if executor is None:
+        raise TypeError("expected an executor")
+    return executor.submit(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail, pair)
+
+
+def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
+    """Process a pair on a worker, which must have the version of the caller: it may have joined late."""
+    own = importlib.import_module("ozx").__version__
+    if own != version:
+        return fail(*pair, UsageError(f"expected a worker with ozx {version}; this one has {own}", path=pair[0]))
+    return _attempt(work, fail, pair, NO_PROGRESS)
+
+
+def _result_of(future: Future[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
+        reason = f"its workers were lost: {type(error).__name__}: {error}"
+        return fail(*pair, ResourceError(shortened(reason), path=pair[0], hint="Run it again with --retry-failed."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +194,7 @@ def run_each(
     jobs: int,
     progress: Progress,
     on_result: Callable[[FileResult], object],
+    executor: Executor | None = None,
 ) -> tuple[FileResult, ...]:
     """Return the result of an operation for each pair of source and target, in order; see `run_batch`.
 
@@ -173,13 +216,17 @@ def run_each(
     new = [(source, os.path.dirname(target)) for source, target in pairs if not os.path.exists(target)]
     check_room((source for source, _ in new), (folder for _, folder in new))
 
-    def attempt(source: str, target: str, told: Progress) -> FileResult:
-        return FileResult(source, target, done, work(source, target, told))
+    attempt, fail = partial(_done, work, done), _failed
+    options: dict[str, Any] = {"jobs": jobs, "what": "files", "progress": progress, "on_result": on_result}
+    return run_batch(attempt, fail, pairs, **options, executor=executor)
 
-    def fail(source: str, target: str, error: OzxError) -> FileResult:
-        return FileResult(source, target, "failed", error=describe_failure(error))
 
-    return run_batch(attempt, fail, pairs, jobs=jobs, what="files", progress=progress, on_result=on_result)
+def _done(work: _Work[Any], done: str, source: str, target: str, progress: Progress) -> FileResult:
+    return FileResult(source, target, done, work(source, target, progress))
+
+
+def _failed(source: str, target: str, error: OzxError) -> FileResult:
+    return FileResult(source, target, "failed", error=describe_failure(error))
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

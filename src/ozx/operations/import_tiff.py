@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -165,6 +166,7 @@ def import_tiffs(
     jobs: int = 1,
     progress: Progress = NO_PROGRESS,
     on_result: Callable[[ImportResult], object] | None = None,
+    file_executor: Executor | None = None,
     **options: Any,
 ) -> ImportManyResult:
     """Import several TIFF files, `jobs` at a time; one that fails does not stop the others.
@@ -183,6 +185,9 @@ def import_tiffs(
         Receives the number of bytes of pixels read.
     on_result
         Called with each result as soon as there is one, by the calling thread.
+    file_executor
+        Executor with a task for each file, as that of a Dask cluster, whose workers need to see the files under the
+        same paths; instead of `jobs`.
     **options
         As for `import_tiff`.
 
@@ -219,17 +224,49 @@ def import_tiffs(
         os.makedirs(folder, exist_ok=True)
     claims = Claims()
     pairs = list(zip(paths, targets, strict=True))
+    is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
+    if file_executor is not None:
+        parts = _parts(paths, parsed, claims)
+        present = frozenset(target for target in targets if os.path.lexists(target))
+        task = partial(_import_again, replace(parsed, executor=None), parts, present)
+        return ImportManyResult(run_batch(task, _failure, pairs, jobs=1, executor=file_executor, **is_told))
     with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
             return _import_one(path, target, order, told, claims)
 
-        def failure(path: str, target: str, error: OzxError) -> ImportResult:
-            return ImportResult(path, target, "failed", error=describe_failure(error))
+        return ImportManyResult(run_batch(work, _failure, pairs, jobs=jobs, **is_told))
 
-        return ImportManyResult(
-            run_batch(work, failure, pairs, jobs=jobs, what="files", progress=progress, on_result=on_result)
-        )
+
+def _failure(path: str, target: str, error: OzxError) -> ImportResult:
+    return ImportResult(path, target, "failed", error=describe_failure(error))
+
+
+def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
+    """Return the sources that are parts of the image of another source, and that source: tasks know only their own."""
+    parts = {}
+    for path in paths:
+        # Only OME-TIFF has images of several files. What cannot be read is reported by its task.
+        with suppress(OzxError, OSError), open_tiff(path, order.tiff) as found:
+            if (first := claims.first(found)) != path:
+                parts[path] = first
+    return parts
+
+
+def _import_again(
+    order: _Order, parts: Mapping[str, str], present: frozenset[str], path: str, target: str, progress: Progress
+) -> ImportResult:
+    """Import a file as a task, whose first worker may have been lost after it gave the file its name.
+
+    `present` has the outputs that were there before any task.
+    """
+    if path in parts:
+        whole = _default_output(parts[path], os.path.dirname(target))
+        return ImportResult(path, whole, "skipped", part_of=parts[path])
+    if target in present:
+        return _import_one(path, target, order, progress, Claims())
+    result = _import_one(path, target, replace(order, resume=True), progress, Claims())
+    return replace(result, status="imported")
 
 
 def _parse(asked: dict[str, Any]) -> _Order:

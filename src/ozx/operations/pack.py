@@ -4,71 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.atomic.syncing import sync_file
-from ozx.atomic.targets import check_target
-from ozx.errors import OzxError, UsageError, resource_errors
+from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.flow.plan import Plan
-from ozx.flow.plans.copy import plan_copy
-from ozx.flow.plans.version import VersionChoice, in_version
-from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import Manifest, write_manifest
-from ozx.flow.sinks.target import check_place, default_output, entry_notes, name_notes, swept_notes
-from ozx.flow.source_removal import SourceRemoval, finish_source_removal
-from ozx.flow.sources.attributes import check_no_attributes
-from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.listing import Listing, check_is_directory, list_directory, refuse_folder_of_images
+from ozx.flow.plans.version import VersionChoice
+from ozx.flow.sinks.target import default_output
 from ozx.flow.sources.location import StrPath, given_output, given_source
 from ozx.flow.space import check_room
-from ozx.flow.workers import Workers, working
-from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.operations.pack_one import PackOptions, pack_one
 from ozx.operations.pack_result import PackManyResult, PackResult
-from ozx.progress import NO_PROGRESS, Progress, needs_total
-from ozx.validation.container.one_hierarchy import refuse_errors
+from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["pack", "pack_many"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    force: bool
-    verify: bool
-    remove_source: bool
-    drop_attributes: bool
-    checksum: str | None
-    resume: bool
-    thumbnail: bool
-    manifest: bool
-    sync: bool
-    shards: str | Mapping[str, int]
-    chunks: str | Mapping[str, int] | None
-    codec: str | None
-    chunk_checksums: str | None
-    version: VersionChoice
-
-    def __post_init__(self) -> None:
-        if self.checksum not in (None, "sha256"):
-            raise UsageError(f"expected the checksum sha256; got {self.checksum!r}")
-        if self.remove_source and not self.sync:
-            raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    options: _Options
-    workers: Workers
-    progress: Progress
-
-    def verify(self, archive: str, plan: Plan) -> None:
-        """Compare an archive with its plan."""
-        from ozx.flow.sinks.verification import check_archive  # noqa: PLC0415 (numpy)
-
-        check_archive(archive, plan, self.workers, self.progress)
 
 
 @resource_errors()
@@ -156,7 +107,7 @@ def pack(
     ('cells.ozx', 71)
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = _Options(
+    options = PackOptions(
         force,
         verify or remove_source,
         remove_source,
@@ -170,7 +121,7 @@ def pack(
     )
     target = None if out is None else given_output(out)
     root = _root(source)
-    return _pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
+    return pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
 
 
 @resource_errors()
@@ -196,6 +147,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
     on_result: Callable[[PackResult], object] | None = None,
+    executor: Executor | None = None,
 ) -> PackManyResult:
     """Pack several directories, `jobs` at a time; one that fails does not stop the others.
 
@@ -213,6 +165,9 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         As for `pack`.
     on_result
         Called with each result as soon as there is one, by the calling thread.
+    executor
+        Executor with a task for each source, as that of a Dask cluster, whose workers need to see the files under the
+        same paths; instead of `jobs`.
 
     Returns
     -------
@@ -234,7 +189,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
-    options = _Options(
+    options = PackOptions(
         force,
         verify or remove_source,
         remove_source,
@@ -253,147 +208,36 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
 
-    def work(root: str, target: str, told: Progress) -> PackResult:
-        return _pack_one(root, target, options, told)
-
-    def failure(root: str, target: str, error: OzxError) -> PackResult:
-        return PackResult(root, target, "failed", error=describe_failure(error))
-
     pairs = list(zip(roots, targets, strict=True))
     if not remove_source:  # else each file takes the room of its source
         new = [(root, os.path.dirname(target)) for root, target in pairs if not os.path.exists(target)]
         check_room((root for root, _ in new), (place for _, place in new))
-    return PackManyResult(
-        run_batch(work, failure, pairs, jobs=jobs, what="hierarchies", progress=progress, on_result=on_result)
-    )
+    work = partial(_pack_with, options)
+    if executor is not None:
+        work = partial(_pack_again, options, frozenset(target for target in targets if os.path.lexists(target)))
+    is_told: dict[str, Any] = {"what": "hierarchies", "progress": progress, "on_result": on_result}
+    return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, executor=executor, **is_told))
+
+
+def _failure(root: str, target: str, error: OzxError) -> PackResult:
+    return PackResult(root, target, "failed", error=describe_failure(error))
+
+
+def _pack_with(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
+    return pack_one(root, target, options, progress)
+
+
+def _pack_again(
+    options: PackOptions, present: frozenset[str], root: str, target: str, progress: Progress
+) -> PackResult:
+    """Pack a source as a task, whose first worker may have been lost after it gave the file its name.
+
+    `present` has the files that were there before any task.
+    """
+    if target in present:
+        return pack_one(root, target, options, progress)
+    return replace(pack_one(root, target, replace(options, resume=True), progress), status="packed")
 
 
 def _root(source: StrPath) -> str:
     return given_source(source).rstrip("/") or "/"
-
-
-def _pack_one(root: str, target: str, options: _Options, progress: Progress) -> PackResult:
-    check_is_directory(root)
-    check_place(root, target)
-    finished = finish_source_removal(root, target, remove=options.remove_source)
-    if finished is not None:
-        return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
-    removal = SourceRemoval(root) if options.remove_source else None
-    if removal is not None and not options.drop_attributes:
-        check_no_attributes(root)
-    listing = list_directory(root) if removal is None else removal.list_source()
-    refuse_folder_of_images(listing)
-    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
-    result = _pack_listed(result, listing, options, progress)
-    return result if removal is None else _with_removal(result, removal.run(target))
-
-
-def _pack_listed(result: PackResult, listing: Listing, options: _Options, progress: Progress) -> PackResult:
-    is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
-    # A file that is there may have checksums behind its chunks, which converted content is compared without.
-    is_compared = options.resume and os.path.exists(result.path)
-    with working() as workers:
-        run = _Run(options, workers, progress)
-        has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
-        if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
-            return _pack_plan(result, in_version(plan_copy(listing), options.version), (), run)
-        # These need numpy, and are slow to import beside packing a small directory.
-        from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
-        from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
-
-        source, checksums = DirectorySource(listing), options.chunk_checksums
-        layout = LayoutChoice.parse(options.shards, options.chunks, options.codec, chunk_checksums=checksums)
-        try:
-            plan = in_version(plan_relayout(source, layout), options.version)
-            variants = (in_version(each, options.version) for each in iter_checksum_variants(source, layout))
-            return _pack_plan(result, plan, variants, run)
-        except OzxError as error:
-            raise error.at(result.source) from None
-
-
-def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
-    """Pack a plan; with `resume`, an existing file that matches one of `variants` counts as complete, too."""
-    root, target, options = result.source, result.path, run.options
-    if options.thumbnail:
-        from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
-        from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
-
-        pictures, notes = try_thumbnail(lambda: opened_hierarchy(root))
-        result = replace(result, notes=tuple(notes))
-        for picture in pictures:
-            plan.add(picture)
-    if options.resume and os.path.exists(target):
-        from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
-
-        complete = find_same_entries(target, plan, variants, run.workers)
-        if complete is not None:
-            return _finish_skipped(result, complete, run)
-        if not options.force:
-            raise UsageError(
-                f"{target} exists, but is not the complete copy of {root}",
-                hint="Give --force (force=True) to replace it.",
-            )
-    check_target(target, force=options.force)
-    for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
-        if is_wanted:
-            check_target(target + ending, force=True)
-    refuse_errors(plan.metadata, plan.legacy_keys, path=root)
-    return _write(result, plan, run)
-
-
-def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
-    return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
-
-
-def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Finish what an interrupted run may have left: sync and verify the existing file, write its checksum."""
-    options, digest = run.options, None
-    if options.sync:
-        sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
-    if options.verify:
-        run.verify(result.path, plan)
-    if options.checksum and os.path.exists(result.path + CHECKSUM_ENDING):
-        digest = check_checksum_file(result.path)
-    elif options.checksum:
-        digest = sha256_of(result.path)
-        write_checksum_file(result.path, digest, sync=options.sync)
-    if options.manifest and not os.path.exists(result.path + MANIFEST_ENDING):
-        from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
-
-        write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
-    notes = (*result.notes, *dict.fromkeys(plan.notes))
-    return replace(_measured(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
-
-
-def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    options, progress, digest = run.options, run.progress, None
-    total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(progress) else None
-    progress.start(os.path.basename(result.path), total)
-    is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
-    with replacing_file(result.path, force=options.force, sync=options.sync, sync_name=is_last) as new:
-        new.needed = plan.count_bytes
-        manifest = Manifest(result.source) if options.manifest else None
-        entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
-        if options.verify:
-            if options.sync:
-                os.fsync(new.descriptor)
-            run.verify(new.path, plan)
-        if options.checksum:
-            digest = sha256_of(new.path)
-    if digest is not None:
-        write_checksum_file(result.path, digest, sync=options.sync, sync_name=manifest is None)
-    if manifest is not None:
-        write_manifest(result.path, manifest, sync=options.sync)
-    progress.stop()
-    said = (*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept))
-    return replace(
-        result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
-    )
-
-
-def _measured(result: PackResult) -> PackResult:
-    """Return the result with the numbers of entries and bytes of the existing file."""
-    from ozx.flow.sinks.verification import measure_archive  # noqa: PLC0415 (numpy)
-
-    entries, size = measure_archive(result.path)
-    return replace(result, entries=entries, bytes=size)

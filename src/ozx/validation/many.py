@@ -5,7 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -31,21 +32,24 @@ def validate_many(
     second_opinion: bool = True,
     schemas: Mapping[str, str] | None = None,
     progress: Progress = NO_PROGRESS,
+    executor: Executor | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield a file's number and its report or error, once ready.
 
-    `jobs` files are checked at a time, each by its own process, since Python holds its lock while it parses documents.
-    With 1, as many threads as there are processors decode the chunks of a file (level ``data``), and show `progress`.
+    `executor` checks each file by a task. Without one, `jobs` files are checked at a time, each by its own process,
+    since Python holds its lock while it parses documents. With 1, as many threads as there are processors decode the
+    chunks of a file (level ``data``), and show `progress`.
     """
     check = partial(
         _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
     )
-    if jobs <= 1 or len(paths) <= 1:
+    if executor is None and (jobs <= 1 or len(paths) <= 1):
         yield from enumerate(map(partial(check, progress=progress), paths))
         return
     # Not forked: the process may have threads, of a caller or of zarr.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(paths), os.cpu_count() or 1), context) as pool:
+    workers = min(jobs, len(paths), os.cpu_count() or 1)
+    with nullcontext(executor) if executor is not None else ProcessPoolExecutor(workers, context) as pool:
         numbers = {pool.submit(check, path, jobs=1): number for number, path in enumerate(paths)}
         for future in as_completed(numbers):
             yield numbers[future], future.result()

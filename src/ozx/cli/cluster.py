@@ -1,0 +1,66 @@
+"""``--dask``: the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+import ozx
+from ozx.errors import ResourceError, UsageError
+
+__all__ = ["connected", "dask_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_SECONDS = 10
+
+
+def dask_option(command: _Command) -> _Command:
+    """Add the option ``--dask`` to a command."""
+    return click.option(
+        "--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, as in tcp://host:8786: a task per file."
+    )(command)
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Executor | None]:
+    """Yield an executor on the cluster with its scheduler at `address`, or None.
+
+    A task whose worker is lost is done again by another one.
+
+    Raises
+    ------
+    ResourceError
+        The package distributed is missing, or no scheduler answers.
+    UsageError
+        A worker has another version of ozx.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise ResourceError(
+            "--dask needs the package distributed", hint='Install it: pip install "ozx-toolkit[dask]".'
+        ) from error
+    try:
+        client = Client(address, timeout=_SECONDS)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ResourceError(f"--dask: no scheduler answers at {address}: {error}") from error
+    with client:
+        for worker, version in client.run(_version).items():
+            if version != ozx.__version__:
+                raise UsageError(
+                    f"--dask: expected ozx {ozx.__version__} on every worker; found {version} on {worker}",
+                    hint="Install the same version for all of them.",
+                )
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+
+
+def _version() -> str:
+    return ozx.__version__
