@@ -55,7 +55,7 @@ def main() -> None:
     times: dict[str, list[float]] = {}
     scheduler = None
     if not given.no_dask:
-        from distributed import Client, LocalCluster  # noqa: PLC0415 (optional)
+        from distributed import Client, LocalCluster
 
         scheduler = LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0")
         Client(scheduler).run(__import__, "ozx.operations.pack")

@@ -61,6 +61,7 @@ COMMAND_LINES = {
     ("import", "out_dir"): [["missing.tif", "--out-dir", "URL"]],
     ("pack", "log"): [["missing.zarr", "--log", "URL"]],
     ("import", "log"): [["missing.tif", "--log", "URL"]],
+    ("validate", "report"): [["missing.ozx", "--report", "URL"]],
     ("validate", "log"): [["missing.ozx", "--log", "URL"]],
     ("unpack", "arguments"): [["missing.ozx", "URL"]],
     ("unpack", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ozx.atomic.new_file import replacing_file
 from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.batch import following
 from ozx.cli.cluster import connected, dask_option
@@ -18,6 +19,7 @@ from ozx.cli.report import extent_of, report_lines
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.flow.batch import describe_failure
+from ozx.flow.sources.location import given_output
 from ozx.progress import NO_PROGRESS
 from ozx.validation.many import Outcome, validate_many
 from ozx.validation.report import LEVELS, REVISIONS, Level, Report
@@ -36,6 +38,8 @@ __all__ = ["command"]
     help="Check the ZIP file and RFC-9; also every metadata document; also every chunk.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
+@click.option("--report", metavar="HTML", type=click.Path(), help="Write a page with counts, rules and pictures, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print files that are not valid only.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
@@ -78,6 +82,8 @@ def command(
     paths: tuple[str, ...],
     level: Level,
     as_json: bool,
+    form: str | None,
+    report: str | None,
     quiet: bool,
     strict: bool,
     profile: str,
@@ -104,23 +110,29 @@ def command(
       ozx validate cells.ozx
       ozx validate *.ozx --json --jobs 4
       ozx validate https://example.org/cells.ozx --level data
+      ozx validate *.ozx --quiet --report report.html
       ozx validate cells.ozx --schema https://example.org/proj/v1/schema.json=proj.json
     """
     if as_verdict:
         return _print_verdict(paths, strict=strict)
+    if as_json and form is not None:
+        raise UsageError("expected either --json or --format; got both", hint="Give only one of them.")
+    page = None if report is None else given_output(report)
     asked = sources_of_run(paths, retry_failed)
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
     reports: dict[int, Report] = {}
+    found: dict[int, Outcome] = {}
     codes = {DONE}
-    is_told: Any = {"log": log, "quiet": quiet or as_json, "as_json": as_json}
+    is_silent = as_json or form is not None
+    is_told: Any = {"log": log, "quiet": quiet or is_silent, "as_json": is_silent}
     with connected(dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
         options |= {"jobs": jobs, "schemas": _to_schemas(schemas), "progress": progress, "executor": executor}
         answers = validate_many(asked, **options)
         for number, answer in answers:
-            checked = _Checked.of(asked[number], answer)
+            checked, found[number] = _Checked.of(asked[number], answer), answer
             if not isinstance(answer, Report):
                 batch.add(checked, (), list)
                 codes.add(exit_code(answer))
@@ -130,7 +142,14 @@ def command(
             batch.add(checked, (), partial(report_lines, answer), code=code)
             reports[number] = answer
             codes.add(code)
-    if as_json:
+    in_order = [(asked[number], answer) for number, answer in sorted(found.items(), key=lambda item: item[0])]
+    if page is not None:
+        _write_page(page, in_order)
+    if form is not None:
+        from ozx.cli.validation_formats import to_junit, to_sarif  # noqa: PLC0415 (for CI systems only)
+
+        click.echo(to_sarif(in_order) if form == "sarif" else to_junit(in_order))
+    elif as_json:
         print_json({"schema": 2, "files": [report.to_dict() for _, report in sorted(reports.items())]})
     elif any(report.findings for report in reports.values()):
         say("to explain a finding: ozx rules ID", quiet=quiet)
@@ -151,6 +170,13 @@ class _Checked:
         if isinstance(answer, Report):
             return cls(path, "valid" if answer.valid else "not valid")
         return cls(path, "not read", describe_failure(answer))
+
+
+def _write_page(path: str, answers: list[tuple[str, Outcome]]) -> None:
+    from ozx.cli.validation_page import to_page  # noqa: PLC0415 (for many files only)
+
+    with replacing_file(path, force=True) as new, open(new.descriptor, "w", encoding="utf-8", closefd=False) as file:
+        file.write(to_page(answers))
 
 
 def _print_verdict(paths: tuple[str, ...], *, strict: bool) -> int:
