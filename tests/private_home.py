@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from ozx.atomic.host import this_host
 from ozx.desktop.association import launching
 from ozx.desktop.association.associate import associate, dissociate
 
@@ -41,7 +42,7 @@ def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedP
     # Not `glob`: that of Python 3.12 takes a folder that cannot be listed for an empty one.
     names = sorted(name for name in os.listdir(f"{folder}/packages") if name.endswith(".xml"))
     packages = [Path(folder, "packages", name) for name in names]
-    new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.ozx-tmp")  # swept, if it is killed
+    new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.{this_host()}.ozx-tmp")  # swept, if it is killed
     try:
         new.write_bytes(b"".join(path.read_bytes() for path in packages))
         os.replace(new, f"{folder}/mime.cache")
