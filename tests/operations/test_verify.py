@@ -186,3 +186,29 @@ def test_a_store_that_replaces_a_file_does_so_too(tmp_path):
     with ozx.OzxStore(path, mode="a") as store:
         zarr.open_group(store, mode="a").attrs["extra"] = 1
     assert not (tmp_path / "cells.ozx.sha256").exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"verify": True}, {"shards": "auto"}, {"manifest": True, "checksum": "sha256"}]
+)
+def test_a_manifest_inside(tmp_path, options):
+    path = tmp_path / "cells.ozx"
+    pack(IMAGE, path, manifest_inside=True, sync=False, **options)
+    keys = [entry.key for entry in ozx.list_entries(path)]
+    assert (keys[0], keys[-1]) == ("zarr.json", "ozx-manifest.json")
+    assert ozx.validate(path).valid
+    assert verify(path).entries == len(keys) - 1
+    assert pack(IMAGE, path, manifest_inside=True, resume=True, sync=False, **options).status == "skipped"
+    if "manifest" not in options:
+        rewrite(path, lambda values: values.update({"zarr.json": values["zarr.json"] + b" "}))
+        with pytest.raises(FormatError, match=r"by ozx-manifest\.json: the value of 'zarr.json' differs"):
+            verify(path)
+
+
+def test_a_manifest_inside_has_one_place(tmp_path):
+    source = make_image(tmp_path / "cells.ome.zarr")
+    (source / "ozx-manifest.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"expected no ozx-manifest\.json in the source"):
+        pack(source, manifest_inside=True)
+    result = pack(source, verify=True, sync=False)  # it is a file like others
+    assert "ozx-manifest.json" in [entry.key for entry in ozx.list_entries(result.path)] or result.left_out

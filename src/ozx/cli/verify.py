@@ -27,7 +27,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Prove that .ozx files hold what was packed, without the source.
 
     FILE.manifest.json, which `ozx pack --manifest` writes, has the SHA-256 and size of every value, hashed from the
-    bytes that were packed. FILE.sha256 is compared, too, if there is one.
+    bytes that were packed; --manifest-inside puts it into FILE. FILE.sha256 is compared, too, if there is one.
 
     The exit code is 1 if a value differs, is missing or superfluous; for several files 3 if one of them fails.
 

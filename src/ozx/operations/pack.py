@@ -23,7 +23,7 @@ __all__ = ["pack", "pack_many"]
 
 
 @resource_errors()
-def pack(
+def pack(  # noqa: PLR0913 (one argument for each option of the command)
     source: StrPath,
     out: StrPath | None = None,
     *,
@@ -41,6 +41,7 @@ def pack(
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
+    manifest_inside: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
@@ -77,6 +78,9 @@ def pack(
     manifest
         Write ``OUT.manifest.json`` beside the file: the SHA-256, size and modification time of every source file,
         hashed from the bytes that are packed. In another layout, it has the values of the file, without times.
+    manifest_inside
+        Put the manifest into the file, as its last entry ``ozx-manifest.json``, instead of or besides `manifest`. The
+        source must not have a file of this name.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -116,6 +120,7 @@ def pack(
         resume,
         thumbnail,
         manifest,
+        manifest_inside,
         sync,
         *layout,
     )
@@ -144,6 +149,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
+    manifest_inside: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
     on_result: Callable[[PackResult], object] | None = None,
@@ -159,7 +165,9 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         The folder for the files, created if it is missing; by default each file goes beside its source.
     jobs
         Number of sources packed at the same time, each by a thread.
-    force, verify, remove_source, drop_attributes, checksum, resume, thumbnail, manifest, sync, progress
+    force, verify, remove_source, drop_attributes, checksum, resume, progress
+        As for `pack`.
+    thumbnail, manifest, manifest_inside, sync
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -198,6 +206,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         resume,
         thumbnail,
         manifest,
+        manifest_inside,
         sync,
         *layout,
     )

@@ -16,7 +16,7 @@ from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import Manifest, write_manifest
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, write_manifest
 from ozx.flow.sinks.target import check_place, entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.sources.attributes import check_no_attributes
@@ -49,6 +49,7 @@ class PackOptions:
     resume: bool
     thumbnail: bool
     manifest: bool
+    manifest_inside: bool
     sync: bool
     shards: str | Mapping[str, int]
     chunks: str | Mapping[str, int] | None
@@ -77,7 +78,15 @@ class _Run:
 
 
 def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
-    """Pack one source; see `ozx.operations.pack.pack`, also for the errors."""
+    """Pack one source; see `ozx.operations.pack.pack`.
+
+    Raises
+    ------
+    UsageError
+        The output exists, or the source has what would be lost or is in the way.
+    FormatError, UnsupportedError, ResourceError
+        As for `ozx.operations.pack.pack`.
+    """
     check_is_directory(root)
     check_place(root, target)
     finished = finish_source_removal(root, target, remove=options.remove_source)
@@ -87,6 +96,12 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     if removal is not None and not options.drop_attributes:
         check_no_attributes(root)
     listing = list_directory(root) if removal is None else removal.list_source()
+    if options.manifest_inside and os.path.lexists(os.path.join(root, MANIFEST_KEY)):
+        raise UsageError(
+            f"expected no {MANIFEST_KEY} in the source, for the place of the new one",
+            path=root,
+            hint="Remove it, or give --manifest instead of --manifest-inside.",
+        )
     refuse_folder_of_images(listing)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
     result = _pack_listed(result, listing, options, progress)
@@ -177,7 +192,8 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
     with replacing_file(result.path, force=options.force, sync=options.sync, sync_name=is_last) as new:
         new.needed = plan.count_bytes
-        manifest = Manifest(result.source) if options.manifest else None
+        inside = os.path.basename(result.path) if options.manifest_inside else None
+        manifest = Manifest(result.source, inside) if options.manifest or options.manifest_inside else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
         if options.verify:
             if options.sync:
@@ -186,8 +202,8 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         if options.checksum:
             digest = sha256_of(new.path)
     if digest is not None:
-        write_checksum_file(result.path, digest, sync=options.sync, sync_name=manifest is None)
-    if manifest is not None:
+        write_checksum_file(result.path, digest, sync=options.sync, sync_name=not options.manifest)
+    if manifest is not None and options.manifest:
         write_manifest(result.path, manifest, sync=options.sync)
     progress.stop()
     said = (*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept))

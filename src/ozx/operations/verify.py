@@ -6,10 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.errors import FormatError, UsageError, resource_errors
 from ozx.flow.sinks.checksum import check_checksum_file
-from ozx.flow.sinks.manifest import read_manifest
+from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest, read_manifest
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import StrPath, given_source
 from ozx.progress import NO_PROGRESS, Progress
@@ -56,7 +58,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     file
         The ``.ozx`` file.
     manifest
-        What `ozx.pack` wrote for it; by default ``FILE.manifest.json``, if it exists.
+        What `ozx.pack` wrote for it; by default ``FILE.manifest.json`` if it exists, else the one inside the file.
     progress
         Receives the number of bytes of values read.
 
@@ -85,26 +87,43 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     place = path + MANIFEST_ENDING if manifest is None else given_source(manifest)
     has_checksum = os.path.exists(path + CHECKSUM_ENDING)
     has_manifest = manifest is not None or os.path.exists(place)
+    inside = None if has_manifest else _manifest_inside(path)
+    if inside is not None:
+        place, has_manifest = f"{path}/{MANIFEST_KEY}", True
     if not has_manifest and not has_checksum:
-        os.stat(path)  # a missing file is named first
         raise UsageError(
             f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
             path=path,
             hint="Pack with --manifest or --checksum; ozx validate --level data checks a file by itself.",
         )
-    entries, size = _compare(path, place, progress) if has_manifest else (0, 0)
+    entries = size = 0
+    if has_manifest:
+        expected = read_manifest(place) if inside is None else parse_manifest(inside, place)
+        entries, size = _compare(path, expected, place, progress)
     digest = check_checksum_file(path) if has_checksum else None
     return VerifyResult(path, place if has_manifest else None, entries, size, digest)
 
 
-def _compare(path: str, manifest: str, progress: Progress) -> tuple[int, int]:
-    expected = read_manifest(manifest)
+def _manifest_inside(path: str) -> bytes | None:
+    """Return the manifest in an archive, or None."""
+    source = FileSource(path)
+    try:
+        reader = ArchiveReader(source)
+        index = reader.find(MANIFEST_KEY)
+        return None if index is None else reader.read(index)
+    finally:
+        source.close()
+
+
+def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
     wrong: list[str] = []
     total = 0
     progress.start(os.path.basename(path), sum(value.bytes for value in expected.values()))
     count = len(expected)
     for key, size, digest in hash_values(path):
         value = expected.pop(key, None)
+        if value is None and key == MANIFEST_KEY:
+            continue  # it describes the others
         if value is None:
             wrong.append(f"{key!r} is superfluous")
         elif (value.bytes, value.sha256) != (size, digest):

@@ -16,7 +16,18 @@ from ozx.atomic.renaming import MANIFEST_ENDING
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.entry import Entry, FilePart
 
-__all__ = ["Manifest", "ManifestValue", "read_manifest", "write_manifest"]
+__all__ = [
+    "MANIFEST_KEY",
+    "Manifest",
+    "ManifestValue",
+    "encode_manifest",
+    "parse_manifest",
+    "read_manifest",
+    "write_manifest",
+]
+
+#: The entry of a manifest inside its archive, the last one: no key of Zarr, so that no reader of images looks at it.
+MANIFEST_KEY = "ozx-manifest.json"
 
 _SCHEMA = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -49,11 +60,14 @@ class Manifest:
     ----------
     source
         The directory that was packed.
+    inside
+        The archive's name, if the manifest goes into it, else None.
     values
         The values, in the order of the archive.
     """
 
     source: str
+    inside: str | None = None
     values: dict[str, ManifestValue] = field(default_factory=dict)
 
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
@@ -77,21 +91,25 @@ class Manifest:
         self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
 
 
-def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
-    """Write ``PATH.manifest.json``."""
+def encode_manifest(manifest: Manifest, archive: str) -> bytes:
+    """Return the document of the archive at a path."""
     # Written by hand, since an encoder call for each of a million values takes longer than the hashes of small ones.
     values = (
         f'{{"key": {json.dumps(key)}, "bytes": {value.bytes}, "sha256": "{value.sha256}", '
         f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'
         for key, value in manifest.values.items()
     )
-    head = {"schema": _SCHEMA, "file": os.path.basename(path), "source": os.path.abspath(manifest.source)}
+    head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": os.path.abspath(manifest.source)}
     version = importlib.import_module("ozx").__version__
+    # One value a line: line tools can read it, and a comparison of two manifests shows the values that differ.
+    lines = ",\n".join(values)
+    return (json.dumps({**head, "version": version})[:-1] + f', "values": [\n{lines}\n]}}\n').encode("ascii")
+
+
+def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
+    """Write ``PATH.manifest.json``."""
     with replacing_file(path + MANIFEST_ENDING, force=True, sync=sync) as new:
-        # One value a line: line tools can read it, and a comparison of two manifests shows the values that differ.
-        lines = ",\n".join(values)
-        text = json.dumps({**head, "version": version})[:-1] + f', "values": [\n{lines}\n]}}\n'
-        data = memoryview(text.encode("ascii"))
+        data = memoryview(encode_manifest(manifest, path))
         while data:
             data = data[os.write(new.descriptor, data) :]
 
@@ -108,12 +126,23 @@ def read_manifest(path: str) -> dict[str, ManifestValue]:
         It cannot be read.
     """
     with open(path, "rb") as file:
-        try:
-            return dict(_values(json.load(file)))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise UsageError(
-                f"expected a manifest of ozx, schema {_SCHEMA}", path=path, hint="`ozx pack --manifest` writes one."
-            ) from error
+        return parse_manifest(file.read(), path)
+
+
+def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
+    """Return the values of a manifest by key; `path` names it in errors.
+
+    Raises
+    ------
+    UsageError
+        It is no manifest, or one of a newer version of ozx.
+    """
+    try:
+        return dict(_values(json.loads(document)))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UsageError(
+            f"expected a manifest of ozx, schema {_SCHEMA}", path=path, hint="`ozx pack --manifest` writes one."
+        ) from error
 
 
 def _values(content: Any) -> Iterator[tuple[str, ManifestValue]]:

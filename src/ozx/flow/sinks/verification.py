@@ -13,7 +13,7 @@ from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.plan import Plan
-from ozx.flow.sinks.manifest import Manifest, ManifestValue
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
@@ -28,7 +28,8 @@ def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
         sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
     except OzxError:
         return False
-    return all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers)) and not sizes
+    same = all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers))
+    return same and sizes.keys() <= {MANIFEST_KEY}  # which is made while an archive is written
 
 
 def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
@@ -61,15 +62,17 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
     try:
         reader = ArchiveReader(source)
         reader.check()
-        count = 0
+        count, is_packed = 0, False
         for entry in plan.iter_entries(workers):
             count += 1
+            is_packed = is_packed or entry.key == MANIFEST_KEY
             index = reader.find(entry.key)
             if index is None:
                 raise _differs(archive, f"{entry.key!r} is missing")
             if not _is_same(reader.iter_blocks(index), entry.iter_blocks()):
                 raise _differs(archive, f"the value of {entry.key!r} differs")
             progress.advance(entry.size)
+        count += reader.find(MANIFEST_KEY) is not None and not is_packed
         if count != len(reader):
             raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
     finally:
