@@ -91,7 +91,13 @@ def chunks_of(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist() if "/c" in name}
 
 
-@pytest.mark.usefixtures("alone", "new_shards")
+@pytest.fixture
+def _one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One time for all: gzip writes it into its header, in seconds."""
+    monkeypatch.setattr("gzip.time.time", lambda: 1_700_000_000.0)
+
+
+@pytest.mark.usefixtures("alone", "new_shards", "_one_moment")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) -> None:
     # zarr-python 3.1 cannot write lists into shards.
