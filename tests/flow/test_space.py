@@ -48,13 +48,13 @@ def test_sources_are_not_measured_if_they_must_fit(tmp_path, monkeypatch):
     image = make_image(tmp_path / "a.ome.zarr")
     disk(monkeypatch, free=10, used=10)
     monkeypatch.setattr("ozx.flow.space._size", lambda path: pytest.fail("measured"))
-    check_room([str(image)], [str(tmp_path)])
+    check_room([(str(image), str(tmp_path / "a.ozx"))])
 
 
 def test_what_is_missing_is_reported_later(tmp_path, monkeypatch):
     disk(monkeypatch, free=0, used=10)
-    check_room([str(tmp_path / "missing")], [str(tmp_path)])
-    check_room(["missing"], ["nowhere"])
+    check_room([(str(tmp_path / "missing"), str(tmp_path / "missing.ozx"))])
+    check_room([("missing", "nowhere/missing.ozx")])
 
 
 def test_other_verbs_check_it_too(capsys, here, monkeypatch):

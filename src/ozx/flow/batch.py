@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -97,16 +97,17 @@ def run_batch(
                 results[number] = _attempt(work, fail, pair, stoppable)
                 tell(results[number])
             return tuple(results.values())
-        threads = ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") if executor is None else None
-        with nullcontext() if threads is None else threads:
+        with ExitStack() as stack:
+            task: Callable[[tuple[str, str]], _Result]
+            if executor is None:
+                executor = stack.enter_context(ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch"))
+                task = partial(_attempt, work, fail, progress=stoppable)
+            else:
+                task = partial(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail)
             futures: dict[Future[_Result], int] = {}
             try:
                 for number, pair in enumerate(pairs):
-                    if threads is not None:
-                        future = threads.submit(_attempt, work, fail, pair, stoppable)
-                    else:
-                        future = _submit(executor, work, fail, pair)
-                    futures[future] = number
+                    futures[executor.submit(task, pair)] = number
                 for future in as_completed(futures):
                     number = futures[future]
                     results[number] = _result_of(future, fail, pairs[number])
@@ -126,14 +127,6 @@ def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], 
         return work(*pair, progress)
     except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
         return fail(*pair, as_error(error))
-
-
-def _submit(
-    executor: Executor | None, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]
-) -> Future[_Result]:
-    if executor is None:
-        raise TypeError("expected an executor")
-    return executor.submit(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail, pair)
 
 
 def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
@@ -213,8 +206,7 @@ def run_each(
     'read'
     """
     check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Give")
-    new = [(source, os.path.dirname(target)) for source, target in pairs if not os.path.exists(target)]
-    check_room((source for source, _ in new), (folder for _, folder in new))
+    check_room(pairs)
 
     attempt, fail = partial(_done, work, done), _failed
     options: dict[str, Any] = {"jobs": jobs, "what": "files", "progress": progress, "on_result": on_result}

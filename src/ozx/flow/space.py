@@ -11,7 +11,7 @@ from ozx.errors import resource_error
 __all__ = ["check_room"]
 
 
-def check_room(sources: Iterable[str], folders: Iterable[str]) -> None:
+def check_room(pairs: Iterable[tuple[str, str]]) -> None:
     """Refuse a batch whose copies cannot fit on their file systems.
 
     Sources are only measured if their file systems hold more than is free at the target: a copy cannot exceed that. The
@@ -20,10 +20,9 @@ def check_room(sources: Iterable[str], folders: Iterable[str]) -> None:
 
     Parameters
     ----------
-    sources
-        Files and directories whose copies have about their sizes; missing ones are left out.
-    folders
-        The folder of each copy, in the same order.
+    pairs
+        Files and directories, each with the path of its copy, which has about its size. Missing sources take no room,
+        and copies that exist already take no more.
 
     Raises
     ------
@@ -32,8 +31,9 @@ def check_room(sources: Iterable[str], folders: Iterable[str]) -> None:
     """
     needed: dict[int, list[str]] = {}
     rooms: dict[int, tuple[int, str]] = {}
-    for source, folder in zip(sources, folders, strict=True):
-        found = _room(folder)
+    for source, target in pairs:
+        folder = os.path.dirname(target)
+        found = None if os.path.exists(target) else _room(folder)
         if found is None:
             continue
         device, free = found

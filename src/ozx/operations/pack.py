@@ -219,8 +219,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
 
     pairs = list(zip(roots, targets, strict=True))
     if not remove_source:  # else each file takes the room of its source
-        new = [(root, os.path.dirname(target)) for root, target in pairs if not os.path.exists(target)]
-        check_room((root for root, _ in new), (place for _, place in new))
+        check_room(pairs)
     work = partial(_pack_with, options)
     if executor is not None:
         work = partial(_pack_again, options, frozenset(target for target in targets if os.path.lexists(target)))
