@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ozx.archive.remote.access import storage_options
     from ozx.errors import (
         FormatError,
         NotOmeZarrWarning,
@@ -76,6 +77,7 @@ __all__ = [
     "read_value",
     "recover",
     "repack",
+    "storage_options",
     "thumbnail",
     "unpack",
     "use_pipeline",
@@ -93,6 +95,7 @@ _HOMES = {
     "open": "ozx.store.opening",
     "open_array": "ozx.store.opening",
     "pack_many": "ozx.operations.pack",
+    "storage_options": "ozx.archive.remote.access",
     "use_pipeline": "ozx.store.pixels.configured",
     "validate": "ozx.validation.validate",
 }

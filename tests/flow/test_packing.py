@@ -13,7 +13,7 @@ from ozx.errors import FormatError
 from ozx.flow.plans.copy import plan_copy
 from ozx.flow.sinks import fast_packing
 from ozx.flow.sinks.archive import write_entries
-from ozx.flow.sources.directory import iter_files, read_file
+from ozx.flow.sources.directory import DirectorySource, iter_files, read_file
 from ozx.flow.sources.listing import list_directory
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS
@@ -35,7 +35,7 @@ def archive_of(root, path, write):
     listing = list_directory(str(root))
     with open(path, "w+b") as file:
         writer = ArchiveWriter(file.fileno())
-        write_entries(writer, plan_copy(listing).iter_head(), NO_PROGRESS)
+        write_entries(writer, plan_copy(DirectorySource(listing)).iter_head(), NO_PROGRESS)
         write(writer, listing)
         writer.finish(b"comment")
     return path.read_bytes()
@@ -153,7 +153,7 @@ def test_a_chunk_that_only_begins_like_an_archive_is_kept(tmp_path, write):
 
 def test_metadata_that_changed_since_it_was_checked_is_refused(tmp_path):
     root = make_sizes(tmp_path / "h", 10)
-    plan = plan_copy(list_directory(str(root)))
+    plan = plan_copy(DirectorySource(list_directory(str(root))))
     assert plan.metadata["zarr.json"] == b"{}"
     (root / "zarr.json").write_bytes(b"[]")
     with pytest.raises(FormatError, match="changed while it was read"):

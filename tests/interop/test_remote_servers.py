@@ -293,4 +293,4 @@ class TestS3:
     def test_without_a_signature(self, bucket):
         with pytest.raises(ResourceError, match="403") as caught:
             RemoteSource("s3://cells/images/day one.ozx", {**bucket.options, "skip_signature": True}).size()
-        assert "skip_signature" in caught.value.hint
+        assert "--anonymous" in caught.value.hint

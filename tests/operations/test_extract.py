@@ -726,7 +726,7 @@ def test_places_that_are_refused(tmp_path):
         (tmp_path / "a.zarr", tmp_path / "a.zarr/b.ozx", "inside its own source"),
         (packed, tmp_path / "b.zarr", "expected the name of a file"),
         (packed, f"{tmp_path}/b/", "expected the name of a file"),
-        ("https://example.org/a.ozx", tmp_path / "b.ozx", "found a URL"),
+        ("ftp://example.org/a.ozx", tmp_path / "b.ozx", "expected a URL that begins with"),
     ]:
         with pytest.raises(UsageError, match=match):
             extract(source, out)

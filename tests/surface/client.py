@@ -50,6 +50,8 @@ def use(source: Path, folder: Path) -> None:
     assert_type(ozx.open_array(path, "0"), zarr.Array[Any])
     ozx.open_array(path, "0")[..., 0]
     ozx.use_pipeline()
+    with ozx.storage_options(anonymous=True, region="eu-west-2"):
+        assert_type(ozx.open(path), zarr.Group)
     assert_type(ozx.unpack(path, folder / "again.ome.zarr", sync=False), UnpackResult)
     assert_type(ozx.repack(path, folder / "again.ozx", sync=False), RepackResult)
     assert_type(ozx.pack_many([source], out_dir=folder / "many", sync=False), PackManyResult)

@@ -55,7 +55,7 @@ FUNCTIONS = {
 IN_PLACE = {"edit"}
 
 COMMAND_LINES = {
-    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "b.zarr", "URL"], ["missing.zarr", "URL.zarr"]],
+    ("pack", "arguments"): [["missing.zarr", "URL"], ["missing.zarr", "--out-dir", "URL"]],
     ("pack", "out_dir"): [["missing.zarr", "--out-dir", "URL", "--verify", "--remove-source"]],
     ("import", "arguments"): [["missing.tif", "URL"], ["missing.tif", "b.tif", "URL"]],
     ("import", "out_dir"): [["missing.tif", "--out-dir", "URL"]],

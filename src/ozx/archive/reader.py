@@ -143,13 +143,13 @@ class ArchiveReader:
         """Return the offset of the bytes of entry `index`, with the checks and errors of `entry_reading.find_data`."""
         offset = int(self._data_offsets[index])
         if offset < 0:
-            offset = find_data(self.source, self.columns.header(index), self._end_of_room(index))
+            offset = find_data(self.source, self.columns.header(index), self.end_of_room(index))
             self._data_offsets[index] = offset
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
         """Return the offset of the bytes of entry `index`, given its local header; errors as in `data_offset`."""
-        return data_offset_behind(self.source, self.columns.header(index), local, self._end_of_room(index))
+        return data_offset_behind(self.source, self.columns.header(index), local, self.end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
         """Return the value of entry `index`, or `length` bytes of it from `offset`, clamped to its end.
@@ -203,7 +203,7 @@ class ArchiveReader:
         return size if length is None else min(size, offset + length)
 
     def _steps(self, index: int, start: int, stop: int) -> Steps:
-        limit = self._end_of_room(index)
+        limit = self.end_of_room(index)
         return iter_steps(
             self.source,
             self.columns.header(index),
@@ -222,7 +222,7 @@ class ArchiveReader:
     def iter_blocks(self, index: int) -> Iterator[bytes]:
         """Yield the value of entry `index` in blocks of 1 MiB; errors as in `read`, a wrong CRC-32 only at the end."""
         offset = self.data_offset(index)
-        yield from iter_value(self.source, self.columns.header(index), self._end_of_room(index), offset)
+        yield from iter_value(self.source, self.columns.header(index), self.end_of_room(index), offset)
 
     def check_crc32(self, index: int, checksum: int) -> None:
         """Raise `FormatError` (``zip/crc``) if `checksum` is not the CRC-32 of entry `index`."""
@@ -321,7 +321,7 @@ class ArchiveReader:
                 rule="zip/unicode-path",
             )
 
-    def _end_of_room(self, index: int) -> int:
+    def end_of_room(self, index: int) -> int:
         """Return the offset of the next local header, or of the central directory."""
         starts = self.sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.output import printable
 from ozx.errors import UsageError
 from ozx.operations.read_value import read_value
@@ -17,6 +18,7 @@ __all__ = ["command"]
 @click.command("cat")
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.argument("key", metavar="KEY")
+@access_options
 def command(*, path: str, key: str) -> None:
     """Write one value to standard output, byte for byte.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.app import DONE
 from ozx.cli.output import format_bytes, one_line, print_result
 from ozx.cli.progress import progress_bar
@@ -28,6 +29,7 @@ __all__ = ["command"]
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Extract a part of a hierarchy: a node, some levels, a region.
 

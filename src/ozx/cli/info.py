@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json
 from ozx.operations.info import inspect
@@ -14,6 +15,7 @@ __all__ = ["command"]
 @click.command("info")
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@access_options
 def command(*, path: str, as_json: bool) -> None:
     """Describe an .ozx file or an OME-Zarr directory.
 

@@ -7,6 +7,7 @@ from itertools import islice
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 
@@ -19,6 +20,7 @@ _LINES = 4096
 @click.argument("path", metavar="FILE|DIR", type=click.Path())
 @click.option("--nodes", is_flag=True, help="List only the metadata of nodes (zarr.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
+@access_options
 def command(*, path: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
 from ozx.cli.arguments import names_output, output_of_one
 from ozx.cli.batch import Batch, counted, following
@@ -57,6 +58,7 @@ _ENDINGS = (".ozx", ".zip")
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(
     *,
     arguments: tuple[str, ...],

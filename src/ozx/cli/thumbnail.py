@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
@@ -22,6 +23,7 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 

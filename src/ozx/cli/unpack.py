@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.output import format_bytes
 from ozx.flow.sinks.target import stem_of_archive
@@ -24,6 +25,7 @@ __all__ = ["command"]
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Turn .ozx files back into directories.
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ozx.atomic.new_file import replacing_file
+from ozx.cli.access import access_options
 from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.batch import following
 from ozx.cli.cluster import connected, dask_option
@@ -77,6 +78,7 @@ __all__ = ["command"]
     is_flag=True,
     help='Print {"valid", "message"} for one PATH, also a JSON file of attributes, for the runner of ngff-spec.',
 )
+@access_options
 def command(
     *,
     paths: tuple[str, ...],

@@ -14,6 +14,8 @@
     Codecs with bounded output, and the codecs that the installed zarr-python can decode.
 ``repair/``
     Hierarchies with faults of other programs, and damaged archives.
+``read_ahead``
+    Values of servers, requested before they are reached.
 ``workers``
     The threads of a run.
 ``batch``

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
 from ozx.flow.workers import Workers
 from ozx.hierarchy.comment import make_comment
@@ -89,9 +90,9 @@ class Plan:
         yield from self.added
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:
-        """Yield all other entries in hierarchy order."""
+        """Yield all other entries in hierarchy order; those of a server are requested ahead."""
         added = {entry.key for entry in self.added}
-        return (entry for entry in self.data(workers) if entry.key not in added)
+        return read_ahead(entry for entry in self.data(workers) if entry.key not in added)
 
     def iter_entries(self, workers: Workers) -> Iterator[Entry]:
         """Yield all entries in the order of an archive."""

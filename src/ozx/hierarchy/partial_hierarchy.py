@@ -99,6 +99,10 @@ class PartialHierarchy:
         """Return the paths of missing groups above nodes, breadth-first."""
         return missing_groups(self.nodes)
 
+    def listed(self) -> set[str]:
+        """Return the paths of nodes that OME-Zarr metadata or consolidated metadata list."""
+        return self.mentioned | self._copies.keys()
+
     def replacement(self, path: str) -> bytes | None:
         """Return the copy of a node's ``zarr.json`` in the consolidated metadata of a group above it."""
         copy = self._copies.get(path)

@@ -16,7 +16,7 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import parse_size
 from ozx.flow.sinks.target import check_place, name_notes, swept_notes
-from ozx.flow.sources.location import StrPath, given_output, parse_local
+from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import join_path
@@ -184,7 +184,7 @@ def extract(
     version = VersionChoice(ome_version, drop_transformations)
     selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
     limit = None if max_size is None else parse_size(max_size)
-    location = parse_local(path)
+    location = parse_location(path)
     _check_target(location.path, target, force=force)
     root = join_path(location.node, node)
     with open_repaired(location.path) as source, working() as workers:
@@ -200,10 +200,10 @@ def extract(
                 source.check_unchanged()
             progress.stop()
         except OzxError as error:
-            raise error.at(location.path) from None
+            raise error.at(printable_location(location.path)) from None
         notes = (*source.repaired, *dict.fromkeys(plan.notes), *name_notes(target), *swept_notes(new.swept))
     return ExtractResult(
-        os.fspath(path),
+        printable_location(path),
         target,
         root,
         entries,

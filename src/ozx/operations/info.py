@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, resource_errors
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
+from ozx.flow.sources.location import printable_location
+from ozx.flow.sources.opening import open_view
 from ozx.hierarchy.images import (
     Image,
     Level,
@@ -200,7 +202,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     >>> inspection.name, inspection.kind, inspection.ome_version
     ('labels', 'labels', '0.5')
     """
-    name = os.fspath(path)
+    name = printable_location(path)
     view = open_view(path)
     if isinstance(view, DirectoryView):
         _check_root(view)
@@ -242,8 +244,7 @@ def _check_root(view: DirectoryView) -> None:
     """Raise an error if there is no Zarr hierarchy, before all files below a folder are listed."""
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
-    with os.scandir(view.path) as entries:
-        inside = sorted(entry.name for entry in entries if entry.name.endswith((".zarr", ".ozx")))[:3]
+    inside = [name for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]
     raise FormatError(
         "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup nor .zarray",
         path=view.path,
@@ -314,7 +315,7 @@ def _version(nodes: Mapping[str, Node]) -> str | None:
 
 def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> list[str]:
     """Return remarks on the whole hierarchy, which come before the details."""
-    root, notes = nodes.get(""), []
+    root, notes = nodes.get(""), list(view.notes) if isinstance(view, DirectoryView) else []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)
         found = "no Zarr metadata at all" if where is None else f"the first is {where}/, a level too deep"

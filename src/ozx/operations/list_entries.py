@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from ozx.archive.records import method_name
 from ozx.errors import resource_errors
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
+from ozx.flow.sources.opening import open_view
 
 __all__ = ["EntryListing", "ListedEntry", "list_entries"]
 

@@ -8,12 +8,13 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import default_output
-from ozx.flow.sources.location import StrPath, given_output, given_source
+from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
 from ozx.flow.space import check_room
 from ozx.operations.pack_one import PackOptions, pack_one
 from ozx.operations.pack_result import PackManyResult, PackResult
@@ -126,7 +127,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     )
     target = None if out is None else given_output(out)
     root = _root(source)
-    return pack_one(root, given_output(default_output(root)) if target is None else target, options, progress)
+    return pack_one(root, given_output(_default_output(root)) if target is None else target, options, progress)
 
 
 @resource_errors()
@@ -212,7 +213,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     )
     folder = None if out_dir is None else given_output(out_dir)
     roots = [_root(source) for source in sources]
-    targets = [given_output(default_output(root, folder)) for root in roots]
+    targets = [given_output(_default_output(root, folder)) for root in roots]
     check_distinct(roots, targets, verb="Pack")
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
@@ -228,7 +229,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
 
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
-    return PackResult(root, target, "failed", error=describe_failure(error))
+    return PackResult(printable_location(root), target, "failed", error=describe_failure(error))
 
 
 def _pack_with(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
@@ -247,5 +248,15 @@ def _pack_again(
     return replace(pack_one(root, target, replace(options, resume=True), progress), status="packed")
 
 
+def _default_output(root: str, folder: str | None = None) -> str:
+    """Return the default output; for a URL, it is in the working directory."""
+    if not Location(root).is_remote:
+        return default_output(root, folder)
+    return default_output(unquote(os.path.basename(printable_location(root))), folder or "")
+
+
 def _root(source: StrPath) -> str:
+    location = parse_location(source)
+    if location.is_remote and not location.node:
+        return location.path.rstrip("/")
     return given_source(source).rstrip("/") or "/"

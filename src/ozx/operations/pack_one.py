@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
@@ -21,12 +22,16 @@ from ozx.flow.sinks.target import check_place, entry_notes, name_notes, swept_no
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.listing import Listing, check_is_directory, list_directory, refuse_folder_of_images
+from ozx.flow.sources.listing import check_is_directory, list_directory, refuse_folder_of_images
+from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.operations.pack_result import PackResult
 from ozx.progress import Progress, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
+
+if TYPE_CHECKING:
+    from ozx.flow.sources.remote_directory import RemoteDirectorySource
 
 __all__ = ["PackOptions", "pack_one"]
 
@@ -66,6 +71,7 @@ class PackOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
+    place: str  # path or URL of the source, to be opened
     options: PackOptions
     workers: Workers
     progress: Progress
@@ -87,6 +93,9 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     FormatError, UnsupportedError, ResourceError
         As for `ozx.operations.pack.pack`.
     """
+    location = Location(root)
+    if location.is_remote and not os.path.lexists(root):
+        return _pack_remote(root, target, options, progress)
     check_is_directory(root)
     check_place(root, target)
     finished = finish_source_removal(root, target, remove=options.remove_source)
@@ -104,24 +113,43 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
         )
     refuse_folder_of_images(listing)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
-    result = _pack_listed(result, listing, options, progress)
+    result = _pack_listed(result, DirectorySource(listing), options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
 
 
-def _pack_listed(result: PackResult, listing: Listing, options: PackOptions, progress: Progress) -> PackResult:
+def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+    """Pack a directory behind a URL."""
+    from ozx.flow.sources.remote_directory import list_remote_directory  # noqa: PLC0415 (few sources are remote)
+
+    name = printable_location(url)
+    if options.remove_source:
+        raise UsageError(
+            "a source behind a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
+        )
+    check_place(target, target)
+    source = list_remote_directory(url)
+    refuse_folder_of_images(source.listing)
+    result = PackResult(name, target, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)
+    return _pack_listed(result, source, options, progress)
+
+
+def _pack_listed(
+    result: PackResult, source: DirectorySource | RemoteDirectorySource, options: PackOptions, progress: Progress
+) -> PackResult:
+    listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # A file that is there may have checksums behind its chunks, which converted content is compared without.
     is_compared = options.resume and os.path.exists(result.path)
     with working() as workers:
-        run = _Run(options, workers, progress)
+        run = _Run(source.name if isinstance(source, DirectorySource) else source.url, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
-            return _pack_plan(result, in_version(plan_copy(listing), options.version), (), run)
+            return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
         # These need numpy, and are slow to import beside packing a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
         from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
-        source, checksums = DirectorySource(listing), options.chunk_checksums
+        checksums = options.chunk_checksums
         layout = LayoutChoice.parse(options.shards, options.chunks, options.codec, chunk_checksums=checksums)
         try:
             plan = in_version(plan_relayout(source, layout), options.version)
@@ -138,8 +166,8 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
         from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-        pictures, notes = try_thumbnail(lambda: opened_hierarchy(root))
-        result = replace(result, notes=tuple(notes))
+        pictures, notes = try_thumbnail(lambda: opened_hierarchy(run.place))
+        result = replace(result, notes=(*result.notes, *notes))
         for picture in pictures:
             plan.add(picture)
     if options.resume and os.path.exists(target):

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
+from ozx.flow.sources.opening import open_view
 
 __all__ = ["read_value"]
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.flow.sinks.target import check_outside, swept_notes
 from ozx.flow.sources.archive import iter_entries
-from ozx.flow.sources.browsing import open_view
-from ozx.flow.sources.location import Location, StrPath, given_output, parse_local
+from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
+from ozx.flow.sources.opening import open_view
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -106,18 +109,18 @@ def unpack(
     'cells.ome.zarr'
     """
     wanted = None if out is None else given_output(out)
-    location = parse_local(path)
+    location = parse_location(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
     target = (_default_target(location) if wanted is None else wanted).rstrip("/") or "/"
-    if os.path.isdir(archive):
+    if os.path.isdir(archive) or location.is_directory_url():
         raise UsageError(
-            f"expected an .ozx file to unpack; {archive} is a directory",
+            f"expected an .ozx file to unpack; {printable_location(archive)} is a directory",
             hint="A directory is unpacked already; ozx pack makes an .ozx file of it.",
         )
     if node:
         open_view(path)  # there is such a node, or the error says which there are
-    source = FileSource(archive)
+    source = open_remote(archive) if location.is_remote else FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
     check_outside(archive, target)
@@ -137,14 +140,14 @@ def unpack(
             source.check_unchanged()
             notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
-        raise error.at(archive) from None
+        raise error.at(source.name) from None
     finally:
         source.close()
     progress.stop()
     skipped = len(columns) - len(values)
     if skipped and not node:
         notes.append(f"{skipped:,} entries stand for folders and hold no value; a folder is made where a file needs it")
-    return UnpackResult(os.fspath(path), target, len(indices), size, tuple(notes))
+    return UnpackResult(printable_location(path), target, len(indices), size, tuple(notes))
 
 
 def default_directory(path: str) -> str:
@@ -167,9 +170,13 @@ def default_directory(path: str) -> str:
 
 
 def _default_target(location: Location) -> str:
+    """Return the default directory; for a URL, it is in the working directory."""
+    path = location.path
+    if location.is_remote:
+        path = unquote(os.path.basename(printable_location(path)))
     if not location.node:
-        return default_directory(location.path)
-    return os.path.join(os.path.dirname(location.path), default_directory(location.node.rpartition("/")[2]))
+        return default_directory(path)
+    return os.path.join(os.path.dirname(path), default_directory(location.node.rpartition("/")[2]))
 
 
 def _write_values(
@@ -184,7 +191,7 @@ def _write_values(
     if fast_unpacking.is_available(reader):
         fast_unpacking.write_files(reader, indices, folder, progress)
     else:
-        write_entries(folder, iter_entries(reader, indices.tolist()), progress)
+        write_entries(folder, read_ahead(iter_entries(reader, indices.tolist())), progress)
 
 
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:

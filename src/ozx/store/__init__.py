@@ -8,8 +8,8 @@
     A new archive: its file and temporary name, the places of values and the room for metadata, free bytes, the end.
 ``sorted_keys``, ``partial_values``, ``after_fork``
     The keys below a prefix; writes to parts of a value; locks in a forked child.
-``normalised``, ``source_store``, ``local_store``
-    Other stores: metadata in the form that zarr-python reads, a source as a store, directories.
+``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
+    Other stores: metadata in the form that zarr-python reads, a source as a store, directories, here and behind a URL.
 ``opening``, ``extension_groups``
     Groups out of files; their arrays opened by the handlers of extensions.
 ``pixels/``

@@ -33,6 +33,11 @@ def open_store(
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
     location = parse_location(path)
+    if location.is_directory_url():
+        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
+        from ozx.store.remote_directory_store import RemoteDirectoryStore  # noqa: PLC0415
+
+        return NormalisedStore(RemoteDirectoryStore(RemoteFolder(location.path, options))), location.node
     return NormalisedStore(OzxStore(location.path, mode="r", options=options)), location.node
 
 
@@ -45,7 +50,7 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
     Parameters
     ----------
     path
-        A local .ozx file; a URL of one (extra ``remote``); or a node in one: ``ozx:///data/cells.ozx/labels/cells``,
+        A local .ozx file; a URL of one, or of an OME-Zarr directory (extra ``remote``); or a node in a file: ``ozx:///data/cells.ozx/labels/cells``,
         ``cells.ozx|zip:labels/cells/``, ``https://example.org/cells.ozx|zip:labels/cells/``.
     options
         For URLs: settings of the object store, as keyword arguments of obstore.

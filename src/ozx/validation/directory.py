@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ozx.archive.positional_reading import open_for_reading
 from ozx.archive.records import LOCAL_SIGNATURE
@@ -22,7 +23,10 @@ from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import Finding, Level
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
 
-__all__ = ["check_directory"]
+if TYPE_CHECKING:
+    from ozx.flow.sources.remote_directory import RemoteDirectorySource
+
+__all__ = ["check_directory", "check_remote_directory"]
 
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
@@ -46,14 +50,50 @@ def check_directory(
     archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
     if refusal is not None and not (archives and refusal.rule == "rfc9/not-embedded"):
         yield finding_from_error(refusal)
-    yield from each(
-        "rfc9/not-embedded",
-        archives,
-        lambda key: make_finding("rfc9/not-embedded", f"{key} is an archive by its name", entry=key),
-    )
+    yield from _report_archives(archives)
     yield from _check_contents(listing, set(archives))
+    yield from _check_nodes(DirectorySource(listing), level, options, jobs=jobs, progress=progress)
+
+
+def check_remote_directory(
+    url: str,
+    level: Level = "hierarchy",
+    options: Options | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> Iterator[Finding]:
+    """Yield findings about the hierarchy in a directory behind a URL; chunks are requested at level ``data`` only."""
+    from ozx.flow.sources.key_listing import list_keys  # noqa: PLC0415 (few directories are remote)
+    from ozx.flow.sources.remote_directory import RemoteDirectorySource  # noqa: PLC0415
+    from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
+
+    objects = find_objects(url, metadata_only=level != "data")
+    archives = [key for key in objects.marks if key.lower().endswith(_ARCHIVE_ENDINGS)]
+    yield from _report_archives(archives)
+    try:
+        listing = list_keys(objects.folder.name, objects.marks.keys() - set(archives))
+    except FormatError as error:
+        yield finding_from_error(error)
+        return
+    yield from _check_nodes(RemoteDirectorySource(objects, listing), level, options, jobs=jobs, progress=progress)
+
+
+def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
+    rule = "rfc9/not-embedded"
+    yield from each(rule, keys, lambda key: make_finding(rule, f"{key} is an archive by its name", entry=key))
+
+
+def _check_nodes(
+    source: DirectorySource | RemoteDirectorySource,
+    level: Level,
+    options: Options | None,
+    *,
+    jobs: int | None,
+    progress: Progress,
+) -> Iterator[Finding]:
+    listing = source.listing
     rules = None if level == "archive" else NodeRules(options)
-    source = DirectorySource(listing)
     nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
     yield from check_nodes(nodes, listing.legacy_keys, is_directory=True)
@@ -65,7 +105,7 @@ def check_directory(
         nodes, faults = read_legacy_nodes(StoredValues(listing.legacy_keys, source.read), (), rules.look)
         yield from check_read_faults(faults)
         is_v3 = False
-    yield from rules.findings(Hierarchy(nodes, is_v3, lambda key: os.path.isfile(listing.path(key))))
+    yield from rules.findings(Hierarchy(nodes, is_v3, source.exists))
     if level == "data":
         from ozx.validation.zarr.chunks import check_data  # noqa: PLC0415 (loads zarr, half a second)
 

@@ -15,8 +15,8 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.archive import ArchiveSource
-from ozx.flow.sources.browsing import open_view
 from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.opening import open_view
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
@@ -30,7 +30,7 @@ from ozx.validation.container.rfc9 import (
     read_comment,
 )
 from ozx.validation.container.zip import check_zip
-from ozx.validation.directory import check_directory
+from ozx.validation.directory import check_directory, check_remote_directory
 from ozx.validation.hierarchy import NodeRules, Options
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes
 from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
@@ -106,6 +106,9 @@ def validate(
     given, where = printable_location(path), location.path
     if not location.is_remote and os.path.isdir(where):
         found = check_directory(where, level, options, jobs=jobs, progress=progress)
+        return Report.of(given, level, found, "directory")
+    if location.is_directory_url():
+        found = check_remote_directory(where, level, options, jobs=jobs, progress=progress)
         return Report.of(given, level, found, "directory")
     if location.node:
         with suppress(FormatError, UnsupportedError):  # findings give the reason

@@ -8,7 +8,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.names.repeated import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.flow.sources.browsing import open_view
+from ozx.flow.sources.opening import open_view
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 

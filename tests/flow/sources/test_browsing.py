@@ -11,7 +11,8 @@ from range_server import serving
 from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sources import browsing
-from ozx.flow.sources.browsing import ArchiveView, DirectoryView, open_view
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView
+from ozx.flow.sources.opening import open_view
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json import limits as document_limits
 from ozx.hierarchy.keys import is_metadata_key

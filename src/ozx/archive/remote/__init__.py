@@ -1,5 +1,9 @@
-"""Archives behind URLs.
+"""Archives and directories behind URLs.
 
+``urls``, ``access``, ``profiles``
+    The URLs that ozx opens; options and credentials for them.
+``folder``
+    `RemoteFolder`: the objects below a URL, listed, found and read.
 ``opening``
     A URL to a source, without imports that only requests need.
 ``source``
@@ -8,8 +12,8 @@
     One entry by as few requests as possible.
 ``transport``
     The requests, by obstore.
-``helper``
-    The requests of a forked process, made by a process of its own.
+``forks``, ``helper``
+    Forked processes, and their requests, made by a process of its own.
 ``errors``
     obstore's errors in plain words and without secrets.
 """

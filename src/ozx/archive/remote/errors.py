@@ -15,6 +15,20 @@ from ozx.errors import FormatError, ResourceError, UsageError
 __all__ = ["changed", "explain", "explain_options", "missing_extra", "printable_url"]
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
+# The code in an answer of S3 or GCS, whose other parts may hold secrets.
+_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
+_REGION = "Give it as --storage-option region=NAME, or set AWS_REGION."
+_CODES = {
+    "NoSuchBucket": ("there is no such bucket", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
+    "PermanentRedirect": ("the bucket is in another region", _REGION),
+    "AuthorizationHeaderMalformed": ("the bucket is in another region", _REGION),
+    "IllegalLocationConstraintException": ("the bucket is in another region", _REGION),
+    "RequestTimeTooSkewed": ("the clock of this computer is wrong: the server refuses its time", "Set the clock."),
+    "InvalidAccessKeyId": ("the server does not know the access key", "Check the credentials."),
+    "SignatureDoesNotMatch": ("the secret access key is wrong", "Check the credentials."),
+    "ExpiredToken": ("the session token has expired", "Get a new one."),
+    "SlowDown": ("the server asks for fewer requests", "Try again later."),
+}
 _USER = re.compile(r"://[^/]*@")
 _SYSTEM = re.compile(r'(?:message|error): "([A-Za-z ,:]+)"')
 
@@ -67,6 +81,9 @@ def explain(error: Exception, name: str) -> ResourceError:
             path=name,
             hint="Download the file and open the copy, or use a server that supports range requests.",
         )
+    failure = _explain_code(text, name)
+    if failure is not None:
+        return failure
     if isinstance(error, FileNotFoundError):
         missing = ResourceError(f"no such file; {answer or 'the server does not know it'}", path=name)
         missing.errno = errno.ENOENT
@@ -76,13 +93,30 @@ def explain(error: Exception, name: str) -> ResourceError:
             f"reading is not allowed: {answer or 'the server refused'}",
             path=name,
             hint="Check the credentials, or whether a signed URL has expired; "
-            "for a public bucket set the option skip_signature to True.",
+            "for a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
         )
     if status:
         return ResourceError(f"cannot read: {answer}", path=name, hint="Try again later, or ask who runs the server.")
     return ResourceError(
         f"cannot reach the server: {_cause(text, kind)}", path=name, hint="Check the address and the connection."
     )
+
+
+def _explain_code(text: str, name: str) -> ResourceError | None:
+    """Explain the error code in an answer, or None if it has none that says more than the status."""
+    if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
+        return ResourceError(
+            "no credentials were found, in options, environment, profile or role of the computer",
+            path=name,
+            hint="For a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
+        )
+    code = _CODE.search(text)
+    if not code or code[1] not in _CODES:
+        return None
+    message, hint = _CODES[code[1]]
+    failure = ResourceError(message, path=name, hint=hint)
+    failure.errno = errno.ENOENT if code[1] == "NoSuchBucket" else None
+    return failure
 
 
 def explain_options(error: Exception, name: str) -> UsageError:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
+from ozx.archive.remote.access import access_options
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.forks import is_forked
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
-from ozx.errors import UsageError
+from ozx.archive.remote.urls import split_url
 
-__all__ = ["SCHEMES", "RemoteSource"]
-
-SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
+__all__ = ["RemoteSource"]
 
 # Length of the first request: it brings the whole directory of an archive of some thousand entries.
 _TAIL = 1 << 20
@@ -68,18 +66,11 @@ class RemoteSource:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
-        try:
-            parts = urlsplit(url)
-        except ValueError as error:  # http://[
-            raise UsageError(f"expected a URL; {error}", path=printable_url(url)) from None
-        if parts.scheme.lower() not in SCHEMES or not parts.netloc:
-            raise UsageError(
-                f"expected a URL that begins with https://, http://, s3://, gs:// or az://; got {printable_url(url)!r}"
-            )
+        scheme = split_url(url).scheme
         self.url = url
         self.name = printable_url(url)
         self.requests = 0
-        self._options = dict(options or {})
+        self._options = access_options(scheme, options or {})
         self._expected: Mark | None = None
         self._known: _Known | None = None
         self._head: tuple[int, bytes] = (0, b"")
@@ -191,22 +182,8 @@ class RemoteSource:
 
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
     """Return a transport for this process: obstore itself if it works here, else a helper process."""
-    if _FORKED:
+    if is_forked():
         from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
 
         return HelperTransport(url, options)
     return ObstoreTransport(url, options)
-
-
-# obstore runs on threads that a forked child does not have: its first call would wait forever. The list is filled in a
-# child whose parent had loaded obstore, for us or for zarr-python's own object store.
-_FORKED: list[bool] = []
-
-
-def _note_fork() -> None:
-    if not _FORKED and any(name in sys.modules for name in ("obstore", "obstore._obstore")):
-        _FORKED.append(True)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)

@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.errors import changed, explain, explain_options, missing_extra, printable_url
+from ozx.archive.remote.profiles import profile_options
 
-__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
+__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport", "open_object_store"]
 
 # obstore ends every request after 30 seconds, too short for a large shard on a slow line: a request may take long, but
 # not pause for long. obstore repeats a request ten times in three minutes; the limit is shorter here, so that a wrong
@@ -79,7 +81,7 @@ class ObstoreTransport:
         # obstore raises FileNotFoundError for 404.
         self._failures = (obstore.exceptions.BaseError, OSError)
         self._unsupported = obstore.exceptions.NotSupportedError
-        self._store = _open_store(url, options)
+        self._store = open_object_store(url, options)
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
         """Implement `Transport.fetch`.
@@ -140,15 +142,22 @@ class ObstoreTransport:
         return mark
 
 
-def _open_store(url: str, options: Mapping[str, Any]) -> Any:
-    """Return obstore's store whose root is the object itself, so that the URL is requested unchanged."""
+def open_object_store(url: str, options: Mapping[str, Any]) -> Any:
+    """Return obstore's store whose root is the object or folder itself, so that its URL is requested unchanged.
+
+    Raises
+    ------
+    UsageError
+        The URL and the options do not fit together.
+    """
     from obstore.store import HTTPStore, from_url  # noqa: PLC0415
 
     scheme = urlsplit(url).scheme.lower()
-    client_options = _CLIENT_OPTIONS | ({"allow_http": True} if scheme == "http" else {})
+    client_options = _CLIENT_OPTIONS | ({"allow_http": True} if allows_http(scheme, options) else {})
     client_options |= dict(options.get("client_options") or {})
     retry_config = _RETRY_CONFIG | dict(options.get("retry_config") or {})
-    arguments = {**options, "client_options": client_options, "retry_config": retry_config}
+    of_profile = profile_options(options) if scheme in ("s3", "s3a") else {}
+    arguments = {**of_profile, **options, "client_options": client_options, "retry_config": retry_config}
     # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
     # public, is requested unchanged.
     make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url

@@ -13,8 +13,9 @@ from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, refusal
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import answer_range, value_type
 from ozx.errors import UsageError
-from ozx.flow.sources.browsing import DirectoryView, open_view
+from ozx.flow.sources.browsing import DirectoryView
 from ozx.flow.sources.location import parse_local
+from ozx.flow.sources.opening import open_view
 from ozx.store.reading import ArchiveSession
 
 __all__ = ["FileServer", "ServedArchive", "serve_files"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["Repair", "RepairedSource", "open_repaired"]
 
 _HEAD = 512
+# The number of other files that a message names.
+_FEW = 5
 
 
 def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
@@ -47,7 +50,7 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
     Parameters
     ----------
     path_or_url
-        A directory, an archive of any name, or the URL of an archive; Zarr v3 or v2. Also a node inside an archive
+        A directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an archive
         (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
     allow_bombs
         Whether entries may inflate to enormous sizes.
@@ -73,6 +76,8 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
             return _open_directory(location.path.rstrip("/") or "/")
         except OzxError as error:
             raise error.at(location.path) from None
+    if location.is_directory_url():
+        return _open_remote_directory(location.path)
     file = open_remote(location.path) if location.is_remote else FileSource(location.path)
     try:
         return _open_archive(file, location.node, allow_bombs=allow_bombs)
@@ -129,6 +134,17 @@ def _open_directory(path: str) -> RepairedSource:
     zarr_format, changes, of_documents = _repair_metadata(source, listing.metadata, listing.legacy_keys)
     left_out = [*listing.left_out, *found.files]
     return RepairedSource(source, zarr_format, changes, [*repairs, *of_documents], left_out)
+
+
+def _open_remote_directory(url: str) -> RepairedSource:
+    from ozx.flow.sources.remote_directory import list_remote_directory  # noqa: PLC0415 (most runs do not need it)
+
+    source = list_remote_directory(url)
+    listing = source.listing
+    if not listing.metadata and not listing.legacy_keys:
+        choose_root((), source.name, files=list(islice(listing.iter_keys(), _FEW)))
+    zarr_format, changes, repairs = _repair_metadata(source, listing.metadata, listing.legacy_keys)
+    return RepairedSource(source, zarr_format, changes, [*litter_repairs(listing.left_out), *repairs], listing.left_out)
 
 
 def _repair_metadata(

@@ -12,6 +12,8 @@
     The file and node that a path, URL or node URI means.
 ``hierarchy_root``, ``hierarchy_version``
     The folder of the root, and its Zarr and OME-Zarr version.
-``browsing``
-    A view of an archive or a directory that reads as little as possible.
+``browsing``, ``remote_browsing``, ``opening``
+    Views of an archive and of a directory that read as little as possible; the view of a path or URL.
+``remote_directory``, ``remote_objects``, ``found_keys``, ``key_listing``
+    A directory behind a URL as a source; its objects, listed or found by metadata; their keys in order.
 """

@@ -8,21 +8,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from ozx.archive.byte_source import FileSource, read_exactly
+from ozx.archive.byte_source import ByteSource, FileSource, Window, read_exactly
 from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.entry_blocks import usual_local_header
+from ozx.archive.entry_reading import iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
+from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.limits import LongDocuments
 
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
 _BLOCK = 1 << 20
+# A local header with more room is read first, by itself.
+_MOST_HEADER = 1 << 12
 # Inflated shards are temporary files; two threads read one each.
 _MOST_INFLATED = 2
 
@@ -42,6 +47,20 @@ class ArchivedPart:
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the value; raise what `ArchiveReader.read` raises."""
         return self.reader.iter_blocks(self.index)
+
+    def place(self) -> Place | None:
+        """Return the span of the entry with its local header, or None for an archive on this computer."""
+        reader, index = self.reader, self.index
+        if isinstance(reader.source, FileSource):
+            return None
+        header, limit = reader.columns.header(index), reader.end_of_room(index)
+        if limit - header.header_offset > header.compressed_size + _MOST_HEADER:
+            return None  # bytes of no entry follow it
+
+        def take(offset: int, data: bytes) -> bytes:
+            return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))
+
+        return Place(reader.source, header.header_offset, limit, partial(_read_span, reader.source), take)
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view`, which is as long as the value, straight from the file if the value is stored."""
@@ -221,6 +240,10 @@ class _InflatedValue:
         with self._lock:
             self._file.seek(offset)
             self._file.readinto(view)
+
+
+def _read_span(source: ByteSource, offset: int, length: int) -> bytes:
+    return read_exactly(source, offset, length, "an entry")
 
 
 def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:

@@ -19,9 +19,7 @@ from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.repeated import check_order
 from ozx.archive.records import CENTRAL_HEADER, CentralHeader
-from ozx.archive.remote.opening import open_remote
-from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.sources.location import parse_location
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.json.limits import LongDocuments
@@ -31,10 +29,9 @@ from ozx.hierarchy.keys import (
     ROOT_METADATA,
     is_legacy_metadata_key,
     is_metadata_key,
-    node_of,
 )
 
-__all__ = ["MANY_ENTRIES", "ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "open_view", "similar_nodes"]
+__all__ = ["MANY_ENTRIES", "ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "similar_nodes"]
 
 _BLOCK = 1 << 20
 # Above this, numpy reads the central directory so much faster that its import (0.1 s) pays.
@@ -210,6 +207,7 @@ class DirectoryView:
     """
 
     node = ""  # a sub-directory shows a node
+    notes: tuple[str, ...] = ()  # on what it does not show
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -240,6 +238,10 @@ class DirectoryView:
             folders.sort(key=lambda folder: component_order(folder[0]), reverse=True)
             pending += [(f"{prefix}{name}/", reals) for name, reals in folders]
 
+    def names(self) -> list[str]:
+        """Return the names of the files and folders directly in the directory."""
+        return sorted(os.listdir(self.path))
+
     def find(self, key: str) -> Item | None:
         """Return the file of `key`, or None."""
         path = self._path(key)
@@ -267,36 +269,6 @@ class DirectoryView:
         return os.path.join(self.path, key)
 
 
-def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
-    """Return a view of a directory, an archive, or a node of an archive.
-
-    Parameters
-    ----------
-    text
-        A path, a URL, or a node URI (`ozx.flow.sources.location.parse_location`).
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        It is a file, but no readable archive.
-    UsageError
-        There is no such node; the hint names similar ones.
-    OSError
-        It does not exist, or cannot be opened.
-    """
-    location = parse_location(text)
-    if os.path.isdir(location.path):
-        return DirectoryView(location.path)
-    if location.is_remote:
-        # A remote request costs more than the bytes it returns.
-        view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
-    else:
-        view = ArchiveView(FileSource(location.path), location.node)
-    if location.node:
-        _check_node(view)
-    return view
-
-
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:
     """Return a hint with existing nodes for a missing node.
 
@@ -319,14 +291,6 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
         return "It has no node but the root."
     top = [other for other in others if "/" not in other] or others
     return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
-
-
-def _check_node(view: ArchiveView) -> None:
-    """Raise `UsageError` if the view's node has no metadata."""
-    whole = ArchiveView(view.source)
-    nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
-    if view.node not in nodes:
-        raise UsageError(f"it has no node {view.node!r}", path=view.source.name, hint=similar_nodes(view.node, nodes))
 
 
 def is_any_metadata_key(key: str) -> bool:

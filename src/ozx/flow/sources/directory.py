@@ -27,24 +27,28 @@ class DirectorySource:
     """
 
     def __init__(self, listing: Listing) -> None:
-        self._listing = listing
+        self.listing = listing
         self._checksums: dict[str, int] = {}
         self._long = LongDocuments()
 
     @property
     def name(self) -> str:
         """The directory's path."""
-        return self._listing.root
+        return self.listing.root
 
     def __len__(self) -> int:
-        return len(self._listing)
+        return len(self.listing)
 
     def __contains__(self, key: str) -> bool:
-        return self._listing.has(key)
+        return self.listing.has(key)
+
+    def exists(self, key: str) -> bool:
+        """Tell whether there is such a file, also one that the listing leaves out."""
+        return os.path.isfile(self.listing.path(key))
 
     def iter_keys(self) -> Iterator[str]:
         """Yield the keys in archive order."""
-        return self._listing.iter_keys()
+        return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
         """Return a file's length."""
@@ -64,7 +68,7 @@ class DirectorySource:
         """
         data = read_file(self._path(key), key, self._long)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
-            raise changed(self._listing.path(key))
+            raise changed(self.listing.path(key))
         return data
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
@@ -74,7 +78,7 @@ class DirectorySource:
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
         """Return the files as parts in their current state; raise `OSError` for a missing file."""
-        root = self._listing.root
+        root = self.listing.root
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 
     def entry(self, key: str) -> Entry:
@@ -103,9 +107,9 @@ class DirectorySource:
         del key
 
     def _path(self, key: str) -> str:
-        if not self._listing.has(key):
+        if not self.listing.has(key):
             raise KeyError(key)
-        return self._listing.path(key)
+        return self.listing.path(key)
 
 
 def iter_files(listing: Listing) -> Iterator[Entry]:

@@ -23,7 +23,9 @@ __all__ = [
     "DEEPEST",
     "Folder",
     "Listing",
+    "add_files",
     "check_is_directory",
+    "check_names",
     "is_left_out",
     "is_litter",
     "is_litter_key",
@@ -247,9 +249,9 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
                     folders.append((name, (*links, real)))
                 else:
                     files.append(name)
-    _check_names(listing, prefix, [*files, *(name for name, _ in folders)])
+    check_names(listing, prefix, [*files, *(name for name, _ in folders)])
     is_empty = not files
-    _add_files(listing, prefix, files)
+    add_files(listing, prefix, files)
     for name, followed in sorted(folders, key=lambda folder: component_order(folder[0])):
         if _visit(listing, f"{prefix}{name}/", real_root, followed):
             is_empty = False
@@ -258,7 +260,14 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
     return not is_empty
 
 
-def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
+def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
+    """Add the files of one folder, which `names` are sorted for.
+
+    Raises
+    ------
+    FormatError
+        One is an archive by its name (``rfc9/not-embedded``).
+    """
     if METADATA in names:
         names.remove(METADATA)
         listing.metadata.append(prefix + METADATA)
@@ -282,7 +291,14 @@ def _add_files(listing: Listing, prefix: str, names: list[str]) -> None:
     listing.folders.append(Folder(prefix, names))
 
 
-def _check_names(listing: Listing, prefix: str, names: list[str]) -> None:
+def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
+    """Check the names in one folder, whose own name is checked already.
+
+    Raises
+    ------
+    FormatError
+        No entry can have such a name (``zip/name``).
+    """
     joined = "".join(names)
     if joined.isascii() and not ("\\" in joined or ":" in joined) and len(prefix) < 60_000:
         return  # the name of an existing file is not empty, not '..', and has neither '/' nor NUL
@@ -344,5 +360,7 @@ def refuse_folder_of_images(listing: Listing) -> None:
                 f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
                 path=listing.root,
                 rule="rfc9/root",
-                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}",
+                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}"
+                if "://" not in listing.root
+                else f"Make a file of each: ozx pack {listing.root}/{min(folders)} …",
             )

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import UsageError
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = [
     "Location",
@@ -46,7 +47,7 @@ class Location:
     Attributes
     ----------
     path
-        The archive or directory, or the URL of an archive.
+        The archive or directory, or its URL.
     node
         Path of the node; the root's is empty.
     """
@@ -58,6 +59,20 @@ class Location:
     def is_remote(self) -> bool:
         """Whether `path` is a URL."""
         return _URL.match(self.path) is not None
+
+    def is_directory_url(self) -> bool:
+        """Tell whether `path` is the URL of a directory: by its name, or else by asking the server for metadata."""
+        if not self.is_remote or self.node:
+            return False
+        path = printable_url(self.path).lower()
+        if path.endswith(("/", ".zarr")):
+            return True
+        if path.endswith((*_ENDINGS, ".partial")) or "?" in self.path:
+            return False
+        from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (threads, which most runs do not need)
+
+        folder = RemoteFolder(self.path)
+        return any(folder.find(key) is not None for key in (METADATA, *LEGACY_METADATA[:2]))
 
 
 def parse_location(

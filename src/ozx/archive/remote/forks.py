@@ -1,0 +1,52 @@
+"""Forked processes, in which obstore cannot be used.
+
+obstore runs on threads that a forked child does not have: its first call would wait forever.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ozx.errors import ResourceError
+
+__all__ = ["check_not_forked", "is_forked"]
+
+# Filled in a child whose parent had loaded obstore, for us or for zarr-python's own object store.
+_FORKED: list[bool] = []
+
+
+def _note_fork() -> None:
+    if not _FORKED and any(name in sys.modules for name in ("obstore", "obstore._obstore")):
+        _FORKED.append(True)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def is_forked() -> bool:
+    """Tell whether this process was forked from one that had loaded obstore.
+
+    Examples
+    --------
+    >>> is_forked()
+    False
+    """
+    return bool(_FORKED)
+
+
+def check_not_forked(name: str) -> None:
+    """Check that requests can be made in this process; `name` is the URL in the message.
+
+    Raises
+    ------
+    ResourceError
+        The process was forked.
+    """
+    if is_forked():
+        raise ResourceError(
+            "a directory behind a URL cannot be read in a forked process",
+            path=name,
+            hint="Start worker processes by 'spawn' or 'forkserver' instead of 'fork'.",
+        )

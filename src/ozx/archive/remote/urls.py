@@ -1,0 +1,37 @@
+"""The URLs that ozx opens."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, urlsplit
+
+from ozx.archive.remote.errors import printable_url
+from ozx.errors import UsageError
+
+__all__ = ["SCHEMES", "split_url"]
+
+#: HTTP, and the object stores that obstore knows.
+SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL, its scheme in lower case.
+
+    Raises
+    ------
+    UsageError
+        It is no URL that ozx opens; the message shows it without its query.
+
+    Examples
+    --------
+    >>> split_url("S3://bucket/cells.ozx").scheme
+    's3'
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # http://[
+        raise UsageError(f"expected a URL; {error}", path=printable_url(url)) from None
+    if parts.scheme.lower() not in SCHEMES or not parts.netloc:
+        raise UsageError(
+            f"expected a URL that begins with https://, http://, s3://, gs:// or az://; got {printable_url(url)!r}"
+        )
+    return parts._replace(scheme=parts.scheme.lower())

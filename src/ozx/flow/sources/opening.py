@@ -1,0 +1,56 @@
+"""Open the view of an archive or directory, on the disk or behind a URL."""
+
+from __future__ import annotations
+
+import os
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.remote.opening import open_remote
+from ozx.errors import UsageError
+from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
+from ozx.flow.sources.location import parse_location
+from ozx.hierarchy.keys import node_of
+
+__all__ = ["open_view"]
+
+
+def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
+    """Return a view of a directory, an archive, or a node of an archive.
+
+    Parameters
+    ----------
+    text
+        A path, a URL, or a node URI (`ozx.flow.sources.location.parse_location`).
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        It is a file, but no readable archive.
+    UsageError
+        There is no such node; the hint names similar ones.
+    OSError
+        It does not exist, or cannot be opened.
+    """
+    location = parse_location(text)
+    if os.path.isdir(location.path):
+        return DirectoryView(location.path)
+    if location.is_directory_url():
+        from ozx.flow.sources.remote_browsing import RemoteDirectoryView  # noqa: PLC0415 (few directories are remote)
+
+        return RemoteDirectoryView(location.path)
+    if location.is_remote:
+        # A remote request costs more than the bytes it returns.
+        view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
+    else:
+        view = ArchiveView(FileSource(location.path), location.node)
+    if location.node:
+        _check_node(view)
+    return view
+
+
+def _check_node(view: ArchiveView) -> None:
+    """Raise `UsageError` if the view's node has no metadata."""
+    whole = ArchiveView(view.source)
+    nodes = {node_of(item.key) for item in whole.iter_items(metadata_only=True)}
+    if view.node not in nodes:
+        raise UsageError(f"it has no node {view.node!r}", path=view.source.name, hint=similar_nodes(view.node, nodes))

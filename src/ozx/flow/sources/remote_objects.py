@@ -1,0 +1,102 @@
+"""The objects below a URL, listed by an object store, or else found by what the metadata name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from ozx.archive.remote.folder import REQUESTS, RemoteFolder
+from ozx.archive.remote.transport import Mark
+from ozx.errors import FormatError
+from ozx.flow.sources.found_keys import find_keys
+from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+
+__all__ = ["RemoteObjects", "find_objects"]
+
+# The most bytes of documents that are requested side by side and kept.
+_KEPT = 256 << 20
+
+
+@dataclass
+class RemoteObjects:
+    """The objects below a URL.
+
+    Attributes
+    ----------
+    folder
+        The folder at the URL.
+    marks
+        The length and identity of each object by key; an object with another mark is an error.
+    notes
+        Sentences on what could not be found.
+    documents
+        The metadata documents, once they are read.
+    """
+
+    folder: RemoteFolder
+    marks: Mapping[str, Mark]
+    notes: list[str] = field(default_factory=list)
+    documents: dict[str, bytes] | None = None
+    _long: LongDocuments = field(default_factory=LongDocuments)
+
+    def read_document(self, key: str) -> bytes:
+        """Return a metadata document; the first call requests all of them, many at a time.
+
+        Raises
+        ------
+        FormatError
+            It changed since it was listed (``zip/changed``), or is excessively long.
+        KeyError
+            There is no such object.
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+        self._long.check(self.marks[key].size, key)
+        if self.documents is None:
+            self.documents = {}
+            wanted, room = [], _KEPT
+            for other, mark in self.marks.items():
+                if (is_metadata_key(other) or is_legacy_metadata_key(other)) and mark.size <= room:
+                    wanted.append(other)
+                    room -= mark.size
+            with ThreadPoolExecutor(REQUESTS, "ozx-read") as threads:
+                self.documents.update(zip(wanted, threads.map(self._read, wanted), strict=True))
+        return self.documents[key] if key in self.documents else self._read(key)
+
+    def _read(self, key: str) -> bytes:
+        mark = self.marks[key]
+        return self.folder.read(key, 0, mark.size, mark)
+
+
+def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
+    """Return the objects below a URL.
+
+    Parameters
+    ----------
+    url
+        The URL of a directory.
+    metadata_only
+        Whether chunks may be left out, if the server cannot list them.
+
+    Raises
+    ------
+    FormatError
+        There is nothing, or on a server without listing no hierarchy (``rfc9/root``).
+    ResourceError
+        The server cannot be reached, or refuses; there is no such bucket.
+    """
+    folder = RemoteFolder(url)
+    if not folder.can_list:
+        found = find_keys(folder, metadata_only=metadata_only)
+        return RemoteObjects(folder, {each.key: each.mark for each in found.objects}, found.notes, found.documents)
+    objects = folder.list_objects()
+    if not objects:
+        raise FormatError(
+            "expected an OME-Zarr directory; the bucket has nothing below this URL",
+            path=folder.name,
+            rule="rfc9/root",
+            hint="Check the URL; keys are case-sensitive.",
+        )
+    return RemoteObjects(folder, {each.key: each.mark for each in objects})

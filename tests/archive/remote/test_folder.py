@@ -1,0 +1,89 @@
+"""Objects below a URL: which are there, their bytes, and what every fault of a server becomes."""
+
+import pickle
+
+import pytest
+from folder_server import serving_folder
+
+from ozx.archive.remote.folder import RemoteFolder
+from ozx.errors import FormatError, ResourceError, UsageError
+
+pytest.importorskip("obstore", reason="the extra remote is not installed")
+
+HURRY = {"retry_config": {"max_retries": 0}}
+
+
+@pytest.fixture
+def server(tmp_path):
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "c").write_bytes(b"0123456789")
+    with serving_folder(tmp_path) as server:
+        yield server
+
+
+def test_objects_that_are_there_and_not(server):
+    folder = RemoteFolder(f"{server.url}/a%20b/", HURRY)
+    found = folder.find("c")
+    assert found is not None
+    assert (found.key, found.size) == ("c", 10)
+    assert folder.find("d") is None
+    assert [each.key for each in folder.find_all(["d", "c", "e"])] == ["c"]
+    assert folder.requests == len(server.take_requests()) == 5
+    with pytest.raises(KeyError):
+        folder.read("d")
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "expected"), [(0, None, b"0123456789"), (3, None, b"3456789"), (3, 2, b"34")]
+)
+def test_spans(server, offset, length, expected):
+    folder = RemoteFolder(f"{server.url}/a b", HURRY)
+    assert folder.read("c", offset, length) == expected
+    assert len(server.requests) == 1
+
+
+def test_nothing_is_requested_for_no_bytes(server):
+    folder = RemoteFolder(f"{server.url}/a b", HURRY)
+    mark = folder.find("c").mark
+    server.take_requests()
+    assert folder.read("c", 4, 0, mark) == b""
+    assert server.requests == []
+
+
+def test_an_object_that_changes_or_vanishes(server):
+    folder = RemoteFolder(f"{server.url}/a b", HURRY)
+    mark = folder.find("c").mark
+    server.tags["/a b/c"] = '"other"'
+    with pytest.raises(FormatError, match="a b/c: the file changed while it was read") as caught:
+        folder.read("c", 0, 10, mark)
+    assert caught.value.rule == "zip/changed"
+    server.statuses["/a b/c"] = 404
+    with pytest.raises(FormatError, match="10 bytes before, 0 now"):
+        folder.read("c", 0, 10, mark)
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_refusals_name_the_object_but_no_signature(server, status):
+    server.statuses["/a b/c"] = status
+    folder = RemoteFolder(f"{server.url}/a b?signature=SECRET", HURRY)
+    for use in (lambda: folder.find("c"), lambda: folder.read("c")):
+        with pytest.raises(ResourceError, match=f"a b/c: .*{status}") as caught:
+            use()
+        assert "SECRET" not in str(caught.value)
+
+
+def test_a_query_goes_with_every_request(server):
+    folder = RemoteFolder(f"{server.url}/a b?signature=x", HURRY)
+    assert folder.read("c") == b"0123456789"
+    assert folder.name == f"{server.url}/a b"
+
+
+def test_a_copy_by_pickle(server):
+    folder = pickle.loads(pickle.dumps(RemoteFolder(f"{server.url}/a b", HURRY)))
+    assert folder.read("c", 1, 1) == b"1"
+
+
+@pytest.mark.parametrize("url", ["ftp://example.org/x", "https:///x", "http://["])
+def test_other_urls(url):
+    with pytest.raises(UsageError, match="expected a URL"):
+        RemoteFolder(url)

@@ -1,0 +1,85 @@
+"""Keys found by metadata, on a server that cannot list them."""
+
+import json
+
+import pytest
+from folder_server import serving_folder
+from hierarchies import FIXTURES, make_image, tree
+
+from ozx.archive.remote.folder import RemoteFolder
+from ozx.errors import FormatError
+from ozx.flow.sources import found_keys
+from ozx.flow.sources.found_keys import find_keys
+
+pytest.importorskip("obstore", reason="the extra remote is not installed")
+
+
+def keys_of(found):
+    return sorted(each.key for each in found.objects)
+
+
+@pytest.mark.parametrize("name", ["image", "plate", "series", "sharded", "legacy"])
+def test_everything_in_a_hierarchy_is_found(name):
+    root = FIXTURES / f"{name}.ome.zarr"
+    with serving_folder(root) as server:
+        found = find_keys(RemoteFolder(server.url))
+    assert keys_of(found) == sorted(tree(root))
+    assert "no listing" in found.notes[-1]
+    assert found.documents["zarr.json" if name != "legacy" else ".zattrs"] == (
+        (root / ("zarr.json" if name != "legacy" else ".zattrs")).read_bytes()
+    )
+
+
+def test_missing_chunks_are_no_error(tmp_path):
+    root = make_image(tmp_path / "a.ome.zarr")
+    chunks = sorted((root / "0" / "c").rglob("*"))
+    next(path for path in chunks if path.is_file()).unlink()
+    with serving_folder(root) as server:
+        assert keys_of(find_keys(RemoteFolder(server.url))) == sorted(tree(root))
+
+
+def test_metadata_only_asks_for_no_chunk():
+    with serving_folder(FIXTURES / "image.ome.zarr") as server:
+        found = find_keys(RemoteFolder(server.url), metadata_only=True)
+        assert not any("/c/" in path for _, path in server.requests)
+    assert all(key.endswith("zarr.json") for key in keys_of(found))
+
+
+def test_numbered_series_are_counted_to_their_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(found_keys, "_SERIES_AT_A_TIME", 2)
+    group = {"zarr_format": 3, "node_type": "group"}
+    attributes = {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}
+    (tmp_path / "zarr.json").write_text(json.dumps({**group, "attributes": attributes}))
+    for number in range(5):
+        make_image(tmp_path / str(number))
+    with serving_folder(tmp_path) as server:
+        assert keys_of(find_keys(RemoteFolder(server.url))) == sorted(tree(tmp_path))
+
+
+def test_an_unknown_chunk_grid_is_said(tmp_path):
+    root = make_image(tmp_path / "a.ome.zarr")
+    document = json.loads((root / "0" / "zarr.json").read_text())
+    document["chunk_grid"] = {"name": "example.grid", "configuration": {}}
+    (root / "0" / "zarr.json").write_text(json.dumps(document))
+    with serving_folder(root) as server:
+        found = find_keys(RemoteFolder(server.url))
+    assert keys_of(found) == ["0/zarr.json", "zarr.json"]
+    assert "/0 has a chunk grid that ozx does not know" in found.notes[0]
+
+
+def test_more_chunks_than_can_be_asked_for(monkeypatch):
+    monkeypatch.setattr(found_keys, "_MOST_CHUNKS", 10)
+    with (
+        serving_folder(FIXTURES / "image.ome.zarr") as server,
+        pytest.raises(FormatError, match="at most 10 chunks"),
+    ):
+        find_keys(RemoteFolder(server.url))
+
+
+def test_no_hierarchy(tmp_path):
+    with (
+        serving_folder(tmp_path) as server,
+        pytest.raises(FormatError, match=r"neither zarr.json nor \.zgroup") as caught,
+    ):
+        find_keys(RemoteFolder(server.url))
+    assert caught.value.rule == "rfc9/root"

@@ -1,0 +1,139 @@
+"""Values of servers are requested before they are reached, neighbours together, and arrive in order."""
+
+import threading
+
+import pytest
+from hierarchies import FIXTURES
+from range_server import serving
+
+import ozx
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.source import RemoteSource
+from ozx.errors import FormatError
+from ozx.flow import read_ahead as module
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.read_ahead import Place, read_ahead, spans_of
+from ozx.flow.sources.archive import iter_entries
+
+
+class Server:
+    """Bytes whose requests are written down, and may wait for each other."""
+
+    def __init__(self, data, parties=1):
+        self.data = data
+        self.requests = []
+        self.barrier = threading.Barrier(parties)
+
+    def read(self, offset, length):
+        self.requests.append((offset, length))
+        self.barrier.wait(30)
+        return self.data[offset : offset + length]
+
+
+class Far:
+    def __init__(self, server, start, stop):
+        self.server, self.start, self.length = server, start, stop - start
+
+    def place(self):
+        start, length = self.start, self.length
+
+        def take(offset, data):
+            return data[start - offset : start - offset + length]
+
+        return Place(self.server, start, start + length, self.server.read, take)
+
+    def iter_blocks(self):
+        yield self.server.read(self.start, self.length)
+
+
+def entries_at(server, *spans):
+    return [Entry(str(number), (Far(server, *span),)) for number, span in enumerate(spans)]
+
+
+def values(entries):
+    return [(entry.key, b"".join(entry.iter_blocks())) for entry in entries]
+
+
+def test_neighbours_are_one_request():
+    server = Server(bytes(range(100)))
+    entries = entries_at(server, (0, 40), (41, 80), (90, 100))
+    assert list(spans_of(entries)) == [(0, 80), (90, 10)]
+    assert values(read_ahead(entries)) == [
+        ("0", bytes(range(40))),
+        ("1", bytes(range(41, 80))),
+        ("2", bytes(range(90, 100))),
+    ]
+    assert sorted(server.requests) == [(0, 80), (90, 10)]
+
+
+def test_many_requests_at_a_time():
+    server = Server(bytes(6400), parties=64)
+    entries = entries_at(server, *((100 * number, 100 * number + 50) for number in range(64)))
+    assert len(values(read_ahead(entries))) == 64
+
+
+def test_the_order_is_kept_among_values_in_memory():
+    server = Server(bytes(range(10)))
+    near = Entry("near", (BytesPart(b"x"),))
+    far = entries_at(server, (0, 1), (5, 6))
+    mixed = [near, far[0], near, far[1], near]
+    assert [entry.key for entry in read_ahead(mixed)] == ["near", "0", "near", "1", "near"]
+
+
+def test_what_is_here_passes_unchanged():
+    entries = [Entry("a", (BytesPart(b"1"),)), Entry("b", (BytesPart(b"2"), BytesPart(b"3")))]
+    assert all(new is old for new, old in zip(read_ahead(entries), entries, strict=True))
+
+
+def test_no_more_than_the_room_is_waiting(monkeypatch):
+    monkeypatch.setattr(module, "_ROOM", 100)
+    monkeypatch.setattr(module, "_LONGEST", 30)
+    server = Server(bytes(1000))
+    entries = entries_at(server, *((100 * number, 100 * number + 60) for number in range(9)), (900, 1000))
+    ahead = read_ahead(entries)
+    next(ahead)
+    assert len(server.requests) <= 4
+    assert len(values(ahead)) == 9
+    # A value of several requests is put together, and one that exceeds the room is read when it is reached.
+    assert (0, 30) in server.requests
+    assert (30, 30) in server.requests
+    assert len(values(read_ahead(entries_at(server, (0, 200))))[0][1]) == 200
+
+
+def test_an_empty_value():
+    server = Server(b"")
+    assert values(read_ahead(entries_at(server, (0, 0)))) == [("0", b"")]
+    assert server.requests == []
+
+
+@pytest.fixture
+def archive(tmp_path):
+    ozx.pack(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
+    return tmp_path / "plate.ozx"
+
+
+class TestArchives:
+    def test_all_values_by_few_requests(self, archive):
+        pytest.importorskip("obstore", reason="the extra remote is not installed")
+        with serving(archive.read_bytes() + bytes(0)) as server:
+            reader = ArchiveReader(RemoteSource(server.url))
+            local = ArchiveReader(str(archive))
+            indices = range(len(local))
+            assert values(read_ahead(iter_entries(reader, indices))) == values(iter_entries(local, indices))
+            assert len(server.requests) <= 2
+
+    def test_a_damaged_value(self, archive):
+        pytest.importorskip("obstore", reason="the extra remote is not installed")
+        local = ArchiveReader(str(archive))
+        index = local.find("B/2/1/0/c/0/0/0")
+        data = bytearray(archive.read_bytes())
+        data[local.data_offset(index) + 3] ^= 1
+        with serving(bytes(data)) as server:
+            reader = ArchiveReader(RemoteSource(server.url))
+            with pytest.raises(FormatError, match="B/2/1/0/c/0/0/0") as caught:
+                values(read_ahead(iter_entries(reader, range(len(local)))))
+        assert caught.value.rule == "zip/crc"
+
+    def test_local_archives_have_no_place(self, archive):
+        reader = ArchiveReader(str(archive))
+        assert list(spans_of(iter_entries(reader, range(len(reader))))) == []

@@ -1,0 +1,98 @@
+"""A small HTTP server for the files of a folder, which cannot list them, and misbehaves as told."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote
+
+
+class FolderServer(http.server.ThreadingHTTPServer):
+    """Serves the files below `root`, on loopback.
+
+    Attributes
+    ----------
+    requests
+        (method, path) of every request.
+    statuses
+        The status by path, for requests that are answered with another one than their file deserves.
+    tags
+        The ETag by path, instead of the one made of the file's content.
+    """
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.root = root
+        self.requests: list[tuple[str, str]] = []
+        self.statuses: dict[str, int] = {}
+        self.tags: dict[str, str] = {}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def take_requests(self):
+        """Return the requests since this was last called."""
+        taken, self.requests = self.requests, []
+        return taken
+
+    def handle_error(self, request, client_address):
+        pass  # a client that goes away before it has read everything
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: FolderServer
+
+    def log_message(self, *args):
+        pass
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        server, path = self.server, unquote(self.path.partition("?")[0])
+        server.requests.append((self.command, path))
+        file = server.root / path.strip("/")
+        status = server.statuses.get(path, 200 if file.is_file() else 404)
+        if status != 200:
+            self._answer(status, b"")
+            return
+        data = file.read_bytes()
+        tag = server.tags.get(path, f'"{hash(data):x}"')
+        wanted = self.headers.get("Range")
+        if wanted is None:
+            self._answer(200, data, tag)
+            return
+        first, last = wanted.removeprefix("bytes=").split("-")
+        start, stop = int(first), min(len(data), int(last or len(data)) + 1)
+        self._answer(206, data[start:stop], tag, f"bytes {start}-{stop - 1}/{len(data)}")
+
+    def _answer(self, status, body, tag=None, span=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        if tag is not None:
+            self.send_header("ETag", tag)
+        if span is not None:
+            self.send_header("Content-Range", span)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+@contextmanager
+def serving_folder(root):
+    """Serve a folder as long as the block lasts."""
+    server = FolderServer(Path(root))
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,141 @@
+"""Directories behind URLs, on a server that cannot list them: the verbs that read them."""
+
+import json
+import os
+import shutil
+
+import pytest
+from folder_server import serving_folder
+from hierarchies import FIXTURES, make_image
+
+import ozx
+from ozx.cli.app import run
+from ozx.errors import FormatError, ResourceError, UsageError
+
+pytest.importorskip("obstore", reason="the extra remote is not installed")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def server():
+    with serving_folder(FIXTURES) as server:
+        yield server
+
+
+@pytest.fixture
+def changing(here):
+    """A server of an image that a test may change."""
+    make_image(here / "served" / "cells.ome.zarr")
+    with serving_folder(here / "served") as server:
+        yield server
+
+
+class TestPack:
+    @pytest.mark.parametrize("name", ["image", "plate", "series", "sharded", "legacy"])
+    def test_same_bytes_as_of_the_directory(self, here, server, name):
+        result = ozx.pack(f"{server.url}/{name}.ome.zarr/")
+        expected = ozx.pack(FIXTURES / f"{name}.ome.zarr", here / "local.ozx")
+        assert (here / f"{name}.ozx").read_bytes() == (here / "local.ozx").read_bytes()
+        assert result.entries == expected.entries
+        assert any("no listing" in note for note in result.notes)
+
+    def test_options(self, here, server):
+        url = f"{server.url}/image.ome.zarr?signature=SECRET"
+        result = ozx.pack(url, "a.ozx", verify=True, manifest=True, checksum="sha256", thumbnail=True, shards="auto")
+        assert result.verified
+        assert result.source == f"{server.url}/image.ome.zarr"
+        assert any("thumbnail" in entry.key for entry in ozx.list_entries("a.ozx"))
+        assert "SECRET" not in (here / "a.ozx.manifest.json").read_text()
+        assert ozx.pack(url, "a.ozx", resume=True, thumbnail=True, shards="auto").status == "skipped"
+
+    def test_a_batch_keeps_signatures_to_itself(self, here, server, capsys):
+        good, bad = f"{server.url}/image.ome.zarr?sig=SECRET", f"{server.url}/none.ome.zarr?sig=SECRET"
+        assert run(["pack", good, bad, "--out-dir", "out", "--json", "--log", "log.jsonl"]) == 3
+        out = capsys.readouterr()
+        assert [result["status"] for result in json.loads(out.out)["results"]] == ["packed", "failed"]
+        assert sorted(os.listdir(here / "out")) == ["image.ozx"]
+        assert "SECRET" not in out.out + out.err + (here / "log.jsonl").read_text()
+
+    def test_a_changed_object_leaves_no_file(self, here, changing):
+        make = changing.tags
+        chunk = "/cells.ome.zarr/0/c/0/0"
+
+        class Other(dict):
+            # The tag is another one at each request: of the listing, then of the copy.
+            def get(self, path, default):
+                if path != chunk:
+                    return default
+                self[path] = self.setdefault(path, 0) + 1
+                return f'"{self[path]}"'
+
+        changing.tags = Other(make)
+        with pytest.raises(FormatError, match="0/c/0/0: the file changed while it was read") as caught:
+            ozx.pack(f"{changing.url}/cells.ome.zarr", "a.ozx")
+        assert caught.value.rule == "zip/changed"
+        assert os.listdir(here) == ["served"]
+
+    def test_a_refused_object_leaves_no_file(self, here, changing):
+        changing.statuses["/cells.ome.zarr/0/c/0/0"] = 403
+        with pytest.raises(ResourceError, match=r"0/c/0/0: reading is not allowed.* 403"):
+            ozx.pack(f"{changing.url}/cells.ome.zarr", "a.ozx")
+        assert os.listdir(here) == ["served"]
+
+    def test_an_archive_among_the_chunks(self, here, changing):
+        ozx.pack(here / "served" / "cells.ome.zarr", here / "inner.ozx")
+        shutil.copy(here / "inner.ozx", here / "served" / "cells.ome.zarr" / "0" / "c" / "0" / "0")
+        with pytest.raises(FormatError) as caught:
+            ozx.pack(f"{changing.url}/cells.ome.zarr", "a.ozx")
+        assert caught.value.rule == "rfc9/not-embedded"
+
+    def test_the_source_is_never_removed(self, here, server):
+        with pytest.raises(UsageError, match="never removed"):
+            ozx.pack(f"{server.url}/image.ome.zarr", remove_source=True)
+        assert os.listdir(here) == []
+
+
+class TestReading:
+    def test_info_ls_and_cat(self, here, server, capsys):
+        root = FIXTURES / "plate.ome.zarr"
+        remote, local = ozx.inspect(f"{server.url}/plate.ome.zarr?sig=SECRET"), ozx.inspect(root)
+        assert remote.path == f"{server.url}/plate.ome.zarr"
+        assert (remote.images, remote.plate, remote.container) == (local.images, local.plate, local.container)
+        assert [entry.key for entry in ozx.list_entries(f"{server.url}/plate.ome.zarr", nodes=True)] == [
+            entry.key for entry in ozx.list_entries(root, nodes=True)
+        ]
+        chunk = b"".join(ozx.read_value(f"{server.url}/plate.ome.zarr", "A/1/0/0/c/0/0/0"))
+        assert chunk == (root / "A/1/0/0/c/0/0/0").read_bytes()
+        with pytest.raises(UsageError, match="has no key"):
+            ozx.read_value(f"{server.url}/plate.ome.zarr", "A/1/0/zarr.jso")
+
+    @pytest.mark.parametrize("level", ["archive", "hierarchy", "data"])
+    def test_validate(self, server, level):
+        assert ozx.validate(f"{server.url}/sharded.ome.zarr", level=level).valid
+
+    def test_validate_finds_what_is_wrong(self, here, changing):
+        path = here / "served" / "cells.ome.zarr" / "0" / "zarr.json"
+        path.write_text(path.read_text().replace("64", "-64"))
+        assert not ozx.validate(f"{changing.url}/cells.ome.zarr").valid
+
+    def test_open(self, here, server):
+        ozx.pack(FIXTURES / "image.ome.zarr", here / "local.ozx")
+        remote, local = ozx.open(f"{server.url}/image.ome.zarr"), ozx.open(here / "local.ozx")
+        assert sorted(name for name, _ in remote.members()) == ["0", "1", "2", "labels"]
+        assert (remote["1"][:] == local["1"][:]).all()
+
+    def test_repack_thumbnail_and_export(self, here, server):
+        url = f"{server.url}/image.ome.zarr"
+        assert ozx.repack(url, "a.ozx", shards="auto").entries == 18
+        ozx.thumbnail(url, "a.png")
+        ozx.export(url, "a.ome.tif")
+        assert sorted(os.listdir(here)) == ["a.ome.tif", "a.ozx", "a.png"]
+
+    def test_a_url_without_ending(self, here, changing):
+        shutil.move(here / "served" / "cells.ome.zarr", here / "served" / "cells")
+        assert ozx.inspect(f"{changing.url}/cells").kind == "image"
+        with pytest.raises(ResourceError, match="no such file"):
+            ozx.inspect(f"{changing.url}/none")
