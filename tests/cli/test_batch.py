@@ -10,7 +10,7 @@ from commands import command
 from hierarchies import make_image
 
 from ozx.cli.batch import Batch
-from ozx.operations.pack_result import PackResult
+from ozx.operations.pack_one import PackResult
 
 ozx = command()
 pytest_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals and no SIGKILL")

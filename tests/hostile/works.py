@@ -328,7 +328,7 @@ WORKS = [
 ]
 
 #: Commands that write no file.
-WRITE_NOTHING = {"clean", "verify", "log", "info", "ls", "cat", "validate", "view", "serve"}
+WRITE_NOTHING = {"clean", "uploads", "verify", "log", "info", "ls", "cat", "validate", "view", "serve"}
 
 
 def make_sources(folder: Path) -> Path:

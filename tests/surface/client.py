@@ -18,7 +18,7 @@ from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
 from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.operations.info import Inspection
-from ozx.operations.pack_result import PackManyResult, PackResult
+from ozx.operations.pack_one import PackManyResult, PackResult
 from ozx.operations.recover import RecoverResult
 from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult

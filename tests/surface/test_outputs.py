@@ -51,6 +51,8 @@ FUNCTIONS = {
     # No public function: behind `ozx rules --cases`.
     "write_cases": [write_cases],
 }
+# They write to s3://: tests/operations/test_uploads.py.
+UPLOADING = {"pack", "pack_many", "import_tiff", "import_tiffs", "write_image", "repack", "extract"}
 # It writes where it reads, and takes what names a file for reading; a remote one it refuses.
 IN_PLACE = {"edit"}
 
@@ -88,6 +90,7 @@ COMMAND_LINES = {
 }
 # What commands only read, by the names of their parameters.
 READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}
+READ |= {"url"}
 
 
 def documented_writers():
@@ -120,20 +123,25 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("url", URLS)
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        (name, url)
+        for name in sorted(FUNCTIONS)
+        for url in URLS
+        if not (name in UPLOADING and isinstance(url, str) and url.lower().startswith("s3://"))
+    ],
+)
 def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
     for call in FUNCTIONS[name]:
-        with pytest.raises(
-            (ozx.UsageError, ozx.UnsupportedError), match="on this computer; found a URL, which ozx only reads"
-        ) as caught:
+        with pytest.raises((ozx.UsageError, ozx.UnsupportedError), match=r"on this computer.*; found a URL") as caught:
             call(url)
         assert caught.value.hint
         assert "SECRET" not in f"{caught.value} {caught.value.hint}"
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/dir", "https://example.org/x"])
+@pytest.mark.parametrize("url", ["gs://bucket/dir", "https://example.org/x"])
 @pytest.mark.parametrize(("name", "parameter"), sorted(COMMAND_LINES))
 def test_a_command_refuses_a_url_before_it_reads(name, parameter, url, folder, capsys):
     for arguments in COMMAND_LINES[name, parameter]:

@@ -251,14 +251,14 @@ class ArchiveWriter:
         """Write central directory and end records; return the archive's length in bytes."""
         self.flush()
         ending = self.directory.finish(self._flushed, comment)
-        write_all_at(self.descriptor, ending, self._flushed)
+        self._write(ending, self._flushed)
         self._flushed += len(ending)
         return self._flushed
 
     def _append(self, data: bytes | memoryview) -> None:
         if len(data) >= _BUFFER:
             self.flush()
-            write_all_at(self.descriptor, data, self._flushed)
+            self._write(data, self._flushed)
             self._flushed += len(data)
             return
         self._buffer += data
@@ -270,14 +270,17 @@ class ArchiveWriter:
         if offset >= self._flushed:
             self._buffer[offset - self._flushed : offset - self._flushed + len(data)] = data
         else:
-            write_all_at(self.descriptor, data, offset)
+            self._write(data, offset)
 
     def flush(self) -> int:
         """Write the buffer to the file; return the offset of the next byte."""
-        write_all_at(self.descriptor, self._buffer, self._flushed)
+        self._write(self._buffer, self._flushed)
         self._flushed += len(self._buffer)
         self._buffer = bytearray()
         return self._flushed
+
+    def _write(self, data: bytes | bytearray | memoryview, offset: int) -> None:
+        write_all_at(self.descriptor, data, offset)
 
     def skip_to(self, offset: int) -> None:
         """Continue at `offset`; the caller has written the bytes before it and added their entries to `directory`."""

@@ -39,6 +39,7 @@ COMMANDS = {
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
+    "uploads": "List unfinished uploads to a bucket, and end those that killed runs left.",
     "clean": "Remove temporary files that killed runs left.",
     "log": "Count what the runs in a log made of each file.",
     "rules": "Explain what a finding means and how to repair it.",

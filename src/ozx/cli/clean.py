@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import click
 
+from ozx.cli.ages import age_text, to_seconds
 from ozx.cli.app import DONE, WITH_LOSS
 from ozx.cli.output import format_bytes, one_line, print_json, say
 from ozx.errors import UsageError
 from ozx.operations.clean import FoundLeftover, clean
 
 __all__ = ["command"]
-
-_SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 @click.command("clean")
@@ -40,13 +38,13 @@ def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: 
 
     def may_remove(found: tuple[FoundLeftover, ...]) -> bool:
         for leftover in found:
-            facts = f"{format_bytes(leftover.bytes)}, {_age(leftover.age)} old, of {leftover.host}"
+            facts = f"{format_bytes(leftover.bytes)}, {age_text(leftover.age)} old, of {leftover.host}"
             say(f"{one_line(leftover.path)}  {facts}")
         if dry_run:
             return False
         return yes or _confirm(f"Remove {len(found):,}?")
 
-    result = clean(folder, older_than=_to_seconds(older_than), may_remove=may_remove)
+    result = clean(folder, older_than=to_seconds(older_than), may_remove=may_remove)
     if as_json:
         print_json(result.to_dict())
     removed = sum(leftover.removed for leftover in result.leftovers)
@@ -60,15 +58,3 @@ def _confirm(question: str) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("expected an answer, but there is no terminal", hint="Give --yes to remove them.")
     return click.confirm(question, err=True)
-
-
-def _to_seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+)([dhm])", text.strip())
-    if match is None:
-        raise UsageError(f"--older-than: expected a number and d, h or m, as in 7d; got {text!r}")
-    return int(match[1]) * _SECONDS[match[2]]
-
-
-def _age(seconds: float) -> str:
-    unit = next((unit for unit, length in _SECONDS.items() if seconds >= length), "m")
-    return f"{int(seconds // _SECONDS[unit])}{unit}"

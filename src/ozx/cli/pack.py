@@ -17,7 +17,7 @@ from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.pack import pack, pack_many
-from ozx.operations.pack_result import PackManyResult, PackResult
+from ozx.operations.pack_one import PackManyResult, PackResult
 
 __all__ = ["command"]
 

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.subset import Extractor
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import parse_size
-from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, check_output_place, new_output
+from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
@@ -180,7 +179,7 @@ def extract(
     >>> result.images[0].levels, result.images[0].region
     (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
     """
-    target = given_output(out)
+    target = given_output(out, remote=True)
     version = VersionChoice(ome_version, drop_transformations)
     selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
     limit = None if max_size is None else parse_size(max_size)
@@ -195,7 +194,7 @@ def extract(
             refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
             total = None if progress is NO_PROGRESS else plan.count_bytes()
             progress.start(os.path.basename(target), total)
-            with replacing_file(target, force=force, sync=sync) as new:
+            with new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new:
                 entries, size = write_archive(plan, new.descriptor, workers, progress)
                 source.check_unchanged()
             progress.stop()
@@ -216,12 +215,12 @@ def extract(
 
 
 def _check_target(source: str, target: str, *, force: bool) -> None:
-    check_place(source, target)
+    check_output_place(source, target)
     if target.endswith(("/", os.sep, ".zarr")):
         raise UsageError(
             f"expected the name of a file to make, such as part.ozx; got {target}",
             hint="Extract into an .ozx file; ozx unpack makes a directory of it.",
         )
-    check_target(target, force=force)
+    check_output(target, force=force)
     if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise UsageError(f"{target} is the file to extract from", hint="Choose another name.")

@@ -11,14 +11,13 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.target import check_place, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
+from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
-from ozx.flow.sources.location import StrPath, given_output, given_source
+from ozx.flow.sources.location import Location, StrPath, given_output, given_source
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -145,7 +144,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     ('dots.ozx', 1)
     """
     asked = dict(locals())  # first of all: the arguments, by the names that `_DEFAULTS` takes from the signature
-    target = None if out is None else given_output(out)
+    target = None if out is None else given_output(out, remote=True)
     order = _parse({name: asked[name] for name in _DEFAULTS})
     path = given_source(source)
     return _import_one(path, target or given_output(_default_output(path)), order, progress, Claims())
@@ -216,11 +215,11 @@ def import_tiffs(
     if unknown := sorted(options.keys() - _DEFAULTS.keys()):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
     parsed = _parse(_DEFAULTS | options)
-    folder = None if out_dir is None else given_output(out_dir)
+    folder = None if out_dir is None else given_output(out_dir, remote=True)
     paths = [given_source(source) for source in sources]
-    targets = [given_output(_default_output(path, folder)) for path in paths]
+    targets = [given_output(_default_output(path, folder), remote=True) for path in paths]
     check_distinct(paths, targets, verb="Import")
-    if folder is not None:
+    if folder is not None and not Location(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
     claims = Claims()
     pairs = list(zip(paths, targets, strict=True))
@@ -315,7 +314,7 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def _import_one(source: str, target: str, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
-    check_place(source, target)
+    check_output_place(source, target)
     with open_tiff(source, order.tiff) as found:
         result = ImportResult(source, target, "imported", found.count)
         first = claims.first(found)
@@ -329,7 +328,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
-        if order.resume and os.path.exists(target):
+        if order.resume and output_exists(target):
             if has_images(target, hierarchy):
                 entries, size = measure_archive(target)
                 return replace(result, status="skipped", entries=entries, bytes=size)
@@ -338,7 +337,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
                     f"{target} exists, but does not have the images of {source}",
                     hint="Give --force (force=True) to replace it.",
                 )
-        check_target(target, force=order.force)
+        check_output(target, force=order.force)
         return _write(result, found, hierarchy, order, progress)
 
 
@@ -349,7 +348,7 @@ def _write(
     sources = (source for image in found.images.values() for source in (image.source, *image.levels))
     damage = dict.fromkeys(sentence for source in sources for sentence in source.damage)  # known before any pixel
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
-    with replacing_file(result.path, force=order.force, sync=order.sync) as new:
+    with spooled_output(result.path, force=order.force, sync=order.sync) as new:
 
         def picture() -> Iterable[Entry]:
             from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)

@@ -16,8 +16,7 @@ from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import default_output
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
 from ozx.flow.space import check_room
-from ozx.operations.pack_one import PackOptions, pack_one
-from ozx.operations.pack_result import PackManyResult, PackResult
+from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["pack", "pack_many"]
@@ -125,7 +124,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         sync,
         *layout,
     )
-    target = None if out is None else given_output(out)
+    target = None if out is None else given_output(out, remote=True)
     root = _root(source)
     return pack_one(root, given_output(_default_output(root)) if target is None else target, options, progress)
 
@@ -211,11 +210,11 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         sync,
         *layout,
     )
-    folder = None if out_dir is None else given_output(out_dir)
+    folder = None if out_dir is None else given_output(out_dir, remote=True)
     roots = [_root(source) for source in sources]
-    targets = [given_output(_default_output(root, folder)) for root in roots]
+    targets = [given_output(_default_output(root, folder), remote=True) for root in roots]
     check_distinct(roots, targets, verb="Pack")
-    if folder is not None:
+    if folder is not None and not Location(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
 
     pairs = list(zip(roots, targets, strict=True))

@@ -1,16 +1,14 @@
-"""One source of pack: listed, planned, written, compared, removed."""
+"""One source of pack: listed, planned, written, compared, removed; and its result."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from ozx.atomic.new_file import replacing_file
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.atomic.syncing import sync_file
-from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UsageError
 from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
@@ -18,7 +16,8 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, write_manifest
-from ozx.flow.sinks.target import check_place, entry_notes, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, check_output_place, new_output, output_exists
+from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
@@ -26,14 +25,71 @@ from ozx.flow.sources.listing import check_is_directory, list_directory, refuse_
 from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.operations.pack_result import PackResult
 from ozx.progress import Progress, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
 
-__all__ = ["PackOptions", "pack_one"]
+__all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackResult:
+    """The result for one source.
+
+    Attributes
+    ----------
+    source, path
+        The directory, and the written file.
+    status
+        ``packed``; ``skipped`` when `resume` found the file complete; ``failed``.
+    entries, bytes
+        Number of entries, and length of the file in bytes; 0 for a failure.
+    left_out
+        Files and empty directories (ending in a slash) that are no part of the hierarchy.
+    notes
+        Remarks, one sentence each.
+    sha256
+        The file's digest in hexadecimal digits, if requested and written.
+    verified, source_removed
+        Whether the file was read back and compared; whether the whole source was deleted afterwards.
+    error
+        For a failure ``{"code", "message", "rule", "hint"}``, else None.
+    """
+
+    source: str
+    path: str
+    status: Literal["packed", "skipped", "failed"]
+    entries: int = 0
+    bytes: int = 0
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sha256: str | None = None
+    verified: bool = False
+    source_removed: bool = False
+    error: dict[str, str | None] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one element of ``results`` in ``ozx pack --json``."""
+        return {**asdict(self), "left_out": list(self.left_out), "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class PackManyResult:
+    """The results for several sources.
+
+    Attributes
+    ----------
+    results
+        One for each source, in their order.
+    """
+
+    results: tuple[PackResult, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx pack --json``."""
+        return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +153,15 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     if location.is_remote and not os.path.lexists(root):
         return _pack_remote(root, target, options, progress)
     check_is_directory(root)
-    check_place(root, target)
-    finished = finish_source_removal(root, target, remove=options.remove_source)
+    check_output_place(root, target)
+    is_uploaded = Location(target).is_remote
+    if is_uploaded and options.remove_source:
+        raise UsageError(
+            "a source is not removed after an upload",
+            path=root,
+            hint="Leave out --remove-source (remove_source); remove it once --verify has read the object back.",
+        )
+    finished = None if is_uploaded else finish_source_removal(root, target, remove=options.remove_source)
     if finished is not None:
         return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
     removal = SourceRemoval(root) if options.remove_source else None
@@ -126,7 +189,7 @@ def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress
         raise UsageError(
             "a source behind a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
         )
-    check_place(target, target)
+    check_output_place(target, target)
     source = list_remote_directory(url)
     refuse_folder_of_images(source.listing)
     result = PackResult(name, target, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)
@@ -139,7 +202,7 @@ def _pack_listed(
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # A file that is there may have checksums behind its chunks, which converted content is compared without.
-    is_compared = options.resume and os.path.exists(result.path)
+    is_compared = options.resume and output_exists(result.path)
     with working() as workers:
         run = _Run(source.name if isinstance(source, DirectorySource) else source.url, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
@@ -170,7 +233,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         result = replace(result, notes=(*result.notes, *notes))
         for picture in pictures:
             plan.add(picture)
-    if options.resume and os.path.exists(target):
+    if options.resume and output_exists(target):
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
         complete = find_same_entries(target, plan, variants, run.workers)
@@ -181,10 +244,10 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
                 f"{target} exists, but is not the complete copy of {root}",
                 hint="Give --force (force=True) to replace it.",
             )
-    check_target(target, force=options.force)
+    check_output(target, force=options.force)
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
         if is_wanted:
-            check_target(target + ending, force=True)
+            check_output(target + ending, force=True)
     refuse_errors(plan.metadata, plan.legacy_keys, path=root)
     return _write(result, plan, run)
 
@@ -196,16 +259,16 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     """Finish what an interrupted run may have left: sync and verify the existing file, write its checksum."""
     options, digest = run.options, None
-    if options.sync:
+    if options.sync and not Location(result.path).is_remote:
         sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
     if options.verify:
         run.verify(result.path, plan)
-    if options.checksum and os.path.exists(result.path + CHECKSUM_ENDING):
+    if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
         digest = check_checksum_file(result.path)
     elif options.checksum:
         digest = sha256_of(result.path)
         write_checksum_file(result.path, digest, sync=options.sync)
-    if options.manifest and not os.path.exists(result.path + MANIFEST_ENDING):
+    if options.manifest and not output_exists(result.path + MANIFEST_ENDING):
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
@@ -214,21 +277,33 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    options, progress, digest = run.options, run.progress, None
+    options, progress = run.options, run.progress
+    digest: str | None = None
     total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(progress) else None
     progress.start(os.path.basename(result.path), total)
     is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
-    with replacing_file(result.path, force=options.force, sync=options.sync, sync_name=is_last) as new:
+
+    def check(path: str) -> None:
+        nonlocal digest
+        if options.verify:
+            run.verify(path, plan)
+        if options.checksum:
+            digest = sha256_of(path)
+
+    place = result.path
+    is_checked = options.verify or options.checksum is not None
+    with new_output(
+        place,
+        force=options.force,
+        sync=options.sync,
+        expected=plan.count_bytes,
+        check=check if is_checked else None,
+        sync_name=is_last,
+    ) as new:
         new.needed = plan.count_bytes
-        inside = os.path.basename(result.path) if options.manifest_inside else None
+        inside = os.path.basename(place) if options.manifest_inside else None
         manifest = Manifest(result.source, inside) if options.manifest or options.manifest_inside else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
-        if options.verify:
-            if options.sync:
-                os.fsync(new.descriptor)
-            run.verify(new.path, plan)
-        if options.checksum:
-            digest = sha256_of(new.path)
     if digest is not None:
         write_checksum_file(result.path, digest, sync=options.sync, sync_name=not options.manifest)
     if manifest is not None and options.manifest:

@@ -13,8 +13,7 @@ from typing import Any
 
 from ozx.archive.byte_source import FileSource
 from ozx.atomic.new_directory import replacing_directory
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_folder, check_target
+from ozx.atomic.targets import check_folder
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.plans.relayout import RelayoutPlan, plan_relayout
 from ozx.flow.plans.version import VersionChoice, in_version
@@ -22,10 +21,11 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.directory import write_directory
-from ozx.flow.sinks.target import check_outside, check_place, name_notes, swept_notes
+from ozx.flow.sinks.output import check_output, check_output_place, new_output
+from ozx.flow.sinks.target import check_outside, name_notes, swept_notes
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
-from ozx.flow.sources.location import StrPath, given_output, parse_location
+from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -194,19 +194,20 @@ def repack(
     >>> result.entries, result.treatments
     (18, {'copied': 2, 'moved': 4})
     """
-    target = given_output(out)
+    target = given_output(out, remote=True)
     version = VersionChoice(ome_version, drop_transformations)
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)
     target = target.rstrip("/" + os.sep) or target
-    check_place(os.fspath(source), target)
+    check_output_place(os.fspath(source), target)
     if is_directory:
+        given_output(target)
         location = parse_location(source)
         if not location.is_remote:
             check_outside(location.path, target)
         check_folder(target, force=force, replace_folder=replace_folder)
     else:
-        check_target(target, force=force)
+        check_output(target, force=force)
     if verify and is_directory:
         raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
@@ -229,19 +230,18 @@ def repack(
                     repaired.check_unchanged()
                 swept = folder.swept
             else:
-                with replacing_file(target, force=force, sync=sync, check_old=check_in_place) as new:
+                check = (lambda path: check_archive(path, plan, workers, progress)) if verify else None
+                with new_output(
+                    target, force=force, sync=sync, expected=plan.count_bytes, check=check, check_old=check_in_place
+                ) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
                     repaired.check_unchanged()
-                    if verify:
-                        if sync:
-                            os.fsync(new.descriptor)
-                        check_archive(new.path, plan, workers, progress)
                 swept = new.swept
             progress.stop()
         except OzxError as error:
             raise error.at(repaired.name) from None
         return RepackResult(
-            os.fspath(source),
+            printable_location(source),
             target,
             entries,
             count,

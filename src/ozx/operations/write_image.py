@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError, resource_errors
+from ozx.flow.sinks.output import spooled_output
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.metadata import Axis
@@ -143,7 +143,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     >>> [level.shape for level in ozx.inspect("cells.ozx").images[0].levels]
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
-    target = given_output(path)
+    target = given_output(path, remote=True)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = _describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
@@ -154,7 +154,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         image = _with_labels(image, labels, method)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
-    with replacing_file(target, force=force, sync=sync) as new:
+    with spooled_output(target, force=force, sync=sync) as new:
         progress.start(os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ozx.errors import FormatError, ResourceError, UsageError
 
-__all__ = ["changed", "explain", "explain_options", "missing_extra", "printable_url"]
+__all__ = ["changed", "explain", "explain_code", "explain_options", "missing_extra", "printable_url"]
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.
@@ -81,7 +81,7 @@ def explain(error: Exception, name: str) -> ResourceError:
             path=name,
             hint="Download the file and open the copy, or use a server that supports range requests.",
         )
-    failure = _explain_code(text, name)
+    failure = explain_code(text, name)
     if failure is not None:
         return failure
     if isinstance(error, FileNotFoundError):
@@ -102,7 +102,7 @@ def explain(error: Exception, name: str) -> ResourceError:
     )
 
 
-def _explain_code(text: str, name: str) -> ResourceError | None:
+def explain_code(text: str, name: str) -> ResourceError | None:
     """Explain the error code in an answer, or None if it has none that says more than the status."""
     if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
         return ResourceError(

@@ -2,6 +2,8 @@
 
 ``target``
     The place of an output, and where it is refused.
+``output``
+    A new file or object, complete or not at all.
 ``archive``, ``directory``
     A plan into an archive and into a directory: the plain way, which works everywhere.
 ``fast_packing``, ``fast_assembling``, ``fast_unpacking``, ``two_processes``

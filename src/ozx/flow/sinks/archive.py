@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.flow.entry import Entry, read_part
@@ -13,13 +14,16 @@ from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, encode_manifest
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
+if TYPE_CHECKING:
+    from ozx.archive.remote.upload import Upload
+
 __all__ = ["write_archive", "write_entries"]
 
 
 def write_archive(
-    plan: Plan, descriptor: int, workers: Workers, progress: Progress, manifest: Manifest | None = None
+    plan: Plan, output: int | Upload, workers: Workers, progress: Progress, manifest: Manifest | None = None
 ) -> tuple[int, int]:
-    """Write a plan into the empty file `descriptor`; return the number of entries and of bytes.
+    """Write a plan into an empty file (its descriptor) or an upload; return the number of entries and of bytes.
 
     The values are added to `manifest`, hashed from the bytes that are written.
 
@@ -31,19 +35,30 @@ def write_archive(
         A value is damaged or changed while it was read; the file must not be used then.
     """
     if plan.rooms is not None:
-        return _write_before_metadata(plan, plan.rooms, descriptor, workers)
-    writer = ArchiveWriter(descriptor)
+        if not isinstance(output, int):
+            raise TypeError("expected a file: metadata that comes last cannot be uploaded before the data")
+        return _write_before_metadata(plan, plan.rooms, output, workers)
+    writer = _open_writer(output)
+    is_file = isinstance(output, int)
     write_entries(writer, plan.iter_head(), progress, manifest, is_copy=plan.files is not None)
-    if plan.files is not None and fast_packing.is_available():
+    if is_file and plan.files is not None and fast_packing.is_available():
         fast_packing.write_files(writer, plan.files.root, plan.files.folders, progress, manifest)
-    elif manifest is None and fast_assembling.is_available():
+    elif is_file and manifest is None and fast_assembling.is_available():
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:
-        write_entries(writer, plan.iter_data(workers), progress, manifest)
+        write_entries(writer, plan.iter_data(workers), progress, manifest, is_copy=plan.files is not None)
     if manifest is not None and manifest.inside is not None:
         writer.add(MANIFEST_KEY, encode_manifest(manifest, manifest.inside))
     size = writer.finish(plan.comment)
     return writer.directory.entries, size
+
+
+def _open_writer(output: int | Upload) -> ArchiveWriter:
+    if isinstance(output, int):
+        return ArchiveWriter(output)
+    from ozx.archive.remote.upload_writer import UploadWriter  # noqa: PLC0415 (few outputs are remote)
+
+    return UploadWriter(output)
 
 
 def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int, workers: Workers) -> tuple[int, int]:

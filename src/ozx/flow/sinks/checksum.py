@@ -5,17 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 
-from ozx.atomic.new_file import replacing_file
+from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
+from ozx.flow.sinks.output import open_output, write_small
+from ozx.flow.sources.location import Location
 
 __all__ = ["check_checksum_file", "sha256_of", "write_checksum_file"]
 
 
 def sha256_of(path: str) -> str:
-    """Return a file's SHA-256 in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the SHA-256 of a file or object in hexadecimal; an object is read back from its server."""
+    if not Location(path).is_remote:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    source, digest = open_output(path), hashlib.sha256()
+    try:
+        for block in iter_exactly(source, 0, source.size(), "the object"):
+            digest.update(block)
+    finally:
+        source.close()
+    return digest.hexdigest()
 
 
 def check_checksum_file(path: str) -> str:
@@ -28,8 +38,11 @@ def check_checksum_file(path: str) -> str:
     ResourceError
         The digests differ: the file, or its checksum, was damaged or changed.
     """
-    with open(path + CHECKSUM_ENDING, "rb") as file:
-        text = file.read(4096)
+    source = open_output(path + CHECKSUM_ENDING)
+    try:
+        text = source.read_at(0, 4096)
+    finally:
+        source.close()
     digest, found = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower(), sha256_of(path)
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
@@ -52,5 +65,4 @@ def write_checksum_file(path: str, digest: str, *, sync: bool, sync_name: bool =
     name = os.path.basename(path)
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     line = ("\\" if escaped != name else "") + f"{digest}  {escaped}\n"
-    with replacing_file(path + CHECKSUM_ENDING, force=True, sync=sync, sync_name=sync_name) as new:
-        os.write(new.descriptor, os.fsencode(line))
+    write_small(path + CHECKSUM_ENDING, os.fsencode(line), sync=sync, sync_name=sync_name)

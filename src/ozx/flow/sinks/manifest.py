@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.atomic.new_file import replacing_file
 from ozx.atomic.renaming import MANIFEST_ENDING
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.entry import Entry, FilePart
+from ozx.flow.sinks.output import write_small
+from ozx.flow.sources.location import Location
 
 __all__ = [
     "MANIFEST_KEY",
@@ -99,7 +100,8 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
         f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'
         for key, value in manifest.values.items()
     )
-    head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": os.path.abspath(manifest.source)}
+    source = manifest.source if Location(manifest.source).is_remote else os.path.abspath(manifest.source)
+    head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
     version = importlib.import_module("ozx").__version__
     # One value a line: line tools can read it, and a comparison of two manifests shows the values that differ.
     lines = ",\n".join(values)
@@ -108,10 +110,7 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
 
 def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
     """Write ``PATH.manifest.json``."""
-    with replacing_file(path + MANIFEST_ENDING, force=True, sync=sync) as new:
-        data = memoryview(encode_manifest(manifest, path))
-        while data:
-            data = data[os.write(new.descriptor, data) :]
+    write_small(path + MANIFEST_ENDING, encode_manifest(manifest, path), sync=sync)
 
 
 @resource_errors()

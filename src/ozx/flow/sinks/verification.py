@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
 from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
+from ozx.flow.sinks.output import open_output
+from ozx.flow.sources.location import Location
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
@@ -23,7 +24,7 @@ __all__ = ["check_archive", "find_same_entries", "hash_values", "manifest_of_arc
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     """Tell whether the file at `archive` is a sound archive with the keys and sizes of `plan`."""
     try:
-        reader = ArchiveReader(archive)
+        reader = ArchiveReader(open_output(archive))
         reader.check()
         sizes = dict(zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True))
     except OzxError:
@@ -53,12 +54,13 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
     ResourceError
         An entry is missing or superfluous, or a value differs: memory, disk or network damaged it.
     """
-    descriptor = open_for_reading(archive)
-    try:
-        forget_cache(descriptor)
-    finally:
-        os.close(descriptor)
-    source = FileSource(archive)
+    if not Location(archive).is_remote:
+        descriptor = open_for_reading(archive)
+        try:
+            forget_cache(descriptor)
+        finally:
+            os.close(descriptor)
+    source = open_output(archive)
     try:
         reader = ArchiveReader(source)
         reader.check()
@@ -87,7 +89,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
     FormatError
         The archive is wrong, or a value damaged.
     """
-    source = FileSource(archive)
+    source = open_output(archive)
     try:
         reader = ArchiveReader(source)
         reader.check()
@@ -125,7 +127,7 @@ def measure_archive(path: str) -> tuple[int, int]:
     FormatError
         It is no archive.
     """
-    source = FileSource(path)
+    source = open_output(path)
     try:
         return read_end(source).entries, source.size()
     finally:

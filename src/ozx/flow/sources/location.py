@@ -36,6 +36,7 @@ _FORMATS = ("zarr3", "zarr")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # For outputs, also chains of fsspec (simplecache::s3://…), and URLs after spaces.
 _OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
+_WRITABLE = re.compile(r"s3a?://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
 
@@ -147,8 +148,8 @@ def given_path(path: StrPath) -> str:
     return name
 
 
-def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
-    """Return the path of an output; refuse URLs, which can only be read.
+def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
+    """Return the path of an output; refuse URLs, but those of S3 if `remote` allows them.
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
@@ -159,11 +160,13 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
         The output, or a folder for outputs.
     windows
         Whether ``file:///C:/…`` begins with a drive.
+    remote
+        Whether ``s3://bucket/key`` is allowed.
 
     Raises
     ------
     UsageError
-        It is a URL, or empty.
+        It is another URL, or empty.
 
     Examples
     --------
@@ -177,8 +180,12 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt") -> str:
     found = _OUTPUT_URL.match(name)
     if found is None or not (found[2] or not os.path.isdir(found[1])):
         return name
+    if remote and _WRITABLE.match(name):
+        return name
     raise UsageError(
-        "expected a path on this computer; found a URL, which ozx only reads",
+        "expected a path on this computer; found a URL, which ozx only reads"
+        if not remote
+        else "expected a path on this computer or an s3:// URL; found a URL that ozx only reads",
         path=printable_url(name.strip()),
         hint=_local_hint(name.strip(), windows=windows),
     )

@@ -1,0 +1,133 @@
+"""Clients of S3 for writing, by boto3, and its errors in plain words.
+
+obstore reads; it cannot make an upload in parts that replaces nothing, nor list or end uploads
+(docs/decisions/0023-uploads.md).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from ozx.archive.remote.access import access_options
+from ozx.archive.remote.errors import explain_code, printable_url
+from ozx.archive.remote.urls import split_url
+from ozx.errors import OzxError, ResourceError, UsageError
+
+__all__ = ["ObjectUrl", "client_errors", "error_code_of", "explain_client_error", "open_client", "split_object_url"]
+
+# obstore's names of options, also with the prefix aws_, and those of boto3's clients.
+_NAMES = {
+    "endpoint": "endpoint_url",
+    "endpoint_url": "endpoint_url",
+    "region": "region_name",
+    "default_region": "region_name",
+    "access_key_id": "aws_access_key_id",
+    "secret_access_key": "aws_secret_access_key",
+    "session_token": "aws_session_token",
+    "token": "aws_session_token",
+}
+
+
+class ObjectUrl(NamedTuple):
+    """The bucket and the key of an object, or of a prefix."""
+
+    bucket: str
+    key: str
+
+
+def split_object_url(url: str) -> ObjectUrl:
+    """Return bucket and key of an ``s3://`` URL.
+
+    Raises
+    ------
+    UsageError
+        It is another URL.
+
+    Examples
+    --------
+    >>> split_object_url("s3://bucket/day%20one/cells.ozx")
+    ObjectUrl(bucket='bucket', key='day one/cells.ozx')
+    """
+    parts = split_url(url)
+    if parts.scheme not in ("s3", "s3a"):
+        raise UsageError("expected a URL that begins with s3://", path=printable_url(url))
+    return ObjectUrl(parts.netloc, unquote(parts.path.removeprefix("/")))
+
+
+def open_client(options: Mapping[str, Any] | None = None) -> Any:
+    """Return boto3's client for S3, with the options of `ozx.storage_options` in obstore's words.
+
+    Raises
+    ------
+    ResourceError
+        boto3 is not installed, or its configuration is wrong.
+    """
+    try:
+        import boto3  # noqa: PLC0415 (an extra)
+        from botocore import UNSIGNED  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+    except ImportError as error:
+        raise ResourceError(
+            f"writing to s3:// needs the package boto3: {error}", hint='pip install "ozx-toolkit[s3]"'
+        ) from None
+    given = {str(name).removeprefix("aws_"): value for name, value in access_options("s3", options or {}).items()}
+    arguments = {_NAMES[name]: value for name, value in given.items() if name in _NAMES}
+    if "endpoint_url" not in arguments and (endpoint := os.environ.get("AWS_ENDPOINT")):
+        arguments["endpoint_url"] = endpoint
+    is_anonymous = str(given.get("skip_signature", "")).lower() in ("1", "true", "yes")
+    config = Config(
+        connect_timeout=10,
+        read_timeout=120,
+        retries={"max_attempts": 8, "mode": "standard"},
+        max_pool_connections=32,
+        **({"signature_version": UNSIGNED} if is_anonymous else {}),
+    )
+    try:
+        return boto3.client("s3", config=config, **arguments)
+    except (BotoCoreError, ValueError) as error:
+        raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return the kinds of errors that boto3 raises."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (an extra)
+
+    return BotoCoreError, ClientError
+
+
+def error_code_of(error: BaseException) -> str:
+    """Return the code of an answer, such as ``NoSuchUpload`` or ``404``; empty if there was no answer."""
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
+def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxError:
+    """Explain an error of boto3 without secrets; `doing` is a verb such as ``"write"``."""
+    name, code, kind = printable_url(url), error_code_of(error), type(error).__name__
+    known = explain_code(f"<Code>{code}</Code>", name)
+    if known is not None:
+        return known
+    if code in ("AccessDenied", "403", "AllAccessDisabled"):
+        return ResourceError(
+            f"the server does not allow to {doing}", path=name, hint="Check the credentials and the bucket's policy."
+        )
+    if kind in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
+        return ResourceError(
+            "no credentials were found, in options, environment, profile or role of the computer",
+            path=name,
+            hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+        )
+    if code in ("404", "NoSuchKey"):
+        failure = ResourceError("no such object", path=name)
+        failure.errno = errno.ENOENT
+        return failure
+    if code:
+        return ResourceError(f"cannot {doing}: the server answered {code}", path=name, hint="Try again later.")
+    return ResourceError(
+        f"cannot reach the server ({kind})", path=name, hint="Check the address (endpoint) and the connection."
+    )

@@ -1,0 +1,46 @@
+"""``ozx uploads``."""
+
+from __future__ import annotations
+
+import click
+
+from ozx.cli.access import access_options
+from ozx.cli.ages import age_text, to_seconds
+from ozx.cli.output import one_line, print_json
+from ozx.operations.uploads import FoundUpload, uploads
+
+__all__ = ["command"]
+
+
+@click.command("uploads")
+@click.argument("url", metavar="URL")
+@click.option("--abort", metavar="ID", help="End this upload, which a killed run of yours left.")
+@click.option("--older-than", metavar="AGE", help="End all that killed runs of yours left so long ago: 7d, 12h or 30m.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@access_options
+def command(*, url: str, abort: str | None, older_than: str | None, as_json: bool) -> None:
+    """List unfinished uploads to a bucket, and end those that killed runs left.
+
+    URL is s3://BUCKET or s3://BUCKET/PREFIX. Each run records its uploads in your state folder, and a later run of the
+    same output on this computer ends what a killed one left. Live uploads and those of others are only listed.
+
+    \b
+    Examples:
+      ozx uploads s3://lab/images
+      ozx uploads s3://lab --older-than 7d
+    """
+    result = uploads(url, abort=abort, older_than=None if older_than is None else to_seconds(older_than))
+    if as_json:
+        print_json(result.to_dict())
+        return
+    for upload in result.uploads:
+        click.echo(_line(upload))
+    ended = sum(upload.ended for upload in result.uploads)
+    click.echo(f"{len(result.uploads):,} unfinished uploads" + (f", {ended:,} ended" if ended else ""))
+
+
+def _line(upload: FoundUpload) -> str:
+    states = {"live": "of a live run", "dead": "of a killed run", "other": "of another user or program"}
+    by = "" if upload.command is None else f" ({upload.command}, on {upload.host})"
+    end = ", ended" if upload.ended else ""
+    return f"{one_line(upload.url)}  {upload.upload_id}  {age_text(upload.age)} old, {states[upload.state]}{by}{end}"

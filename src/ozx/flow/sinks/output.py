@@ -1,0 +1,230 @@
+"""New files by path or URL: each appears complete, or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.remote.opening import open_remote
+from ozx.atomic.new_file import NewFile, replacing_file
+from ozx.atomic.targets import check_target
+from ozx.flow.sinks.target import check_place
+from ozx.flow.sources.location import Location
+
+if TYPE_CHECKING:
+    from ozx.archive.remote.source import RemoteSource
+    from ozx.archive.remote.upload import Upload
+
+__all__ = [
+    "NewObject",
+    "check_output",
+    "check_output_place",
+    "new_output",
+    "open_output",
+    "output_exists",
+    "spooled_output",
+    "write_small",
+]
+
+_BLOCK = 8 << 20
+
+
+@dataclass(slots=True)
+class NewObject:
+    """An object under construction, with what `NewFile` has.
+
+    Attributes
+    ----------
+    upload
+        Takes the bytes.
+    needed
+        Not used: servers have no full disk.
+    """
+
+    upload: Upload
+    needed: Callable[[], int] | None = None
+
+    @property
+    def descriptor(self) -> Upload:
+        """The upload, into which `ozx.flow.sinks.archive.write_archive` writes."""
+        return self.upload
+
+    @property
+    def path(self) -> str:
+        """The URL, where the object is once it is complete."""
+        return self.upload.url
+
+    @property
+    def swept(self) -> list[str]:
+        """Nothing: what was removed on the server is in `notes`."""
+        return []
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on uploads of killed runs."""
+        return tuple(self.upload.notes)
+
+
+@contextmanager
+def new_output(
+    target: str,
+    *,
+    force: bool = False,
+    sync: bool = True,
+    expected: Callable[[], int] | None = None,
+    check: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Iterator[NewFile | NewObject]:
+    """Create the file or object at `target` if the block succeeds, and leave nothing if it fails.
+
+    Parameters
+    ----------
+    target
+        Its path or URL.
+    force
+        Whether it may replace another.
+    sync
+        Whether to wait until a file is on the disk.
+    expected
+        Returns the approximate length of an object in bytes.
+    check
+        Reads what was written back, given its path: a file before it gets its name, an object afterwards.
+    options
+        More options of `ozx.atomic.new_file.replacing_file`.
+
+    Raises
+    ------
+    UsageError
+        It exists, and `force` is not given.
+    ResourceError
+        The server cannot be reached, or refuses; the folder does not exist.
+    """
+    if not Location(target).is_remote:
+        with replacing_file(target, force=force, sync=sync, **options) as new:
+            yield new
+            if check is not None:
+                if sync:
+                    os.fsync(new.descriptor)
+                check(new.path)
+        return
+    from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
+
+    upload = Upload(target, expected=0 if expected is None else expected(), force=force)
+    try:
+        yield NewObject(upload)
+        upload.finish()
+    except BaseException:
+        upload.abort()
+        raise
+    if check is not None:
+        check(target)
+
+
+@contextmanager
+def spooled_output(target: str, *, force: bool = False, sync: bool = True, **options: Any) -> Iterator[NewFile]:
+    """Create the file at `target`, or an object, which is written into a temporary file first, then uploaded.
+
+    For writers that write a place again, read back, or know their length only in the end.
+
+    Parameters
+    ----------
+    target
+        Its path or URL.
+    force, sync, options
+        As for `new_output`.
+
+    Raises
+    ------
+    UsageError
+        It exists, and `force` is not given.
+    ResourceError
+        The server cannot be reached, or refuses; the folder does not exist; the disk is full.
+    """
+    if not Location(target).is_remote:
+        with replacing_file(target, force=force, sync=sync, **options) as new:
+            yield new
+        return
+    from ozx.archive.remote.s3 import open_client  # noqa: PLC0415 (few outputs are remote)
+    from ozx.archive.remote.upload import check_absent  # noqa: PLC0415
+
+    if not force:
+        check_absent(open_client(), target)
+    descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(target)[1], prefix="ozx-upload-")
+    try:
+        yield NewFile(descriptor, path)
+        size = os.fstat(descriptor).st_size
+        with new_output(target, force=force, expected=lambda: size) as new, open(path, "rb") as file:
+            while isinstance(new, NewObject) and (block := file.read(_BLOCK)):
+                new.upload.write_at(file.tell() - len(block), block)
+    finally:
+        os.close(descriptor)
+        os.unlink(path)
+
+
+def open_output(target: str) -> FileSource | RemoteSource:
+    """Return the bytes of a complete file or object."""
+    return open_remote(target) if Location(target).is_remote else FileSource(target)
+
+
+def output_exists(target: str) -> bool:
+    """Tell whether there is a file or object at `target`.
+
+    Raises
+    ------
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    if not Location(target).is_remote:
+        return os.path.exists(target)
+    from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (few outputs are remote)
+
+    folder, _, name = target.rpartition("/")
+    return RemoteFolder(folder).find(name) is not None
+
+
+def check_output(target: str, *, force: bool) -> None:
+    """Refuse a name at which nothing may be written; that of an object is checked when its upload begins.
+
+    Raises
+    ------
+    UsageError
+        It exists and `force` is not given, or is no regular file.
+    ResourceError
+        Its folder does not exist.
+    """
+    if not Location(target).is_remote:
+        check_target(target, force=force)
+
+
+def check_output_place(source: str, target: str) -> None:
+    """Refuse a local target inside a hierarchy; see `ozx.flow.sinks.target.check_place`.
+
+    Raises
+    ------
+    UsageError
+        It lies there.
+    """
+    if not Location(target).is_remote:
+        check_place(source, target)
+
+
+def write_small(target: str, data: bytes, *, sync: bool, sync_name: bool = True) -> None:
+    """Write a small file or object, in place of another.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be written.
+    """
+    with new_output(target, force=True, sync=sync, sync_name=sync_name) as new:
+        if isinstance(new, NewObject):
+            new.upload.write_at(0, data)
+            return
+        view = memoryview(data)
+        while view:
+            view = view[os.write(new.descriptor, view) :]

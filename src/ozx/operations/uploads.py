@@ -1,0 +1,139 @@
+"""uploads: unfinished uploads in a bucket are listed, and those that killed runs of this user left are ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.s3 import client_errors, explain_client_error, open_client, split_object_url
+from ozx.archive.remote.upload import abort_upload
+from ozx.archive.remote.upload_records import RecordedUpload, recorded_uploads
+from ozx.errors import UsageError, resource_errors
+
+__all__ = ["FoundUpload", "UploadsResult", "uploads"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUpload:
+    """An unfinished upload.
+
+    Attributes
+    ----------
+    url
+        The object that it would make.
+    upload_id
+        The server's name of it.
+    age
+        Seconds since it was begun.
+    state
+        ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``other``: another
+        user or program began it.
+    host, command
+        The computer and the command that began it, if it is on record.
+    ended
+        Whether it was ended.
+    """
+
+    url: str
+    upload_id: str
+    age: float
+    state: str
+    host: str | None = None
+    command: str | None = None
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UploadsResult:
+    """The unfinished uploads below a URL.
+
+    Attributes
+    ----------
+    path
+        The URL.
+    uploads
+        The uploads, in the server's order.
+    """
+
+    path: str
+    uploads: tuple[FoundUpload, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer of ``ozx uploads --json``."""
+        return {"schema": 1, "path": self.path, "uploads": [asdict(upload) for upload in self.uploads]}
+
+
+@resource_errors()
+def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
+    """List the unfinished uploads of a bucket or below a prefix; end those that killed runs of this user left.
+
+    Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule.
+
+    Parameters
+    ----------
+    url
+        ``s3://bucket`` or ``s3://bucket/prefix``.
+    abort
+        The upload to end.
+    older_than
+        Ends the dead ones that were begun so many seconds ago.
+
+    Returns
+    -------
+    UploadsResult
+        The uploads, and which of them were ended.
+
+    Raises
+    ------
+    UsageError
+        `url` is no ``s3://`` URL; there is no upload called `abort`, or it is live, or another's.
+    ResourceError
+        The server cannot be reached, or refuses; boto3 is not installed.
+    """
+    client = open_client()
+    records = {found.upload_id: found for found in recorded_uploads()}
+    found = [_describe(upload, records) for upload in _iter_uploads(client, url)]
+    if abort is not None:
+        wanted = next((upload for upload in found if upload.upload_id == abort), None)
+        if wanted is None or wanted.state != "dead":
+            state = "no such upload" if wanted is None else f"an upload whose state is {wanted.state}"
+            raise UsageError(
+                f"expected an upload that a killed run of yours left; found {state}",
+                path=printable_url(url),
+                hint="ozx uploads URL lists them.",
+            )
+
+    def is_wanted(upload: FoundUpload) -> bool:
+        is_old = older_than is not None and upload.age >= older_than
+        return upload.state == "dead" and (upload.upload_id == abort or is_old)
+
+    result = []
+    for upload in found:
+        if is_wanted(upload):
+            abort_upload(client, upload.url, upload.upload_id)
+            records[upload.upload_id].remove()
+        result.append(replace(upload, ended=is_wanted(upload)))
+    return UploadsResult(printable_url(url), tuple(result))
+
+
+def _iter_uploads(client: Any, url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    bucket, prefix = split_object_url(url)
+    try:
+        for page in client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix):
+            for upload in page.get("Uploads", ()):
+                yield f"s3://{bucket}/{upload['Key']}", upload
+    except client_errors() as error:
+        raise explain_client_error(error, url, doing="list uploads") from None
+
+
+def _describe(found: tuple[str, Mapping[str, Any]], records: Mapping[str, RecordedUpload]) -> FoundUpload:
+    url, upload = found
+    record = records.get(str(upload["UploadId"]))
+    if record is None:
+        age = time.time() - upload["Initiated"].timestamp()
+        return FoundUpload(url, str(upload["UploadId"]), max(0.0, age), "other")
+    state = "live" if record.is_live else "dead"
+    return FoundUpload(url, record.upload_id, max(0.0, time.time() - record.begun), state, record.host, record.command)

@@ -1,0 +1,83 @@
+"""A foreign S3 server, moto's, with a bucket for each test."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+
+class Bucket:
+    """A new bucket, opened by the environment alone.
+
+    Attributes
+    ----------
+    url
+        ``s3://NAME``.
+    client
+        boto3's client.
+    endpoint
+        The server.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        import boto3  # noqa: PLC0415 - may be absent
+        from botocore.config import Config  # noqa: PLC0415
+
+        self.endpoint = endpoint
+        self.name = f"b-{uuid.uuid4().hex[:12]}"
+        self.url = f"s3://{self.name}"
+        self.client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="someone",
+            aws_secret_access_key="something",
+            config=Config(proxies={}),
+        )
+        self.client.create_bucket(Bucket=self.name)
+
+    def get(self, key: str) -> bytes:
+        return self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
+
+    def keys(self) -> list[str]:
+        return sorted(each["Key"] for each in self.client.list_objects_v2(Bucket=self.name).get("Contents", ()))
+
+    def uploads(self) -> list[str]:
+        return [each["UploadId"] for each in self.client.list_multipart_uploads(Bucket=self.name).get("Uploads", ())]
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """One server for all tests: it takes half a second to stop."""
+    for package in ("obstore", "moto", "boto3", "flask"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
+
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def bucket(s3_endpoint, monkeypatch, tmp_path):
+    """A bucket; the test runs in a folder of its own, with a state folder of its own."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": s3_endpoint,
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "something",
+        "NO_PROXY": "127.0.0.1",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    bucket = Bucket(s3_endpoint)
+    yield bucket
+    bucket.client.close()

@@ -1,0 +1,164 @@
+"""Outputs in a bucket: the same bytes as on the disk, whole or absent, and nothing left by failures and kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from hierarchies import FIXTURES, make_image
+
+import ozx
+from ozx.archive.remote import upload as upload_module
+from ozx.cli.app import run
+from ozx.errors import FormatError, UsageError
+from ozx.operations.uploads import uploads
+
+IMAGE = FIXTURES / "image.ome.zarr"
+PART = 5 << 20
+
+
+@pytest.fixture
+def large(tmp_path):
+    """An image of three parts of an upload."""
+    chunk = np.random.default_rng(3).integers(0, 256, 8 << 20, "uint8").tobytes()
+    return make_image(tmp_path / "large.ome.zarr", {"0/c/0/0": chunk, "0/c/0/1": chunk[: 5 << 20], "0/c/1/0": b"x"})
+
+
+class TestOutputs:
+    def test_pack(self, bucket):  # noqa: F811
+        ozx.pack(IMAGE, "local.ozx")
+        result = ozx.pack(IMAGE, f"{bucket.url}/a.ozx", verify=True, checksum="sha256", manifest=True)
+        with open("local.ozx", "rb") as file:
+            assert bucket.get("a.ozx") == file.read()
+        assert result.verified
+        assert bucket.keys() == ["a.ozx", "a.ozx.manifest.json", "a.ozx.sha256"]
+        assert bucket.get("a.ozx.sha256").decode() == f"{result.sha256}  a.ozx\n"
+        assert len(json.loads(bucket.get("a.ozx.manifest.json"))["values"]) == 71
+        with pytest.raises(UsageError, match="exists already"):
+            ozx.pack(IMAGE, f"{bucket.url}/a.ozx")
+        assert ozx.pack(IMAGE, f"{bucket.url}/a.ozx", resume=True, checksum="sha256").status == "skipped"
+        with pytest.raises(UsageError, match="not removed after an upload"):
+            ozx.pack(IMAGE, f"{bucket.url}/b.ozx", remove_source=True)
+
+    def test_several_parts(self, bucket, large, monkeypatch):  # noqa: F811
+        monkeypatch.setattr(upload_module, "_USUAL_PART", PART)
+        ozx.pack(large, "local.ozx")
+        ozx.pack(large, f"{bucket.url}/a.ozx", verify=True)
+        with open("local.ozx", "rb") as file:
+            assert bucket.get("a.ozx") == file.read()
+
+    def test_repack_and_extract(self, bucket):  # noqa: F811
+        ozx.pack(FIXTURES / "plate.ome.zarr", f"{bucket.url}/plate.ozx")
+        ozx.repack(f"{bucket.url}/plate.ozx", f"{bucket.url}/sharded.ozx", shards="auto", verify=True)
+        ozx.extract(f"{bucket.url}/plate.ozx", f"{bucket.url}/well.ozx", node="B/2")
+        for name in ("sharded", "well"):
+            assert ozx.validate(f"{bucket.url}/{name}.ozx", level="data").valid
+
+    def test_new_images(self, bucket, tmp_path, monkeypatch):  # noqa: F811
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        pixels = np.arange(4096, dtype="uint16").reshape(64, 64)
+        ozx.write_image(f"{bucket.url}/made.ozx", pixels)
+        assert (ozx.open(f"{bucket.url}/made.ozx")["0"][:] == pixels).all()
+        ozx.export(f"{bucket.url}/made.ozx", "made.ome.tif")
+        ozx.import_tiff("made.ome.tif", f"{bucket.url}/imported.ozx", thumbnail=True)
+        assert (ozx.open(f"{bucket.url}/imported.ozx")["0"][:] == pixels).all()
+        assert ozx.validate(f"{bucket.url}/imported.ozx").valid
+        assert not [name for name in os.listdir(tmp_path) if name.startswith("ozx-upload")]
+
+    def test_a_batch(self, bucket, capsys):  # noqa: F811
+        sources = [str(FIXTURES / f"{name}.ome.zarr") for name in ("image", "plate")]
+        assert run(["pack", *sources, "missing.ome.zarr", "--out-dir", f"{bucket.url}/packed", "--jobs", "2"]) == 3
+        assert bucket.keys() == ["packed/image.ozx", "packed/plate.ozx"]
+        assert "2 packed" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("url", ["gs://b/a.ozx", "https://example.org/a.ozx", "az://c/a.ozx"])
+    def test_other_servers(self, url):
+        with pytest.raises(UsageError, match="or an s3:// URL; found a URL that ozx only reads"):
+            ozx.pack(IMAGE, url)
+
+    def test_a_folder_for_an_object(self, bucket):  # noqa: F811
+        with pytest.raises(UsageError):
+            ozx.repack(IMAGE, f"{bucket.url}/a.ome.zarr")
+
+
+def test_a_damaged_source_leaves_nothing(bucket, large, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(upload_module, "_USUAL_PART", PART)
+    ozx.pack(large, "local.ozx")
+    with open("local.ozx", "r+b") as file:
+        file.seek(12 << 20)
+        file.write(b"damage")
+    with pytest.raises(FormatError):
+        ozx.repack("local.ozx", f"{bucket.url}/a.ozx")
+    assert bucket.keys() == bucket.uploads() == []
+
+
+PROGRAM = """
+import sys, time
+import ozx
+from ozx.archive.remote import upload
+
+upload._USUAL_PART = 5 << 20
+send = upload.Upload._send_part
+
+def slowly(self, number, buffer):
+    send(self, number, buffer)
+    print("sent", flush=True)
+    time.sleep(float(sys.argv[3]) if number else 0)
+
+upload.Upload._send_part = slowly
+from ozx.cli.app import run
+sys.exit(run(["pack", sys.argv[1], sys.argv[2]]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+class TestKills:
+    def start(self, large, url, seconds=60):
+        program = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(large), url, str(seconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert program.stdout.readline() == "sent\n"
+        return program
+
+    def test_the_next_run_ends_the_upload_of_a_killed_one(self, bucket, large):  # noqa: F811
+        url = f"{bucket.url}/a.ozx"
+        program = self.start(large, url)
+        assert [upload.state for upload in uploads(bucket.url).uploads] == ["live"]
+        with pytest.raises(UsageError, match="whose state is live"):
+            uploads(bucket.url, abort=bucket.uploads()[0])
+        program.kill()
+        program.communicate()
+        assert bucket.keys() == []
+        assert [upload.state for upload in uploads(bucket.url).uploads] == ["dead"]
+        ozx.pack(large, url)
+        assert bucket.uploads() == []
+        assert bucket.keys() == ["a.ozx"]
+
+    def test_the_command_ends_it(self, bucket, large, capsys):  # noqa: F811
+        program = self.start(large, f"{bucket.url}/a.ozx")
+        program.kill()
+        program.communicate()
+        other = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="of-another")["UploadId"]
+        assert run(["uploads", bucket.url, "--older-than", "1d"]) == 0
+        assert "2 unfinished uploads\n" in capsys.readouterr().out
+        assert run(["uploads", bucket.url, "--older-than", "0m", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)["uploads"]
+        assert {(each["state"], each["ended"]) for each in answer} == {("dead", True), ("other", False)}
+        assert bucket.uploads() == [other]
+        assert run(["uploads", bucket.url, "--abort", other]) == 2
+        assert bucket.uploads() == [other]
+
+    def test_an_interrupt_ends_its_own(self, bucket, large):  # noqa: F811
+        program = self.start(large, f"{bucket.url}/a.ozx", seconds=1)
+        program.send_signal(signal.SIGINT)
+        _, err = program.communicate(timeout=30)
+        assert program.returncode == 130
+        assert "interrupted" in err
+        assert bucket.keys() == bucket.uploads() == []
