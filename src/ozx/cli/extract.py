@@ -26,6 +26,7 @@ __all__ = ["command"]
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
 @click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written and read.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -43,6 +44,7 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
       ozx extract cells.ozx mail.ozx --max-size 20MB
       ozx extract cells.ozx corner.ozx --region y=0:2048,x=0:2048,t=3
       ozx extract cells.ozx preview.ozx --levels 2:
+      ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """
     with progress_bar(quiet=quiet or as_json) as progress:
         result = extract(path, out, **options, sync=not no_sync, progress=progress)
@@ -56,7 +58,10 @@ def _summary(result: ExtractResult) -> str:
         parts.append(_describe(result.images[0]))
     elif result.image_count:
         parts.append(f"{result.image_count:,} images, the first: {_describe(result.images[0])}")
-    return f"{one_line(result.path)}  {', '.join(parts)}"
+    if result.bytes_read is not None:
+        by = "" if result.requests is None else f" by {result.requests:,} request{'s' if result.requests != 1 else ''}"
+        parts.append(f"{format_bytes(result.bytes_read)} read{by}")
+    return f"{one_line(result.path)}  {'would have ' if result.dry_run else ''}{', '.join(parts)}"
 
 
 def _describe(image: ExtractedImage) -> str:

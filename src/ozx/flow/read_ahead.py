@@ -47,27 +47,36 @@ class RemotePart(Part, Protocol):
         """Return where the bytes are, or None if they are on this computer."""
 
 
+class _Piece(NamedTuple):
+    """One part of an entry, or an entry that passes unchanged if `part` is None."""
+
+    entry: Entry
+    part: Part | None
+    place: Place | None
+    is_last: bool
+
+
 @dataclass(slots=True)
 class _Batch:
-    """Entries that are read by the same requests; without a place, they are read when they are reached."""
+    """Parts that are read by the same requests; without places, they are on this computer."""
 
-    entries: list[Entry] = field(default_factory=list)
+    pieces: list[_Piece] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     payload: int = 0
 
-    def takes(self, place: Place) -> bool:
+    def takes(self, place: Place | None) -> bool:
         """Tell whether a value is near enough to the last one to be read with it."""
-        if not self.places or self.places[-1].source is not place.source:
+        if not self.places or place is None or self.places[-1].source is not place.source:
             return False
         gap = place.start - self.places[-1].stop
         length = place.stop - self.places[0].start
         return 0 <= gap <= (self.payload + place.stop - place.start) * _GAP_SHARE and length <= _JOINED
 
-    def add(self, entry: Entry, place: Place | None) -> None:
-        self.entries.append(entry)
-        if place is not None:
-            self.places.append(place)
-            self.payload += place.stop - place.start
+    def add(self, piece: _Piece) -> None:
+        self.pieces.append(piece)
+        if piece.place is not None:
+            self.places.append(piece.place)
+            self.payload += piece.place.stop - piece.place.start
 
     @property
     def length(self) -> int:
@@ -101,7 +110,7 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     """
     following = iter(entries)
     for entry in following:
-        if _place_of(entry) is not None:
+        if any(_place_of(part) is not None for part in entry.parts):
             yield from _request_ahead(itertools.chain([entry], following))
             return
         yield entry
@@ -111,56 +120,65 @@ def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     waiting: deque[tuple[_Batch, list[Future[bytes]]]] = deque()
     used = requests = 0
     threads = ThreadPoolExecutor(_REQUESTS, "ozx-request")
+    parts: list[Part] = []  # of the present entry
     try:
         for batch in _batches(entries):
             while waiting and (used + batch.length > _ROOM or requests >= _REQUESTS):
                 done, futures = waiting.popleft()
-                yield from _finish(done, futures)
+                yield from _finish(done, futures, parts)
                 used -= done.length
                 requests -= len(futures)
-            pieces = [threads.submit(batch.places[0].read, *span) for span in batch.spans()]
-            waiting.append((batch, pieces))
+            futures = [threads.submit(batch.places[0].read, *span) for span in batch.spans()]
+            waiting.append((batch, futures))
             used += batch.length
-            requests += len(pieces)
+            requests += len(futures)
         while waiting:
-            yield from _finish(*waiting.popleft())
+            yield from _finish(*waiting.popleft(), parts)
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
 def spans_of(entries: Iterable[Entry]) -> Iterator[tuple[int, int]]:
-    """Yield offset and length of each request that `read_ahead` makes for entries of one archive."""
+    """Yield offset and length of each request that `read_ahead` makes for entries."""
     for batch in _batches(entries):
         yield from batch.spans()
 
 
 def _batches(entries: Iterable[Entry]) -> Iterator[_Batch]:
     batch = _Batch()
-    for entry in entries:
-        place = _place_of(entry)
-        if batch.entries and (place is None or not batch.takes(place)):
+    for piece in _pieces(entries):
+        if batch.pieces and not batch.takes(piece.place):
             yield batch
             batch = _Batch()
-        batch.add(entry, place)
-        if place is None:
-            yield batch
-            batch = _Batch()
-    if batch.entries:
+        batch.add(piece)
+    if batch.pieces:
         yield batch
 
 
-def _place_of(entry: Entry) -> Place | None:
-    """Return the place of a value that is requested as a whole."""
-    find: Callable[[], Place | None] | None = getattr(entry.parts[0], "place", None) if len(entry.parts) == 1 else None
-    place = None if find is None else find()
-    return None if place is None or place.stop - place.start > _ROOM else place
+def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
+    for entry in entries:
+        places = [_place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
+        if not any(place is not None for place in places):
+            yield _Piece(entry, None, None, is_last=True)
+            continue
+        last = len(places) - 1
+        for number, (part, place) in enumerate(zip(entry.parts, places, strict=True)):
+            yield _Piece(entry, part, place, is_last=number == last)
 
 
-def _finish(batch: _Batch, pieces: list[Future[bytes]]) -> Iterator[Entry]:
-    """Yield the entries of a batch once their bytes are there."""
-    if not batch.places:
-        yield from batch.entries
-        return
-    data = b"".join(piece.result() for piece in pieces)
-    for entry, place in zip(batch.entries, batch.places, strict=True):
-        yield Entry(entry.key, (BytesPart(place.take(batch.places[0].start, data)),))
+def _place_of(part: Part) -> Place | None:
+    find: Callable[[], Place | None] | None = getattr(part, "place", None)
+    return None if find is None else find()
+
+
+def _finish(batch: _Batch, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
+    """Yield the entries whose last part is in a batch, once its bytes are there; `parts` has those before."""
+    data = b"".join(future.result() for future in futures)
+    for entry, part, place, is_last in batch.pieces:
+        if part is None:
+            yield entry
+            continue
+        parts.append(part if place is None else BytesPart(place.take(batch.places[0].start, data)))
+        if is_last:
+            yield Entry(entry.key, tuple(parts))
+            parts.clear()

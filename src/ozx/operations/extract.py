@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
-from ozx.flow.plans.subset import Extractor
+from ozx.flow.plans.subset import Extractor, SubsetPlan
 from ozx.flow.plans.version import VersionChoice, in_version
-from ozx.flow.repair.hierarchy import open_repaired
+from ozx.flow.read_ahead import spans_of
+from ozx.flow.repair.hierarchy import RepairedSource, open_repaired
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.file_size import parse_size
+from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, check_output_place, new_output
 from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
-from ozx.flow.workers import working
+from ozx.flow.workers import Workers, working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.subset.hierarchy import ImageSubset
@@ -90,6 +91,11 @@ class ExtractResult:
         Number of all images.
     notes
         Remarks, one sentence each.
+    requests, bytes_read
+        For a URL: the number of requests, and of bytes they brought. Of a dry run on this computer, `bytes_read` is the
+        number of bytes of the values.
+    dry_run
+        Whether nothing was written.
     """
 
     source: str
@@ -101,6 +107,9 @@ class ExtractResult:
     images: tuple[ExtractedImage, ...]
     image_count: int
     notes: tuple[str, ...] = ()
+    requests: int | None = None
+    bytes_read: int | None = None
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx extract --json``."""
@@ -119,6 +128,7 @@ def extract(
     ome_version: str | None = None,
     drop_transformations: bool = False,
     force: bool = False,
+    dry_run: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
@@ -152,6 +162,9 @@ def extract(
         left out with a note.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
+    dry_run
+        Whether to write nothing, and to say what would be written and read. For a URL, the numbers of requests and
+        bytes are those of a run, unless a request fails and is repeated.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -184,7 +197,7 @@ def extract(
     selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
     limit = None if max_size is None else parse_size(max_size)
     location = parse_location(path)
-    _check_target(location.path, target, force=force)
+    _check_target(location.path, target, force=force or dry_run)
     root = join_path(location.node, node)
     with open_repaired(location.path) as source, working() as workers:
         try:
@@ -192,26 +205,54 @@ def extract(
             plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
             plan = in_version(plan, version)
             refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
-            total = None if progress is NO_PROGRESS else plan.count_bytes()
-            progress.start(os.path.basename(target), total)
+            if dry_run:
+                return _predict(path, target, root, source, plan, workers)
+            # To count the bytes, a second look at shards is needed: a request for each.
+            is_counted = progress is not NO_PROGRESS and source.remote is None
+            progress.start(os.path.basename(target), plan.count_bytes() if is_counted else None)
             with new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new:
                 entries, size = write_archive(plan, new.descriptor, workers, progress)
                 source.check_unchanged()
             progress.stop()
         except OzxError as error:
             raise error.at(printable_location(location.path)) from None
-        notes = (*source.repaired, *dict.fromkeys(plan.notes), *name_notes(target), *swept_notes(new.swept))
+        result = _result(path, target, root, source, plan)
+        notes = (*result.notes, *name_notes(target), *swept_notes(new.swept))
+        return replace(result, entries=entries, bytes=size, notes=notes)
+
+
+def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
+    """Return the result with all but the numbers of the written file; the requests are those made so far."""
+    images, remote = plan.images, source.remote
     return ExtractResult(
-        printable_location(path),
-        target,
-        root,
-        entries,
-        size,
-        plan.version,
-        tuple(map(ExtractedImage.of, plan.images[:_DESCRIBED])),
-        len(plan.images),
-        notes,
+        source=printable_location(path),
+        path=target,
+        node=root,
+        entries=0,
+        bytes=0,
+        ome_version=plan.version,
+        images=tuple(map(ExtractedImage.of, images[:_DESCRIBED])),
+        image_count=len(images),
+        notes=(*source.repaired, *dict.fromkeys(plan.notes)),
+        requests=None if remote is None else remote.requests,
+        bytes_read=None if remote is None else remote.bytes_read,
     )
+
+
+def _predict(
+    path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan, workers: Workers
+) -> ExtractResult:
+    """Return the result that a run would have."""
+    data = list(plan.data(workers))
+    entries = [*plan.iter_head(), *data]
+    result = _result(path, target, root, source, plan)
+    requests, received = result.requests, result.bytes_read or sum(entry.size for entry in data)
+    if source.remote is not None and requests is not None:
+        missing = [source.remote.missing(*span) for span in spans_of(data)]
+        requests += sum(1 for length in missing if length)
+        received += sum(missing)
+    size = archive_size(entries, plan.comment)
+    return replace(result, entries=len(entries), bytes=size, requests=requests, bytes_read=received, dry_run=True)
 
 
 def _check_target(source: str, target: str, *, force: bool) -> None:

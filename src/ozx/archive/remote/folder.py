@@ -61,7 +61,7 @@ class RemoteFolder:
         parts = split_url(url)
         self.url = parts._replace(path=parts.path.rstrip("/")).geturl()
         self.name = printable_url(self.url)
-        self.requests = 0
+        self.requests = self.bytes_read = 0
         self._is_http = parts.scheme in ("http", "https")
         self._options = access_options(parts.scheme, options or {})
         self._lock = threading.Lock()
@@ -142,7 +142,10 @@ class RemoteFolder:
             mark = _mark(result.meta)
             if expected is not None and mark != expected:
                 raise changed(self.name_of(key), expected.size, mark.size)
-            return RemoteObject(key, mark), bytes(result.bytes())
+            data = bytes(result.bytes())
+            with self._lock:
+                self.bytes_read += len(data)
+            return RemoteObject(key, mark), data
         except FileNotFoundError:
             missing = True
         except _failures(module) as error:
@@ -152,6 +155,11 @@ class RemoteFolder:
         if expected is not None:  # it was there before
             raise changed(self.name_of(key), expected.size, 0)
         raise KeyError(key)
+
+    def missing(self, offset: int, length: int) -> int:
+        """Return how many bytes a read would request: all of them."""
+        del offset
+        return length
 
     def list_objects(self) -> list[RemoteObject]:
         """Return all objects below the folder, in any order; folders are listed side by side.

@@ -47,7 +47,7 @@ class RemoteSource:
     """An object behind a URL as a source of bytes; safe with threads, event loops, fork and pickle.
 
     Every answer is compared with the first one, so that a changed file is an error and never wrong bytes. `name` is the
-    URL without its query, which may hold a signature; `requests` counts requests, but not repetitions after a failure.
+    URL without its query, which may hold a signature. `requests` and `bytes_read` leave out repetitions after failures.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class RemoteSource:
         scheme = split_url(url).scheme
         self.url = url
         self.name = printable_url(url)
-        self.requests = 0
+        self.requests = self.bytes_read = 0
         self._options = access_options(scheme, options or {})
         self._expected: Mark | None = None
         self._known: _Known | None = None
@@ -101,7 +101,7 @@ class RemoteSource:
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:
             return remembered
-        self._count()
+        self._count(missing)
         return b"".join((self._transport().fetch(offset, missing, self._mark()).data, remembered))
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
@@ -116,9 +116,13 @@ class RemoteSource:
         remembered, missing = self._look(known, offset, length)
         if missing == 0:
             return remembered
-        self._count()
+        self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).data
         return b"".join((data, remembered)) if remembered else data
+
+    def missing(self, offset: int, length: int) -> int:
+        """Return how many bytes `read_at` would request; the first answer and the head are remembered."""
+        return self._look(self._first(), offset, length)[1]
 
     def remember(self, offset: int, length: int) -> None:
         """Read a span, but at most 64 MiB, by one request, and serve later reads within the span from memory."""
@@ -150,6 +154,7 @@ class RemoteSource:
                 self.requests += 1
                 offset, data, mark = transport.fetch(None, _TAIL, self._expected)
                 self._known = _Known(mark, offset, bytes(data))
+                self.bytes_read += len(data)
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
@@ -175,9 +180,10 @@ class RemoteSource:
                 own.transport = _open_transport(self.url, self._options)
             return own.transport
 
-    def _count(self) -> None:
+    def _count(self, length: int) -> None:
         with self._own().lock:
             self.requests += 1
+            self.bytes_read += length
 
 
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:

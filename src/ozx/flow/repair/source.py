@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse, islice
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 
 from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.entry_order import breadth_first
 
-__all__ = ["OWN_IDS", "Changes", "Closing", "Repair", "RepairedSource"]
+__all__ = ["OWN_IDS", "Changes", "Closing", "Remote", "Repair", "RepairedSource"]
 
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
@@ -73,6 +73,17 @@ class Closing(Protocol):
         """Close files and connections."""
 
 
+@runtime_checkable
+class Remote(Protocol):
+    """A file or folder on a server."""
+
+    requests: int
+    bytes_read: int
+
+    def missing(self, offset: int, length: int) -> int:
+        """Return how many bytes a read would request."""
+
+
 class RepairedSource:
     """A hierarchy without container faults, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
 
@@ -120,6 +131,12 @@ class RepairedSource:
     def repaired(self) -> tuple[str, ...]:
         """The repairs, one sentence each."""
         return tuple(repair.message for repair in self.repairs)
+
+    @property
+    def remote(self) -> Remote | None:
+        """The place of the hierarchy on a server, which counts requests; None if it is on this computer."""
+        place = self._file if self._file is not None else getattr(self._source, "folder", None)
+        return place if isinstance(place, Remote) else None
 
     def __enter__(self) -> Self:
         return self

@@ -17,6 +17,7 @@ from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
+from ozx.archive.remote.reading import predicted_data_offset
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
 from ozx.flow.read_ahead import Place
@@ -196,14 +197,15 @@ class _SourcePart(ArchivedPart):
     source: ArchiveSource
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
-        """Return a span of the value after checking all of it."""
-        self.source.check_value(self.index)
+        """Return a span of the value; the whole value is checked before, but not that of a remote archive."""
+        if isinstance(self.reader.source, FileSource) or self.reader.columns.methods[self.index] != STORED:
+            self.source.check_value(self.index)
         return _ArchivedSpan(self.source, self.index, offset, length)
 
 
 @dataclass(frozen=True, slots=True)
 class _ArchivedSpan:
-    """Part of an entry's value; the whole value is checked already."""
+    """Part of an entry's value."""
 
     source: ArchiveSource
     index: int
@@ -216,10 +218,21 @@ class _ArchivedSpan:
     def span(self, offset: int, length: int) -> _ArchivedSpan:
         return _ArchivedSpan(self.source, self.index, self.offset + offset, length)
 
+    def place(self) -> Place | None:
+        reader, index = self.source.reader, self.index
+        if isinstance(reader.source, FileSource) or reader.columns.methods[index] != STORED:
+            return None
+        start, length = _data_offset(reader, index) + self.offset, self.length
+
+        def take(offset: int, data: bytes) -> bytes:
+            return data[start - offset : start - offset + length]
+
+        return Place(reader.source, start, start + length, partial(_read_span, reader.source), take)
+
     def read_into(self, view: memoryview) -> None:
         reader = self.source.reader
         if reader.columns.methods[self.index] == STORED:
-            _read_into(reader, view, reader.data_offset(self.index) + self.offset)
+            _read_into(reader, view, _data_offset(reader, self.index) + self.offset)
         else:
             self.source.inflated(self.index).read_into(view, self.offset)
 
@@ -240,6 +253,15 @@ class _InflatedValue:
         with self._lock:
             self._file.seek(offset)
             self._file.readinto(view)
+
+
+def _data_offset(reader: ArchiveReader, index: int) -> int:
+    """Return the offset of a stored value, without a request for its local header where the directory is enough."""
+    if not isinstance(reader.source, FileSource):
+        predicted = predicted_data_offset(reader.columns, index, reader.end_of_room(index))
+        if predicted >= 0:
+            return predicted
+    return reader.data_offset(index)
 
 
 def _read_span(source: ByteSource, offset: int, length: int) -> bytes:

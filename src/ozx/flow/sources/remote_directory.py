@@ -36,18 +36,18 @@ class RemoteDirectorySource:
         self.listing = listing
         self.notes = tuple(objects.notes)
         self._objects = objects
-        self._folder = objects.folder
+        self.folder = objects.folder
         self._marks = objects.marks
 
     @property
     def name(self) -> str:
         """The directory's URL, without a query."""
-        return self._folder.name
+        return self.folder.name
 
     @property
     def url(self) -> str:
         """The directory's URL, perhaps with a signature: not for messages."""
-        return self._folder.url
+        return self.folder.url
 
     def __len__(self) -> int:
         return len(self.listing)
@@ -85,7 +85,7 @@ class RemoteDirectorySource:
     def part(self, key: str, offset: int = 0, length: int | None = None) -> ObjectPart:
         """Return a span of an object."""
         mark = self._mark(key)
-        return ObjectPart(self._folder, key, mark, offset, mark.size - offset if length is None else length)
+        return ObjectPart(self.folder, key, mark, offset, mark.size - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
         """Return whole objects as parts."""
