@@ -324,11 +324,6 @@ def test_what_cannot_be_edited_is_refused(tmp_path, make, error, message):
         edit(path, name="N")
 
 
-def test_urls_are_refused():
-    with pytest.raises(UsageError, match="found a URL"):
-        edit("https://example.org/cells.ozx", name="N")
-
-
 def test_arguments_are_looked_at_before_the_file():
     with pytest.raises(UsageError, match="nothing is requested"):
         edit("missing.ozx")

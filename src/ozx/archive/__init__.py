@@ -18,8 +18,8 @@
     One entry's value, the values of neighbours by one read, and many short spans of a file in few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
     Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
-``reader``, ``writer``
-    Read entries of an archive, and write a new archive.
+``reader``, ``writer``, ``splicing``
+    Read entries of an archive; write a new archive; give entries of a large archive other values.
 ``audit/``, ``recovery/``
     Facts about all records of an archive, without verdicts; entries of a damaged archive, proven by CRC-32.
 

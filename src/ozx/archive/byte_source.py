@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "Window", "iter_exactly", "read_exactly"]
+__all__ = ["ByteSource", "FileSource", "MemorySource", "Run", "Window", "iter_exactly", "read_exactly"]
 
 
 _BLOCK = 1 << 20
@@ -120,6 +121,20 @@ class MemorySource:
 
     def check_unchanged(self) -> None:
         """Do nothing: bytes in memory do not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of bytes of a new file: new bytes, or `length` bytes of an old file from `offset`."""
+
+    offset: int
+    length: int
+    data: bytes | None = None  # None: bytes of the old file
+
+    @classmethod
+    def of(cls, data: bytes) -> Run:
+        """Return a run of new bytes."""
+        return cls(0, len(data), data)
 
 
 class Window(NamedTuple):

@@ -133,10 +133,19 @@ class DirectoryBuilder:
         )
         self.entries += 1
 
+    def add_raw(self, headers: bytes | bytearray, entries: int) -> None:
+        """Append complete headers."""
+        self._headers += headers
+        self.entries += entries
+
+    @property
+    def headers(self) -> bytearray:
+        """The headers so far."""
+        return self._headers
+
     def extend(self, other: DirectoryBuilder) -> None:
         """Append the headers of another directory of the same archive."""
-        self._headers += other._headers
-        self.entries += other.entries
+        self.add_raw(other.headers, other.entries)
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
         """Return the directory and the end records, to be written at `offset`; do not use the builder afterwards.

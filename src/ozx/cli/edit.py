@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.metadata_options import parse_metadata
-from ozx.cli.output import one_line
+from ozx.cli.output import format_bytes, one_line, say
+from ozx.errors import UsageError
 from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import EditResult, edit
 from ozx.progress import Progress
@@ -28,10 +32,15 @@ _MOST_NODES = 3
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one is left unchanged.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
+@click.option("--yes", is_flag=True, help="By URL: do not ask before the file is replaced.")
+@click.option(
+    "--drop-attributes", is_flag=True, help="By URL: allow the loss of tags and access rights that cannot be kept."
+)
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
-def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
+@access_options
+def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
@@ -41,14 +50,26 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
     single unit applies to the axes of its kind, space or time, that get a pixel size, or to all if none is given.
     Numbers are not converted. Write a comma in a name as \\,.
 
+    FILE may be an s3:// URL: the server copies the pixels itself, so that few bytes are transferred, whatever its
+    size. The cost is shown, and ozx asks. Tags, access rights, encryption and storage class are kept.
+
     \b
     Examples:
       ozx edit cells.ozx --pixel-size y=0.65,x=0.65 --unit micrometer --dry-run
       ozx edit *.ozx --unit micrometer --log edits.jsonl
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
       ozx edit ozx:///data/series.ozx/0 --name Overview
+      ozx edit s3://bucket/huge.ozx --pixel-size y=0.65,x=0.65
     """
-    return run_verb(_VERB, arguments, **parse_metadata(options), sync=not no_sync)
+    asked: set[str] = set()  # the files whose changes the question has shown
+
+    def ask(result: EditResult) -> bool:
+        asked.add(result.path)
+        return _ask(result)
+
+    verb = replace(_VERB, lines=lambda result: _result_lines(result, is_shown=result.path in asked))
+    confirm = None if yes else ask
+    return run_verb(verb, arguments, **parse_metadata(options), sync=not no_sync, confirm=confirm)
 
 
 def _call(source: str, out: str | None, progress: Progress, **options: Any) -> EditResult:
@@ -56,8 +77,33 @@ def _call(source: str, out: str | None, progress: Progress, **options: Any) -> E
     return edit(source, **options)
 
 
-def _result_lines(result: EditResult) -> list[str]:
-    return [*describe_differences(result.differences), f"{result.path}  {_outcome(result)}"]
+def _ask(result: EditResult) -> bool:
+    for line in describe_differences(result.differences):
+        say(line)
+    for note in result.notes:
+        say(f"note: {note}")
+    say(f"{one_line(result.path)}: {_cost(result)}")
+    if not sys.stdin.isatty():
+        raise UsageError("expected an answer, but there is no terminal", hint="Give --yes to replace the file.")
+    return click.confirm("Replace it?", err=True)
+
+
+def _cost(result: EditResult) -> str:
+    cost = result.transfer
+    if cost is None:
+        return "nothing to transfer"
+    return (
+        f"{format_bytes(cost.bytes_read)} read, {format_bytes(cost.bytes_sent)} sent, "
+        f"{format_bytes(cost.bytes_copied)} copied by the server, {cost.requests:,} requests"
+    )
+
+
+def _result_lines(result: EditResult, *, is_shown: bool = False) -> list[str]:
+    outcome = f"{result.path}  {_outcome(result)}"
+    if is_shown:
+        return [outcome]
+    cost = [f"  {_cost(result)}"] if result.transfer is not None else []
+    return [*describe_differences(result.differences), outcome, *cost]
 
 
 def _outcome(result: EditResult) -> str:
@@ -65,7 +111,9 @@ def _outcome(result: EditResult) -> str:
         return "no changes"
     count = len({difference.node for difference in result.differences})
     what = f"{count:,} group{'s' if count != 1 else ''}"
-    return f"{what} would change; dry run, nothing written" if not result.written else f"{what} changed"
+    if result.written:
+        return f"{what} changed"
+    return f"{what} would change; {'' if result.transfer is not None else 'dry run, '}nothing written"
 
 
 def describe_differences(differences: Iterable[Difference]) -> list[str]:

@@ -1,30 +1,54 @@
-"""edit: repairs pixel sizes, units, channels and names in the metadata of an .ozx file."""
+"""edit: repairs pixel sizes, units, channels and names in the metadata of an .ozx file, on a disk or at s3://."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.remote.opening import open_remote
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
-from ozx.flow.sources.location import parse_local
+from ozx.flow.sources.location import Location, parse_location
 from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits, parse_edits
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import NodeCollector
 
-__all__ = ["EditResult", "edit"]
+__all__ = ["EditResult", "Transfer", "edit"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The cost of an edit by URL.
+
+    Attributes
+    ----------
+    bytes_read
+        Bytes read from the server: the central directory, the metadata, and what the first part lacks to its least
+        length.
+    bytes_sent
+        Bytes sent to it.
+    bytes_copied
+        Bytes that the server copies itself.
+    requests
+        Number of requests, without repetitions after failures.
+    """
+
+    bytes_read: int
+    bytes_sent: int
+    bytes_copied: int
+    requests: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +67,8 @@ class EditResult:
         Every changed JSON value, including those of resolution levels and of copies in consolidated metadata.
     notes
         Remarks, one sentence each.
+    transfer
+        The bytes and requests of an edit by URL, made or planned; None for a local file, or if nothing changes.
     """
 
     path: str
@@ -50,6 +76,7 @@ class EditResult:
     differences: tuple[Difference, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
+    transfer: Transfer | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer of ``ozx edit --json``."""
@@ -67,6 +94,8 @@ def edit(
     name: str | None = None,
     dry_run: bool = False,
     sync: bool = True,
+    confirm: Callable[[EditResult], bool] | None = None,
+    drop_attributes: bool = False,
 ) -> EditResult:
     """Correct the metadata of an image, of all images of a plate or a series, or of one node; pixels stay unchanged.
 
@@ -76,7 +105,8 @@ def edit(
     ----------
     path
         An ``.ozx`` file with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
-        limits the edit to the images of that node.
+        limits the edit to the images of that node. Or the ``s3://`` URL of such a file: the server copies the data
+        itself, and only metadata and central directory are transferred.
     pixel_size
         Size of a pixel at full resolution by axis, in the unit of the axis: ``{"y": 0.65, "x": 0.65}``. The other
         levels, and shifts, change by the same factor; so do label images, which may be at another resolution. An axis
@@ -93,6 +123,12 @@ def edit(
         Return the changes without writing them.
     sync
         Whether to wait until the file is on the disk.
+    confirm
+        Called before an object behind a URL is replaced, with the planned changes and their cost; if it returns
+        False, nothing is written.
+    drop_attributes
+        Whether an object loses tags and access rights that cannot be read or given to the new one; else they are an
+        error.
 
     Returns
     -------
@@ -107,9 +143,10 @@ def edit(
     FormatError
         It is no archive, or its metadata is broken; or it changed meanwhile.
     UnsupportedError
-        It is not OME-Zarr 0.5, or the pixel size does not come from scales alone.
+        It is not OME-Zarr 0.5, or the pixel size does not come from scales alone. By URL: the server cannot copy parts,
+        or the object is locked, or has attributes that the new one would not have.
     ResourceError
-        Reading or writing failed. After any error the file is as it was.
+        Reading or writing failed, or the extra ``s3`` is missing. After any error the file is as it was.
 
     Examples
     --------
@@ -120,7 +157,9 @@ def edit(
     axis x 0.325 0.65 micrometer
     """
     edits = parse_edits(pixel_size=pixel_size, unit=unit, channel_names=channel_names, colors=colors, name=name)
-    location = parse_local(path)
+    location = parse_location(path)
+    if location.is_remote:
+        return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)
     file = location.path
     if os.path.isdir(file):
         raise UsageError(
@@ -143,6 +182,37 @@ def edit(
             _write(target, plan, sync=sync)
             notes += swept_notes(path for path in described if not os.path.exists(path))
     return EditResult(file, is_written, plan.differences, plan.changes, notes)
+
+
+def _edit_object(
+    location: Location,
+    edits: Edits,
+    *,
+    dry_run: bool,
+    confirm: Callable[[EditResult], bool] | None,
+    drop_attributes: bool,
+) -> EditResult:
+    """Edit the object behind a URL."""
+    from ozx.flow.sinks.edited_object import check_can_copy, plan_replacement  # noqa: PLC0415 (numpy)
+
+    check_can_copy(location.path)
+    source = open_remote(location.path)
+    try:
+        try:
+            plan, notes = _edit(ArchiveView(source), edits, location.node)
+        except (FormatError, UnsupportedError, UsageError) as error:
+            raise error.at(source.name) from None
+        result = EditResult(source.name, False, plan.differences, plan.changes, notes)
+        if not plan.new:
+            return result
+        planned = plan_replacement(source, plan.old, plan.new, drop_attributes=drop_attributes)
+        result = replace(result, notes=(*notes, *planned.notes), transfer=Transfer(*planned.cost))
+        if dry_run or (confirm is not None and not confirm(result)):
+            return result
+        planned.apply()
+        return replace(result, written=True)
+    finally:
+        source.close()
 
 
 def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[str, ...]]:

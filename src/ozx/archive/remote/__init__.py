@@ -18,4 +18,6 @@
     obstore's errors in plain words and without secrets.
 ``upload``, ``upload_writer``, ``upload_records``, ``s3``
     One object of S3, written in parts; an archive written into it; records of uploads; clients of S3.
+``replacing/``
+    An object of S3 replaced by one whose data the server copies.
 """

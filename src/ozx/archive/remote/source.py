@@ -88,6 +88,11 @@ class RemoteSource:
         """Return the length in bytes at the time of the first use."""
         return self._first().mark.size
 
+    @property
+    def identity(self) -> str:
+        """The file's ETag at the time of the first use, else the time of its last modification, else nothing."""
+        return self._first().mark.identity
+
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`, by one request at most; fewer only at the end of the file.
 

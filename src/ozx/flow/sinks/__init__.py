@@ -10,6 +10,8 @@
     The same bytes several times faster on POSIX systems; work shared with a second process.
 ``file_size``
     The size of an archive before it is written.
+``edited_object``
+    An archive at ``s3://`` with other documents.
 ``verification``, ``checksum``, ``manifest``
     Proof that an archive equals its source; the files that prove it later, ``.sha256`` and ``.manifest.json``.
 """

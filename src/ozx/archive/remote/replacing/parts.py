@@ -1,0 +1,102 @@
+"""The parts of an object that reuses bytes of another: to be sent, or copied by the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ozx.archive.byte_source import Run
+
+__all__ = ["LEAST_PART", "Part", "plan_parts"]
+
+_MIB, _GIB = 1 << 20, 1 << 30
+# The limits of S3: the least length of all parts but the last, the longest copied range, the number of parts.
+LEAST_PART = 5 * _MIB
+_MOST_COPIED = 5 * _GIB
+_MOST_PARTS = 10_000
+# A shorter range costs more requests than it saves bytes.
+_LEAST_COPIED = 8 * _MIB
+_USUAL_COPIED = _GIB
+_SENT = 16 * _MIB
+
+
+class Part(NamedTuple):
+    """One part: the runs of bytes to send or, without any, `length` bytes of the old object from `offset`."""
+
+    runs: tuple[Run, ...]
+    offset: int
+    length: int
+
+    @property
+    def old_span(self) -> tuple[int, int]:
+        """The offsets between which the old bytes of a sent part lie; equal if there are none."""
+        old = [run for run in self.runs if run.data is None]
+        return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
+
+
+def plan_parts(runs: Sequence[Run]) -> list[Part]:
+    """Return the parts of the object that consists of these runs, of which the last is new bytes.
+
+    Short ranges of old bytes, and what a sent part lacks to the least length of a part, are sent as well.
+
+    Examples
+    --------
+    >>> runs = [Run.of(bytes(10)), Run(10, 1 << 30), Run.of(bytes(99))]
+    >>> [("send" if part.runs else "copy", part.offset, part.length) for part in plan_parts(runs)]
+    [('send', 0, 5242880), ('copy', 5242880, 1068498954), ('send', 0, 99)]
+    """
+    total = sum(run.length for run in runs)
+    longest = min(_MOST_COPIED, max(_USUAL_COPIED, -(-total // (_MOST_PARTS // 2))))
+    least = _LEAST_COPIED
+    while len(parts := list(_iter_parts(runs, least, longest))) > _MOST_PARTS:
+        least *= 2
+    return parts
+
+
+def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterator[Part]:
+    sent: list[Run] = []
+    for run in runs:
+        lacking = max(0, LEAST_PART - sum(each.length for each in sent)) if sent else 0
+        if run.data is not None or run.length - lacking < least_copied:
+            sent.append(run)
+            continue
+        if lacking:
+            sent.append(Run(run.offset, lacking))
+        yield from _iter_sent(sent)
+        sent = []
+        yield from _iter_copied(run.offset + lacking, run.length - lacking, longest)
+    yield from _iter_sent(sent)
+
+
+def _iter_sent(runs: list[Run]) -> Iterator[Part]:
+    """Yield parts of equal length with these runs; none without runs."""
+    left = sum(run.length for run in runs)
+    count = max(1, left // _SENT) if runs else 0
+    pending = runs[::-1]
+    for number in range(count):
+        length = room = left // (count - number)
+        taken = []
+        while pending and room:
+            run = pending.pop()
+            if run.length > room:
+                first, rest = _cut(run, room)
+                pending.append(rest)
+                run = first
+            taken.append(run)
+            room -= run.length
+        left -= length
+        yield Part(tuple(taken), 0, length)
+
+
+def _cut(run: Run, length: int) -> tuple[Run, Run]:
+    if run.data is None:
+        return Run(run.offset, length), Run(run.offset + length, run.length - length)
+    return Run.of(run.data[:length]), Run.of(run.data[length:])
+
+
+def _iter_copied(offset: int, length: int, longest: int) -> Iterator[Part]:
+    count = -(-length // longest)
+    for number in range(count):
+        size = length // (count - number)
+        yield Part((), offset, size)
+        offset, length = offset + size, length - size

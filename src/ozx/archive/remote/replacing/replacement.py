@@ -1,0 +1,242 @@
+"""The requests that replace an object of S3 by one with mostly the same bytes.
+
+docs/decisions/0024-edit-by-url.md
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from ozx.archive.remote.errors import changed, printable_url
+from ozx.archive.remote.replacing.parts import Part
+from ozx.archive.remote.replacing.properties import kept_properties
+from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
+from ozx.archive.remote.upload_records import UploadRecord
+from ozx.errors import ResourceError, UnsupportedError
+
+__all__ = ["LOOKS", "Cost", "OldObject", "look_at", "predict_cost", "replace_object"]
+
+_THREADS = 8
+_MARK = "ozx-upload"
+_CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+_NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
+
+#: Reads bytes of the old object: from an offset, a length.
+ReadAt = Callable[[int, int], bytes]
+
+
+class Cost(NamedTuple):
+    """The bytes that are read, sent, and copied by the server, and the number of requests."""
+
+    bytes_read: int
+    bytes_sent: int
+    bytes_copied: int
+    requests: int
+
+
+class OldObject(NamedTuple):
+    """The object to replace."""
+
+    url: str
+    client: Any
+    tag: str  # its ETag
+    size: int  # its length in bytes
+    properties: dict[str, Any]  # arguments for boto3 that give them to another object
+    is_versioned: bool  # whether the bucket keeps the old object as a version
+
+    @property
+    def target(self) -> dict[str, str]:
+        """Bucket and key, as arguments for boto3."""
+        bucket, key = split_object_url(self.url)
+        return {"Bucket": bucket, "Key": key}
+
+
+#: Requests of `look_at`.
+LOOKS = 3
+
+
+def look_at(url: str, *, drop_attributes: bool) -> OldObject:
+    """Return what has to be known of an object before it is replaced, by three requests.
+
+    Raises
+    ------
+    UnsupportedError
+        It has no ETag, or properties that a new object would not have; see `kept_properties`.
+    ResourceError
+        It does not exist; the server cannot be reached, or refuses; boto3 is not installed.
+    """
+    client = open_client()
+    bucket, key = split_object_url(url)
+    target = {"Bucket": bucket, "Key": key}
+    try:
+        head = client.head_object(**target)
+    except client_errors() as error:
+        raise explain_client_error(error, url, doing="read") from None
+    tag = str(head.get("ETag", ""))
+    if not tag or tag.startswith("W/"):
+        raise UnsupportedError(
+            "the server gives the object no ETag, by which a change of it is noticed", path=printable_url(url)
+        )
+    properties = kept_properties(client, target, head, url, drop=drop_attributes)
+    is_versioned = head.get("VersionId", "null") != "null"
+    return OldObject(url, client, tag, int(head["ContentLength"]), properties, is_versioned)
+
+
+def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, bytes_read: int, requests: int) -> Cost:
+    """Return the cost of `replace_object`, added to what was read before.
+
+    `missing` returns how many bytes of a span (offset, length) have to be requested.
+    """
+    sent = [part for part in parts if part.runs]
+    spans = [missing(start, stop - start) for start, stop in (part.old_span for part in sent)]
+    # An upload in parts is begun and completed; the object is looked at before and behind.
+    calls = 2 if _is_whole(parts) else len(parts) + 4
+    return Cost(
+        bytes_read + sum(spans),
+        sum(part.length for part in sent),
+        sum(part.length for part in parts if not part.runs),
+        requests + sum(span > 0 for span in spans) + calls,
+    )
+
+
+def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
+    """Replace an object by one of these parts, with the same properties, if it is still the same.
+
+    After an error or an interrupt the old object is there, and nothing is left of the upload; what a kill leaves is
+    on record, as for any upload.
+
+    Raises
+    ------
+    FormatError
+        The object has changed meanwhile.
+    UnsupportedError
+        The server cannot copy parts of objects.
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    properties = dict(old.properties)
+    mark = uuid.uuid4().hex
+    properties["Metadata"] = {**properties.get("Metadata", {}), _MARK: mark}
+    if _is_whole(parts):
+        try:
+            body = _bytes_of(parts[0], read)
+            old.client.put_object(**old.target, **properties, Body=body, IfMatch=old.tag)
+        except client_errors() as error:
+            _check_done(old, mark, error)
+    else:
+        _upload(old, parts, read, properties, mark)
+    _check_size(old, sum(part.length for part in parts))
+
+
+def _is_whole(parts: Sequence[Part]) -> bool:
+    """Tell whether a single part has all bytes, so that one request makes the object."""
+    return len(parts) == 1
+
+
+def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> None:
+    client, target = old.client, old.target
+    try:
+        upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
+    except client_errors() as error:
+        raise explain_client_error(error, old.url, doing="write") from None
+    record = UploadRecord(printable_url(old.url), upload)
+    try:
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
+            futures = [
+                threads.submit(_make_part, old, upload, number, part, read) for number, part in enumerate(parts, 1)
+            ]
+            try:
+                tags = [future.result() for future in futures]
+            except BaseException:
+                threads.shutdown(cancel_futures=True)
+                raise
+        _check_unchanged(old)
+        listed = [{"PartNumber": number, "ETag": tag} for number, tag in enumerate(tags, 1)]
+        arguments = {"UploadId": upload, "MultipartUpload": {"Parts": listed}, "IfMatch": old.tag}
+        try:
+            client.complete_multipart_upload(**target, **arguments)
+        except client_errors() as error:
+            _check_done(old, mark, error)
+    except BaseException:
+        _abort(old, upload, record)
+        raise
+    record.close()
+
+
+def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
+    """Send or copy one part; return its ETag."""
+    arguments = {**old.target, "UploadId": upload, "PartNumber": number}
+    try:
+        if part.runs:
+            return str(old.client.upload_part(**arguments, Body=_bytes_of(part, read))["ETag"])
+        span = f"bytes={part.offset}-{part.offset + part.length - 1}"
+        answer = old.client.upload_part_copy(
+            **arguments, CopySource=old.target, CopySourceRange=span, CopySourceIfMatch=old.tag
+        )
+        return str(answer["CopyPartResult"]["ETag"])
+    except client_errors() as error:
+        raise _explain(old, error, is_copy=not part.runs) from None
+
+
+def _bytes_of(part: Part, read: ReadAt) -> bytes:
+    """Return the bytes of a part; those of the old object by one request."""
+    start, stop = part.old_span
+    old = memoryview(read(start, stop - start) if stop > start else b"")
+    return b"".join(
+        old[run.offset - start : run.offset - start + run.length] if run.data is None else run.data for run in part.runs
+    )
+
+
+def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exception:
+    code = error_code_of(error)
+    if code in _CHANGED:
+        return changed(printable_url(old.url), old.size, old.size)
+    if is_copy and code in _NO_COPIES:
+        return UnsupportedError(
+            f"the server cannot copy parts of an object: all {old.size:,} bytes would be read and sent",
+            path=printable_url(old.url),
+            hint="Copy the file to a disk, edit it there, and copy it back.",
+        )
+    return explain_client_error(error, old.url, doing="write")
+
+
+def _check_unchanged(old: OldObject) -> None:
+    """Raise if the object has another ETag: some servers ignore the condition of a completion."""
+    try:
+        head = old.client.head_object(**old.target)
+    except client_errors() as error:
+        raise _explain(old, error, is_copy=False) from None
+    if head.get("ETag") != old.tag:
+        raise changed(printable_url(old.url), old.size, int(head["ContentLength"]))
+
+
+def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
+    """Raise the error of a completion, unless only its reply was lost: then the new object is there."""
+    with contextlib.suppress(*client_errors()):
+        if old.client.head_object(**old.target).get("Metadata", {}).get(_MARK) == mark:
+            return
+    raise _explain(old, error, is_copy=False) from None
+
+
+def _check_size(old: OldObject, expected: int) -> None:
+    try:
+        found = int(old.client.head_object(**old.target)["ContentLength"])
+    except client_errors() as error:
+        raise explain_client_error(error, old.url, doing="read") from None
+    if found != expected:
+        raise ResourceError(f"expected {expected:,} bytes at the server; it has {found:,}", path=printable_url(old.url))
+
+
+def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
+    """End the upload; if that fails, its record stays, so that a later run finds it."""
+    try:
+        old.client.abort_multipart_upload(**old.target, UploadId=upload)
+    except client_errors() as error:  # the first error is the one to report
+        if error_code_of(error) not in ("NoSuchUpload", "404"):
+            record.keep()
+            return
+    record.close()

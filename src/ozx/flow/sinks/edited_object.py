@@ -1,0 +1,110 @@
+"""Replace documents of an archive behind a URL: the server copies its data, which are never transferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ozx.archive.byte_source import read_exactly
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.errors import changed
+from ozx.archive.remote.replacing.parts import Part, plan_parts
+from ozx.archive.remote.replacing.replacement import (
+    LOOKS,
+    Cost,
+    OldObject,
+    look_at,
+    predict_cost,
+    replace_object,
+)
+from ozx.archive.remote.source import RemoteSource
+from ozx.archive.remote.urls import split_url
+from ozx.archive.splicing import splice
+from ozx.errors import FormatError, OzxError, UsageError
+
+__all__ = ["PlannedReplacement", "check_can_copy", "plan_replacement"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedReplacement:
+    """An object with other documents, before it is made."""
+
+    source: RemoteSource
+    old: OldObject
+    parts: list[Part]
+    cost: Cost
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on versions that the bucket keeps."""
+        if not self.old.is_versioned:
+            return ()
+        return ("the bucket keeps versions: the old file stays, and takes room, until its version is removed",)
+
+    def apply(self) -> None:
+        """Replace the object.
+
+        Raises
+        ------
+        FormatError, UnsupportedError, ResourceError
+            As for `ozx.archive.remote.replacing.replacement.replace_object`.
+        """
+        replace_object(self.old, self.parts, self._read)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        return read_exactly(self.source, offset, length, "the archive")
+
+
+def check_can_copy(url: str) -> None:
+    """Refuse a URL whose server cannot copy parts of objects, and say what an edit would cost.
+
+    Raises
+    ------
+    UsageError
+        It is not an ``s3://`` URL.
+    """
+    if split_url(url).scheme in ("s3", "s3a"):
+        return
+    source = RemoteSource(url, {"retry_config": {"max_retries": 0}})
+    try:
+        cost = f"all its {source.size():,} bytes"
+    except OzxError:  # there is no such file: the message remains true
+        cost = "all its bytes"
+    finally:
+        source.close()
+    raise UsageError(
+        "expected a file on this computer, or at s3://, where the server copies the pixels; found a URL that ozx only "
+        f"reads: an edit would read and send {cost}",
+        path=source.name,
+        hint="Copy the file to a disk, edit it there, and copy it back.",
+    )
+
+
+def plan_replacement(
+    source: RemoteSource, old: Mapping[str, bytes], new: Mapping[str, bytes], *, drop_attributes: bool
+) -> PlannedReplacement:
+    """Return the plan to give some documents of an archive, by key, other values.
+
+    Raises
+    ------
+    FormatError
+        The archive is damaged, or has changed since its documents were read.
+    UnsupportedError
+        Its entries cannot be moved, or its properties not be kept.
+    ResourceError
+        The server cannot be reached, or refuses; boto3 is not installed.
+    """
+    reader = ArchiveReader(source)
+    reader.check()
+    values = {}
+    for key, value in new.items():
+        index = reader.find(key)
+        if index is None or int(reader.columns.uncompressed_sizes[index]) != len(old[key]):
+            raise FormatError(f"{key} changed while it was edited; nothing is written", path=source.name)
+        values[index] = value
+    parts = plan_parts(splice(reader, values))
+    present = look_at(source.url, drop_attributes=drop_attributes)
+    if present.tag != source.identity or present.size != source.size():
+        raise changed(source.name, source.size(), present.size)
+    cost = predict_cost(parts, source.missing, bytes_read=source.bytes_read, requests=source.requests + LOOKS)
+    return PlannedReplacement(source, present, parts, cost)

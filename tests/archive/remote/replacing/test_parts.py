@@ -1,0 +1,50 @@
+"""Parts of an object that reuses another: within the limits of S3, together exactly the runs."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ozx.archive.byte_source import Run
+from ozx.archive.remote.replacing.parts import LEAST_PART, Part, plan_parts
+
+MIB, GIB = 1 << 20, 1 << 30
+NEW = bytes(3 * MIB)
+
+
+def spans(parts: list[Part]) -> list[tuple[str, int, int]]:
+    """Return the runs of all parts, neighbours joined: what the object consists of."""
+    found: list[tuple[str, int, int]] = []
+    for part in parts:
+        for run in part.runs or (Run(part.offset, part.length),):
+            kind, start = ("old", run.offset) if run.data is None else ("new", 0)
+            if found and found[-1][0] == kind and (kind == "new" or sum(found[-1][1:]) == start):
+                found[-1] = (kind, found[-1][1], found[-1][2] + run.length)
+            else:
+                found.append((kind, start, run.length))
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(0, len(NEW)), st.integers(1, 40 * MIB)), max_size=6), st.integers(1, len(NEW)))
+def test_parts_are_within_the_limits_and_hold_everything(pieces, tail):
+    runs, offset = [], 0
+    for new, old in pieces:
+        runs += [Run.of(NEW[:new])] if new else []
+        runs.append(Run(offset, old))
+        offset += old + 1
+    runs.append(Run.of(NEW[:tail]))
+    parts = plan_parts(runs)
+    assert spans(parts) == spans([Part((run,), 0, run.length) for run in runs])
+    assert all(part.length >= LEAST_PART for part in parts[:-1])
+    assert all(part.length == sum(run.length for run in part.runs) for part in parts if part.runs)
+    assert parts[-1].runs
+
+
+def test_a_file_of_5_tb():
+    parts = plan_parts([Run.of(b"x"), Run(1, 5 * 10**12), Run.of(b"y")])
+    assert len(parts) < 10_000
+    assert max(part.length for part in parts) <= 5 * GIB
+    assert sum(part.length for part in parts) == 5 * 10**12 + 2
+
+
+def test_many_documents_between_data_join():
+    runs = [run for number in range(12_000) for run in (Run.of(b"document"), Run(number * 9 * MIB, 9 * MIB))]
+    assert len(plan_parts([*runs, Run.of(b"tail")])) <= 10_000

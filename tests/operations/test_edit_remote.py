@@ -1,0 +1,326 @@
+"""`edit` of files in buckets: the data are copied by the server, and the object keeps what it had."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jsonschema
+import numpy as np
+import pytest
+from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from commands import schema_of
+from hierarchies import FIXTURES, make_image
+from packed import pack_tree
+from reference_s3 import serving
+
+import ozx
+from ozx.archive.remote.upload_records import recorded_uploads
+from ozx.archive.writer import ArchiveWriter
+from ozx.cli.app import run
+from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.hierarchy.comment import make_comment
+from ozx.operations.edit import edit
+
+MIB = 1 << 20
+SIZE = {"pixel_size": {"y": 0.65, "x": 0.65}}
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    for name, value in {
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "something",
+        "NO_PROXY": "127.0.0.1",
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    with serving() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """An image of 16 MiB, with its levels 22."""
+    folder = tmp_path_factory.mktemp("large")
+    pixels = np.random.default_rng(5).integers(0, 65536, (8, 1024, 1024), "uint16")
+    ozx.write_image(folder / "large.ozx", pixels, axes="zyx", scale=(1, 0.325, 0.325), unit="micrometer", codec="none")
+    return folder / "large.ozx"
+
+
+def edited_here(path, tmp_path, **edits):
+    copy = tmp_path / "copy.ozx"
+    copy.write_bytes(path.read_bytes())
+    edit(copy, **edits)
+    return copy
+
+
+def content(server, key) -> bytes:
+    return b"".join(b"".join(run.blocks()) for run in server.objects[key].runs)
+
+
+class TestData:
+    def test_most_bytes_are_copied_by_the_server(self, server, large, tmp_path):
+        server.put_file("a.ozx", large)
+        result = edit("s3://b/a.ozx", **SIZE)
+        assert result.written
+        (tmp_path / "a.ozx").write_bytes(content(server, "a.ozx"))
+        assert ozx.validate(tmp_path / "a.ozx", level="data").valid
+        here = edited_here(large, tmp_path, **SIZE)
+        assert ozx.inspect(tmp_path / "a.ozx").images == ozx.inspect(here).images
+        assert (ozx.open(tmp_path / "a.ozx")["0"][:] == ozx.open(large)["0"][:]).all()
+        assert server.calls.count("CopyPart") == 1
+        assert result.transfer.bytes_copied > 12 * MIB
+        assert server.received < 6 * MIB
+        assert server.uploads == {}
+        assert list(recorded_uploads()) == []
+
+    def test_the_cost_is_predicted(self, server, large):
+        server.put_file("a.ozx", large)
+        planned = edit("s3://b/a.ozx", **SIZE, dry_run=True)
+        assert not planned.written
+        assert len(server.objects["a.ozx"].runs) == 1
+        server.calls, server.sent, server.received = [], 0, 0
+        made = edit("s3://b/a.ozx", **SIZE)
+        assert made.transfer == planned.transfer
+        assert len(server.calls) == planned.transfer.requests
+        xml = 8 << 10  # bodies that are not of the object
+        assert planned.transfer.bytes_read <= server.sent <= planned.transfer.bytes_read + xml
+        assert planned.transfer.bytes_sent <= server.received <= planned.transfer.bytes_sent + xml
+
+    def test_a_small_file_by_one_request(self, server, tmp_path):
+        path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+        server.put_file("a.ozx", path)
+        result = edit("s3://b/a.ozx", **SIZE, name="Repaired")
+        assert server.calls.count("PUT") == 1
+        assert "Create" not in server.calls
+        assert len(server.calls) == result.transfer.requests
+        (tmp_path / "b.ozx").write_bytes(content(server, "a.ozx"))
+        assert ozx.validate(tmp_path / "b.ozx", level="data").valid
+        assert ozx.inspect(tmp_path / "b.ozx").images[0].name == "Repaired"
+
+    def test_nothing_to_change(self, server, large):
+        server.put_file("a.ozx", large)
+        size = ozx.inspect(large).images[0].levels[0].scale
+        result = edit("s3://b/a.ozx", pixel_size={"y": size[1], "x": size[2]})
+        assert (result.written, result.transfer) == (False, None)
+
+    def test_a_foreign_server(self, bucket, large, tmp_path):  # noqa: F811
+        bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=large.read_bytes())
+        assert edit(f"{bucket.url}/a.ozx", **SIZE).written
+        (tmp_path / "a.ozx").write_bytes(bucket.get("a.ozx"))
+        assert ozx.validate(tmp_path / "a.ozx", level="data").valid
+        assert bucket.uploads() == []
+
+    def test_documents_between_the_data(self, server, tmp_path):
+        """An archive of another writer: metadata in the middle of the data, and behind it."""
+        import zipfile  # noqa: PLC0415
+
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+            root = make_image(tmp_path / "h", {f"0/c/0/{n}": os.urandom(9 * MIB) for n in range(2)})
+            for key in ("0/c/0/0", "zarr.json", "0/zarr.json", "0/c/0/1"):
+                archive.write(root / key, key)
+        server.put_file("a.ozx", tmp_path / "a.zip")
+        edit("s3://b/a.ozx", name="Repaired")
+        (tmp_path / "b.ozx").write_bytes(content(server, "a.ozx"))
+        with zipfile.ZipFile(tmp_path / "b.ozx") as archive:
+            assert archive.testzip() is None
+            assert archive.namelist() == ["0/c/0/0", "zarr.json", "0/zarr.json", "0/c/0/1"]
+        assert "CopyPart" in server.calls
+
+
+class TestProperties:
+    def test_headers_tags_and_metadata_stay(self, bucket, large):  # noqa: F811
+        kept = {
+            "ContentType": "application/x-ozx",
+            "CacheControl": "max-age=60",
+            "StorageClass": "STANDARD_IA",
+            "ServerSideEncryption": "AES256",
+            "Metadata": {"microscope": "3"},
+            "Tagging": "project=a%20b&keep=yes",
+        }
+        with large.open("rb") as file:
+            bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=file, **kept)
+        edit(f"{bucket.url}/a.ozx", **SIZE)
+        head = bucket.client.head_object(Bucket=bucket.name, Key="a.ozx")
+        for name in ("ContentType", "CacheControl", "StorageClass", "ServerSideEncryption"):
+            assert head[name] == kept[name]
+        assert head["Metadata"]["microscope"] == "3"
+        tags = bucket.client.get_object_tagging(Bucket=bucket.name, Key="a.ozx")["TagSet"]
+        assert {tag["Key"]: tag["Value"] for tag in tags} == {"project": "a b", "keep": "yes"}
+
+    def test_public_rights_stay(self, bucket, large):  # noqa: F811
+        with large.open("rb") as file:
+            bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=file, ACL="public-read")
+
+        def rights():
+            grants = bucket.client.get_object_acl(Bucket=bucket.name, Key="a.ozx")["Grants"]
+            return sorted((grant["Grantee"].get("URI", "owner"), grant["Permission"]) for grant in grants)
+
+        before = rights()
+        edit(f"{bucket.url}/a.ozx", **SIZE)
+        assert rights() == before
+        assert len(before) == 2
+
+    def test_a_locked_object_is_refused(self, bucket, large):  # noqa: F811
+        bucket.client.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+        configuration = {"ObjectLockEnabled": "Enabled"}
+        bucket.client.put_object_lock_configuration(Bucket=bucket.name, ObjectLockConfiguration=configuration)
+        with large.open("rb") as file:
+            bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=file, ObjectLockLegalHoldStatus="ON")
+        with pytest.raises(UnsupportedError, match=r"locked \(ON\)"):
+            edit(f"{bucket.url}/a.ozx", **SIZE)
+
+    def test_a_bucket_with_versions(self, bucket, large):  # noqa: F811
+        bucket.client.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
+        bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=large.read_bytes())
+        result = edit(f"{bucket.url}/a.ozx", **SIZE)
+        assert "the bucket keeps versions: the old file stays" in result.notes[-1]
+        assert len(bucket.client.list_object_versions(Bucket=bucket.name)["Versions"]) == 2
+
+    def test_rights_that_cannot_be_read(self, server, large, monkeypatch):
+        from ozx.archive.remote.replacing import properties  # noqa: PLC0415
+
+        server.put_file("a.ozx", large)
+        monkeypatch.setattr(properties, "error_code_of", lambda _: "AccessDenied")
+        server.refuses = {"acl"}
+        with pytest.raises(UnsupportedError, match="access rights of the object cannot be read"):
+            edit("s3://b/a.ozx", **SIZE)
+        assert edit("s3://b/a.ozx", **SIZE, drop_attributes=True).written
+
+
+class TestFailures:
+    def test_an_object_that_changes_meanwhile(self, server, large):
+        server.put_file("a.ozx", large)
+
+        def change(call):
+            if call == "Create":
+                server.put_file("a.ozx", large)  # with another ETag
+
+        server.before = change
+        with pytest.raises(FormatError, match="changed"):
+            edit("s3://b/a.ozx", **SIZE)
+        assert server.uploads == {}
+        assert list(recorded_uploads()) == []
+
+    @pytest.mark.parametrize("ignores", [False, True])
+    def test_an_object_that_changes_in_the_end(self, server, large, ignores):
+        server.put_file("a.ozx", large)
+        server.ignores_conditions = ignores
+        parts = iter(range(9))
+
+        def change(call):
+            if call in ("CopyPart", "PutPart") and next(parts) == 2:
+                server.put_file("a.ozx", large)
+
+        server.before = change
+        with pytest.raises(FormatError, match="changed"):
+            edit("s3://b/a.ozx", **SIZE)
+        assert len(server.objects["a.ozx"].runs) == 1
+        assert server.uploads == {}
+
+    def test_a_lost_reply(self, server, large):
+        server.put_file("a.ozx", large)
+        server.loses_reply_of = {"Complete"}
+        assert edit("s3://b/a.ozx", **SIZE).written
+        assert list(recorded_uploads()) == []
+
+    def test_a_server_without_copies(self, server, large):
+        server.put_file("a.ozx", large)
+        server.refuses = {"CopyPart"}
+        with pytest.raises(UnsupportedError, match=r"cannot copy parts of an object: all 22,.* bytes would be read"):
+            edit("s3://b/a.ozx", **SIZE)
+        assert server.uploads == {}
+        assert len(server.objects["a.ozx"].runs) == 1
+
+    def test_other_servers(self, server, large):
+        server.put_file("a.ozx", large)
+        with pytest.raises(UsageError, match=f"an edit would read and send all its {large.stat().st_size:,} bytes"):
+            edit(f"{server.endpoint}/b/a.ozx", **SIZE)
+
+    def test_no_such_object(self, server):
+        with pytest.raises(ResourceError):
+            edit("s3://b/none.ozx", **SIZE)
+
+    def test_what_a_kill_leaves_is_ended_by_the_command(self, server, large):
+        from ozx.operations.uploads import uploads  # noqa: PLC0415
+
+        server.put_file("a.ozx", large)
+        code = (
+            "import os, signal; from ozx.operations.edit import edit;"
+            "from ozx.archive.remote.replacing import replacement;"
+            "replacement._make_part = lambda *_: os.kill(os.getpid(), signal.SIGKILL);"
+            "edit('s3://b/a.ozx', pixel_size={'y': 0.65})"
+        )
+        subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+        assert len(server.uploads) == 1
+        assert [upload.state for upload in uploads("s3://b").uploads] == ["dead"]
+        assert uploads("s3://b", older_than=0).uploads[0].ended
+        assert server.uploads == {}
+
+
+class TestCommand:
+    def test_it_asks(self, server, large, capsys):
+        server.put_file("a.ozx", large)
+        assert run(["edit", "s3://b/a.ozx", "--pixel-size", "y=0.65,x=0.65"]) == 2
+        err = capsys.readouterr().err
+        assert "axis y  0.325 → 0.65 micrometer" in err
+        assert "MiB copied by the server" in err
+        assert "Give --yes" in err
+        assert len(server.objects["a.ozx"].runs) == 1
+
+    def test_yes(self, server, large, capsys):
+        server.put_file("a.ozx", large)
+        assert run(["edit", "s3://b/a.ozx", "--pixel-size", "y=0.65,x=0.65", "--yes", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        jsonschema.validate(answer, schema_of("edit"))
+        assert answer["written"]
+        assert answer["transfer"]["bytes_copied"] > 12 * MIB
+
+    def test_a_dry_run(self, server, large, capsys):
+        server.put_file("a.ozx", large)
+        assert run(["edit", "s3://b/a.ozx", "--pixel-size", "y=0.65", "--dry-run"]) == 0
+        out = capsys.readouterr().out
+        assert "s3://b/a.ozx  1 group would change; nothing written" in out
+        assert "copied by the server" in out
+
+
+@pytest.mark.ci
+def test_a_file_of_1_tb(server, tmp_path):
+    """A sparse file: the transfer is the directory twice, the head, and no more than 32 MiB (issue: huge files)."""
+    path = tmp_path / "huge.ozx"
+    document = json.loads((FIXTURES / "image.ome.zarr" / "zarr.json").read_bytes())
+    root = json.dumps(document).encode()
+    each, count = 2 * 10**9, 500
+    with path.open("wb") as file:
+        writer = ArchiveWriter(file.fileno())
+        writer.add("zarr.json", root)
+        for level in ("0", "1", "2"):
+            writer.add(f"{level}/zarr.json", (FIXTURES / "image.ome.zarr" / level / "zarr.json").read_bytes())
+        offset = writer.flush()
+        for number in range(count):
+            name = f"0/c/0/{number}"
+            from ozx.archive.writer import local_header  # noqa: PLC0415
+
+            header = local_header(name.encode(), 0, 0, each)
+            file.seek(offset)
+            file.write(header)
+            writer.directory.add(name.encode(), 0, 0, each, offset)
+            offset += len(header) + each
+        file.flush()
+        writer.skip_to(offset)
+        writer.finish(make_comment("0.5", json_first=True))
+    size = path.stat().st_size
+    assert size > 10**12
+    server.put_file("huge.ozx", path)
+    result = edit("s3://b/huge.ozx", **SIZE)
+    assert result.written
+    found = server.objects["huge.ozx"]
+    assert abs(found.size - size) < 4096
+    directory = 80 * count
+    assert server.sent + server.received <= 2 * directory + 5 * MIB + 32 * MIB
+    assert ozx.inspect("s3://b/huge.ozx").images[0].levels[0].scale[-1] == 0.65
+    assert len(server.calls) < 1100

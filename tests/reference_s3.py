@@ -1,0 +1,339 @@
+"""An S3 server for one bucket, whose objects are runs of bytes of files and of memory: copied ranges are references.
+
+It has what an edit by URL asks of S3: objects of any size by ranges, uploads in parts, parts copied from ranges,
+conditions, tags, access rights. It counts what is transferred.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import re
+import socket
+import threading
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+_BLOCK = 1 << 20
+_LEAST_PART = 5 << 20
+_MOST_COPIED = 5 << 30
+_KEPT = ("content-type", "cache-control", "content-encoding", "x-amz-storage-class", "x-amz-server-side-encryption")
+
+
+@dataclass(frozen=True)
+class Run:
+    """`length` bytes of `data` (bytes, or the path of a file) from `offset`."""
+
+    data: bytes | str
+    offset: int
+    length: int
+
+    def cut(self, start: int, stop: int) -> Run:
+        return Run(self.data, self.offset + start, stop - start)
+
+    def blocks(self):
+        if isinstance(self.data, bytes):
+            yield self.data[self.offset : self.offset + self.length]
+            return
+        with open(self.data, "rb") as file:
+            file.seek(self.offset)
+            left = self.length
+            while left:
+                block = file.read(min(left, _BLOCK))
+                left -= len(block)
+                yield block
+
+
+@dataclass
+class Object:
+    runs: list[Run]
+    headers: dict[str, str] = field(default_factory=dict)
+    tags: str = ""
+    tag: str = field(default_factory=lambda: f'"{uuid.uuid4().hex}"')
+
+    @property
+    def size(self) -> int:
+        return sum(run.length for run in self.runs)
+
+    def span(self, start: int, stop: int) -> list[Run]:
+        found, position = [], 0
+        for run in self.runs:
+            low, high = max(start, position), min(stop, position + run.length)
+            if low < high:
+                found.append(run.cut(low - position, high - position))
+            position += run.length
+        return found
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """The server.
+
+    Attributes
+    ----------
+    objects, uploads
+        The objects by key; the unfinished uploads by id, each with its key, headers and parts.
+    calls
+        What was asked for: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
+    sent, received
+        Bytes of bodies.
+    refuses
+        Calls that are answered with 501.
+    ignores_conditions
+        Whether a completion ignores ``If-Match``, as some servers do.
+    before
+        Called with the name of each call before it is answered.
+    """
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.objects: dict[str, Object] = {}
+        self.uploads: dict[str, dict] = {}
+        self.calls: list[str] = []
+        self.sent = self.received = 0
+        self.refuses: set[str] = set()
+        self.ignores_conditions = False
+        self.loses_reply_of: set[str] = set()
+        self.before = lambda call: None
+        self.lock = threading.Lock()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def put_file(self, key: str, path, **headers: str) -> None:
+        path = os.fspath(path)
+        kept = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.objects[key] = Object([Run(path, 0, os.path.getsize(path))], kept)
+
+    def handle_error(self, request, client_address):
+        pass  # a client that goes away
+
+
+@contextmanager
+def serving():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, *arguments):
+        pass
+
+    def _begin(self, call: str) -> bool:
+        url = urlsplit(self.path)
+        self.key = unquote(url.path).lstrip("/").partition("/")[2]
+        self.query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
+        with self.server.lock:
+            self.server.calls.append(call)
+        self.server.before(call)
+        if call in self.server.refuses:
+            self._fail(501, "NotImplemented")
+            return False
+        return True
+
+    def _answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", headers.get("length", str(len(body))))
+        self.end_headers()
+        if self.command != "HEAD":
+            self._write(body)
+
+    def _write(self, body: bytes) -> None:
+        self.wfile.write(body)
+        with self.server.lock:
+            self.server.sent += len(body)
+
+    def _xml(self, name: str, inside: str) -> None:
+        self._answer(200, f'<?xml version="1.0"?><{name}>{inside}</{name}>'.encode(), Content_Type="application/xml")
+
+    def _fail(self, status: int, code: str) -> None:
+        self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), Content_Type="application/xml")
+
+    def _found(self) -> Object | None:
+        found = self.server.objects.get(self.key)
+        if found is None:
+            self._fail(404, "NoSuchKey")
+        return found
+
+    def _body(self) -> bytes:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if "aws-chunked" in self.headers.get("Content-Encoding", ""):
+            body, data = b"", body
+            while data:  # SIZE[;…] CRLF bytes CRLF, the last of size 0 with trailers
+                line, _, data = data.partition(b"\r\n")
+                size = int(line.split(b";")[0], 16)
+                if size == 0:
+                    break
+                body, data = body + data[:size], data[size + 2 :]
+        with self.server.lock:
+            self.server.received += len(body)
+        return body
+
+    def _kept(self) -> dict[str, str]:
+        kept = {name.lower(): value for name, value in self.headers.items()}
+        encoding = kept.get("content-encoding", "").replace("aws-chunked", "").strip(",")
+        kept = {**kept, "content-encoding": encoding}
+        return {name: value for name, value in kept.items() if value and (name in _KEPT or "x-amz-meta-" in name)}
+
+    def do_HEAD(self):
+        if not self._begin("HEAD"):
+            return
+        found = self.server.objects.get(self.key)
+        if found is None:
+            self._answer(404)
+            return
+        self.send_response(200)
+        for name, value in {"ETag": found.tag, "Accept-Ranges": "bytes", **found.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
+        self.send_header("Content-Length", str(found.size))
+        self.end_headers()
+
+    def do_GET(self):
+        url = urlsplit(self.path)
+        names = parse_qs(url.query, keep_blank_values=True)
+        call = next((name for name in ("tagging", "acl", "uploads") if name in names), "GET")
+        if not self._begin(call):
+            return
+        if call == "uploads":
+            items = "".join(
+                f"<Upload><Key>{escape(each['key'])}</Key><UploadId>{number}</UploadId>"
+                "<Initiated>2026-11-24T10:00:00.000Z</Initiated></Upload>"
+                for number, each in self.server.uploads.items()
+            )
+            self._xml("ListMultipartUploadsResult", f"<IsTruncated>false</IsTruncated>{items}")
+            return
+        found = self._found()
+        if found is None:
+            return
+        if call == "tagging":
+            pairs = [pair.partition("=") for pair in found.tags.split("&") if pair]
+            tags = "".join(f"<Tag><Key>{key}</Key><Value>{value}</Value></Tag>" for key, _, value in pairs)
+            self._xml("Tagging", f"<TagSet>{tags}</TagSet>")
+        elif call == "acl":
+            self._xml("AccessControlPolicy", "<Owner><ID>o</ID></Owner><AccessControlList></AccessControlList>")
+        else:
+            self._get(found)
+
+    def _get(self, found: Object) -> None:
+        match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        start, stop = 0, found.size
+        if match:
+            first, last = match.groups()
+            start = int(first) if first else max(0, found.size - int(last))
+            stop = min(found.size, int(last) + 1) if first and last else found.size
+        self.send_response(206 if match else 200)
+        if match:
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{found.size}")
+        for name, value in {"ETag": found.tag, "Last-Modified": "Tue, 24 Nov 2026 10:00:00 GMT"}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(stop - start))
+        self.end_headers()
+        for run in found.span(start, stop):
+            for block in run.blocks():
+                self._write(block)
+
+    def do_PUT(self):
+        names = parse_qs(urlsplit(self.path).query)
+        is_part, is_copy = "partNumber" in names, "x-amz-copy-source" in self.headers
+        if not self._begin("CopyPart" if is_copy else "PutPart" if is_part else "PUT"):
+            return
+        if is_copy:
+            self._copy_part()
+            return
+        body = self._body()
+        if is_part:
+            self._take_part([Run(body, 0, len(body))])
+        elif self._matches():
+            made = Object([Run(body, 0, len(body))], self._kept(), self.headers.get("x-amz-tagging", ""))
+            self.server.objects[self.key] = made
+            self._answer(200, ETag=made.tag)
+
+    def _copy_part(self) -> None:
+        source = unquote(self.headers["x-amz-copy-source"]).lstrip("/").partition("/")[2]
+        found = self.server.objects[source]
+        if self.headers.get("x-amz-copy-source-if-match", found.tag) != found.tag:
+            self._fail(412, "PreconditionFailed")
+            return
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["x-amz-copy-source-range"]).groups())
+        if last - first >= _MOST_COPIED or last >= found.size:
+            self._fail(400, "InvalidRequest")
+            return
+        self._take_part(found.span(first, last + 1), is_copy=True)
+
+    def _take_part(self, runs: list[Run], *, is_copy: bool = False) -> None:
+        upload = self.server.uploads.get(self.query["uploadId"])
+        if upload is None:
+            self._fail(404, "NoSuchUpload")
+            return
+        tag = f'"{uuid.uuid4().hex}"'
+        with self.server.lock:
+            upload["parts"][int(self.query["partNumber"])] = (tag, runs)
+        if is_copy:
+            self._xml("CopyPartResult", f"<ETag>{escape(tag)}</ETag>")
+        else:
+            self._answer(200, ETag=tag)
+
+    def _matches(self) -> bool:
+        found, wanted = self.server.objects.get(self.key), self.headers.get("If-Match")
+        absent = self.headers.get("If-None-Match") == "*"
+        refused = (wanted is not None and (found is None or found.tag != wanted)) or (absent and found is not None)
+        if refused and not self.server.ignores_conditions:
+            self._fail(412, "PreconditionFailed")
+            return False
+        return True
+
+    def do_POST(self):
+        names = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        call = "Create" if "uploads" in names else "Complete"
+        if not self._begin(call):
+            return
+        body = self._body()
+        if call == "Create":
+            number = hashlib.sha256(os.urandom(8)).hexdigest()
+            kept, tags = self._kept(), self.headers.get("x-amz-tagging", "")
+            self.server.uploads[number] = {"key": self.key, "headers": kept, "tags": tags, "parts": {}}
+            self._xml("InitiateMultipartUploadResult", f"<UploadId>{number}</UploadId>")
+            return
+        upload = self.server.uploads.get(self.query["uploadId"])
+        if upload is None:
+            self._fail(404, "NoSuchUpload")
+            return
+        if not self._matches():
+            return
+        numbers = [int(number) for number in re.findall(r"<PartNumber>(\d+)<", body.decode())]
+        parts = [upload["parts"][number][1] for number in numbers]
+        if any(sum(run.length for run in runs) < _LEAST_PART for runs in parts[:-1]):
+            self._fail(400, "EntityTooSmall")
+            return
+        made = Object([run for runs in parts for run in runs], upload["headers"], upload["tags"])
+        self.server.objects[self.key] = made
+        del self.server.uploads[self.query["uploadId"]]
+        if call in self.server.loses_reply_of:
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
+            return
+        self._xml("CompleteMultipartUploadResult", f"<ETag>{escape(made.tag)}</ETag>")
+
+    def do_DELETE(self):
+        if self._begin("Abort"):
+            self.server.uploads.pop(self.query.get("uploadId", ""), None)
+            self._answer(204)
