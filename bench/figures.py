@@ -63,7 +63,7 @@ class Table:
         return row.median / self.rows[0].median
 
     def to_markdown(self) -> str:
-        head = ["", "median s", "min–max s"]
+        head = ["", "seconds (min–max)"]
         head += ["ozx is"] if self.peers else []
         head += ["µs per entry"] if self.entries else []
         head += ["GB/s"] if self.bytes else []
@@ -75,8 +75,7 @@ class Table:
 
     def _cells(self, row: Row) -> Iterator[str]:
         yield row.name
-        yield seconds(row.median)
-        yield f"{seconds(min(row.seconds))}–{seconds(max(row.seconds))}"
+        yield f"{seconds(row.median)} ({seconds(min(row.seconds))}–{seconds(max(row.seconds))})"
         if self.peers:
             yield "" if row is self.rows[0] else compared(self.ratio(row))
         if self.entries:
@@ -90,6 +89,43 @@ class Table:
         if self.show_memory:
             yield f"{row.growth / 1e6:.0f}"
         yield f"{row.peak / 1e6:.0f}" if row.peak else "–"
+
+
+@dataclass
+class SideBySide:
+    """Tables with the same rows under several conditions, as one table with a column for each condition.
+
+    Attributes
+    ----------
+    tables
+        The tables by their conditions; the rest of their titles is the same.
+    """
+
+    title: str
+    tables: dict[str, Table]
+    wanted: str = ""
+    note: str = ""
+
+    def to_markdown(self) -> str:
+        first, *others = self.tables.values()
+        conditions: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            conditions.setdefault(table.wanted, []).append(name)
+        is_same = len(conditions) == 1
+        goals = (
+            wanted if is_same else f"{wanted} ({', '.join(names)})" for wanted, names in conditions.items() if wanted
+        )
+        rows = []
+        for number, row in enumerate(first.rows):
+            same = [table.rows[number] for table in (first, *others)]
+            cells = [
+                seconds(each.median) if number == 0 else f"{seconds(each.median)} ({compared(table.ratio(each))})"
+                for table, each in zip((first, *others), same, strict=True)
+            ]
+            peak = f"{max(each.peak for each in same) / 1e6:.0f}"
+            rows.append([row.name, *cells, f"{row.requests:,}", peak])
+        head = ["seconds (ozx is)", *self.tables, "requests", "peak MB"]
+        return _section(self.title, "; ".join(goals), markdown_table(head, rows), self.note)
 
 
 @dataclass
@@ -152,6 +188,20 @@ class Facts:
 
 
 Figure = Table | Curves | Facts
+
+
+def side_by_side(figures: list[Figure]) -> list[Any]:
+    """Return the figures; tables of requests that differ in their condition only are joined."""
+    joined: dict[str, dict[str, Table]] = {}
+    others: list[Any] = []
+    for figure in figures:
+        if isinstance(figure, Table) and figure.show_requests and ": " in figure.title:
+            place, _, task = figure.title.partition(": ")
+            protocol, _, condition = place.partition(", ")
+            joined.setdefault(f"{protocol}: {task}", {})[condition] = figure
+        else:
+            others.append(figure)
+    return [SideBySide(task, tables, note=next(iter(tables.values())).note) for task, tables in joined.items()] + others
 
 
 def to_json(figure: Figure) -> dict[str, Any]:
