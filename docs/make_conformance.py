@@ -87,13 +87,13 @@ def _rules() -> str:
     lines = [
         "## Rules and their cases",
         "",
-        "The columns count the clauses that the rule checks, its failing cases and its passing cases.",
+        "For each [rule](rules.md): the clauses that it checks, its failing cases, its passing cases.",
         "",
-        "| rule | clauses | fail | pass |",
-        "|---|--:|--:|--:|",
+        "```text",
+        f"{'rule':<36}clauses  fail  pass",
     ]
-    lines += [f"| {_link(rule)} | {clauses[rule]} | {fail} | {succeed} |" for rule, (fail, succeed) in cases.items()]
-    return "\n".join(lines) + "\n"
+    lines += [f"{rule:<36}{clauses[rule]:>7}{fail:>6}{succeed:>6}" for rule, (fail, succeed) in cases.items()]
+    return "\n".join([*lines, "```"]) + "\n"
 
 
 def count_cases() -> dict[str, tuple[int, int]]:
@@ -113,10 +113,6 @@ def count_cases() -> dict[str, tuple[int, int]]:
         fail, succeed = counts[document["rule"]]
         counts[document["rule"]] = (fail + len(document["fails"]), succeed + len(document["passes"]))
     return counts
-
-
-def _link(rule: str) -> str:
-    return f"[`{rule}`](rules.md#{rule.replace('/', '')})"
 
 
 def _differences() -> str:
