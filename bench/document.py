@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import plots
-from figures import Figure, from_json, markdown_table, to_json
+from figures import Figure, from_json, markdown_table, side_by_side, to_json
 from measuring import HERE
-from versions import in_words
+from versions import machine_in_words
 
 DOCS = HERE.parent / "docs"
 #: The tables go between the two marks that each group has here.
@@ -35,18 +36,55 @@ def keep_record(group: str, record: dict[str, Any], figures: list[Figure], docs:
 
 
 def draw(order: list[str], docs: Path = DOCS) -> None:
-    """Write tables and plots anew from what is kept."""
-    records = read_records(docs)
-    for group in [name for name in order if name in records]:
-        record = records[group]
+    """Write tables and plots again from the kept records."""
+    records = {name: record for name, record in read_records(docs).items() if name in order}
+    records = {name: records[name] for name in order if name in records}
+    for group, record in records.items():
         figures = [from_json(figure) for figure in record["figures"]]
         drawn = plots.draw(group, figures, docs / "plots")
-        words = f"Measured on {in_words(record['measured'])}; {record['rounds']} rounds; took {record['took']:,.0f} s."
         picture = [f"![{group}](plots/{drawn.name})", ""] if drawn else []
-        _write_section(docs, group, "\n".join([words, "", *picture, *(figure.to_markdown() for figure in figures)]))
-    took = [(name, f"{records[name]['took'] / 60:.1f}") for name in order if name in records]
-    took.append(("together", f"{sum(record['took'] for record in records.values()) / 60:.1f}"))
-    _write_section(docs, "times", "\n".join(markdown_table(["group", "minutes"], took)) + "\n")
+        _write_section(docs, group, "\n".join([*picture, *to_markdown(figures)]))
+    _write_section(docs, "times", _about_groups(records))
+
+
+def to_markdown(figures: list[Figure]) -> list[str]:
+    """Return the sections of a group; goals and notes that several figures share are written once."""
+    figures = side_by_side(figures)
+    shared = {name: _shared([getattr(figure, name, "") for figure in figures]) for name in ("wanted", "note")}
+    lines = [f"Wanted for each: {shared['wanted']}", ""] if shared["wanted"] else []
+    lines += [shared["note"], ""] if shared["note"] else []
+    for figure in figures:
+        changes = {name: "" for name, text in shared.items() if text and getattr(figure, name, "") == text}
+        lines.append(dataclasses.replace(figure, **changes).to_markdown())
+    return lines
+
+
+def _shared(texts: list[str]) -> str:
+    """Return the text that all figures have that have any, or nothing."""
+    found = [text for text in texts if text]
+    return found[0] if len(found) > 1 and len(set(found)) == 1 else ""
+
+
+def _about_groups(records: dict[str, Any]) -> str:
+    """Return what all groups share, and a table of minutes and versions."""
+    machines = {machine_in_words(record["measured"]) for record in records.values()}
+    rounds = {record["rounds"] for record in records.values()}
+    versions = [
+        {"ozx": f"{record['measured']['ozx']} at {record['measured']['commit']}", **record["measured"]["peers"]}
+        for record in records.values()
+    ]
+    common = {name: found for name, found in versions[0].items() if all(each.get(name) == found for each in versions)}
+    rows = []
+    for (name, record), found in zip(records.items(), versions, strict=True):
+        words = [f"{peer} {number}" for peer, number in found.items() if peer not in common]
+        words += [machine_in_words(record["measured"])] if len(machines) > 1 else []
+        words += [f"{record['rounds']} rounds"] if len(rounds) > 1 else []
+        rows.append((name, f"{record['took'] / 60:.1f}", ", ".join(words)))
+    rows.append(("together", f"{sum(record['took'] for record in records.values()) / 60:.1f}", ""))
+    about = [*(machines if len(machines) == 1 else ()), *(f"{name} {found}" for name, found in common.items())]
+    about += [f"{number} rounds unless the title says otherwise" for number in rounds if len(rounds) == 1]
+    head = f"All groups: {', '.join(about)}.\n\n" if about else ""
+    return head + "\n".join(markdown_table(["group", "minutes", "versions"], rows)) + "\n"
 
 
 def _write_section(docs: Path, group: str, body: str) -> None:

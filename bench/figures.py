@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -63,7 +64,7 @@ class Table:
         return row.median / self.rows[0].median
 
     def to_markdown(self) -> str:
-        head = ["", "median s", "min–max s"]
+        head = ["", "seconds (min–max)"]
         head += ["ozx is"] if self.peers else []
         head += ["µs per entry"] if self.entries else []
         head += ["GB/s"] if self.bytes else []
@@ -75,8 +76,7 @@ class Table:
 
     def _cells(self, row: Row) -> Iterator[str]:
         yield row.name
-        yield seconds(row.median)
-        yield f"{seconds(min(row.seconds))}–{seconds(max(row.seconds))}"
+        yield f"{seconds(row.median)} ({seconds(min(row.seconds))}–{seconds(max(row.seconds))})"
         if self.peers:
             yield "" if row is self.rows[0] else compared(self.ratio(row))
         if self.entries:
@@ -90,6 +90,44 @@ class Table:
         if self.show_memory:
             yield f"{row.growth / 1e6:.0f}"
         yield f"{row.peak / 1e6:.0f}" if row.peak else "–"
+
+
+@dataclass
+class SideBySide:
+    """Tables with the same rows under several conditions, as one table with a column for each condition.
+
+    Attributes
+    ----------
+    tables
+        The tables by their conditions; the rest of their titles is the same.
+    """
+
+    title: str
+    tables: dict[str, Table]
+    wanted: str = ""
+    note: str = ""
+
+    def to_markdown(self) -> str:
+        first, *others = self.tables.values()
+        conditions: dict[str, list[str]] = {}
+        for name, table in self.tables.items():
+            for goal in filter(None, table.wanted.split("; ")):
+                conditions.setdefault(goal, []).append(name)
+        goals = [
+            goal if len(names) == len(self.tables) else f"{goal} ({'; '.join(names)})"
+            for goal, names in conditions.items()
+        ]
+        rows = []
+        for number, row in enumerate(first.rows):
+            same = [table.rows[number] for table in (first, *others)]
+            cells = [
+                seconds(each.median) if number == 0 else f"{seconds(each.median)} ({compared(table.ratio(each))})"
+                for table, each in zip((first, *others), same, strict=True)
+            ]
+            peak = f"{max(each.peak for each in same) / 1e6:.0f}"
+            rows.append([row.name, *cells, *([f"{row.requests:,}"] if first.show_requests else []), peak])
+        head = ["seconds (ozx is)", *self.tables, *(["requests"] if first.show_requests else []), "peak MB"]
+        return _section(self.title, "; ".join(goals), markdown_table(head, rows), self.note)
 
 
 @dataclass
@@ -152,6 +190,56 @@ class Facts:
 
 
 Figure = Table | Curves | Facts
+#: Tables whose titles share this number of words are joined.
+_ALIKE = 6
+
+
+def side_by_side(figures: list[Figure]) -> list[Any]:
+    """Return the figures; tables of the same rows that differ only in one condition in their titles are joined."""
+    joined: list[list[Any]] = []
+    for figure in figures:
+        place = next((place for place in joined if _belongs(figure, place)), None)
+        if place is None:
+            joined.append([figure])
+        else:
+            place.append(figure)
+    return [place[0] if len(place) == 1 else _join(place) for place in joined]
+
+
+def _belongs(figure: Figure, tables: list[Any]) -> bool:
+    """Return whether a table can be joined to others: the same rows, and most words of the titles."""
+    if not isinstance(figure, Table) or not isinstance(tables[0], Table) or figure.entries:
+        return False
+    titles = [figure.title, tables[0].title]
+    # Behind a colon stands what is measured, before it how.
+    if ": " in figure.title:
+        is_alike = len({title.rpartition(": ")[2] for title in titles}) == 1
+    else:
+        is_alike = sum(map(len, _common_words(titles))) >= _ALIKE
+    return is_alike and [row.name for row in figure.rows] == [row.name for row in tables[0].rows]
+
+
+def _join(tables: list[Table]) -> SideBySide:
+    before, after = _common_words([table.title for table in tables])
+    end = -len(after) or None
+    conditions = {" ".join(table.title.split()[len(before) : end]).strip(",;:"): table for table in tables}
+    title = " ".join([*before, "…", *after]).replace(", …", ":" if ": " in tables[0].title else ", …")
+    return SideBySide(title, conditions, note=tables[0].note)
+
+
+def _common_words(titles: list[str]) -> tuple[list[str], list[str]]:
+    """Return the words with which all titles begin, and those with which they end.
+
+    Examples
+    --------
+    >>> _common_words(["a plane of 3 across x", "a plane of 3 across y"])
+    (['a', 'plane', 'of', '3', 'across'], [])
+    """
+    words = [title.split() for title in titles]
+    before = list(itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False)))
+    rest = [each[len(before) :][::-1] for each in words]
+    after = list(itertools.takewhile(lambda each: len(set(each)) == 1, zip(*rest, strict=False)))
+    return [each[0] for each in before], [each[0] for each in after][::-1]
 
 
 def to_json(figure: Figure) -> dict[str, Any]:

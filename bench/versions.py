@@ -50,11 +50,15 @@ def commit() -> str:
 
 
 def in_words(measured: dict[str, Any]) -> str:
-    """Return what `measured_on` found out, as a line of the document."""
+    """Return what `measured_on` found, as one line."""
     peers = "".join(f", {name} {found}" for name, found in measured["peers"].items())
+    return f"{machine_in_words(measured)}, ozx {measured['ozx']} at {measured['commit']}{peers}"
+
+
+def machine_in_words(measured: dict[str, Any]) -> str:
+    """Return the machine, the system and the version of Python."""
     machine = f"{measured['cores']} cores ({measured['cpu']}, {measured['memory'] / (1 << 30):.0f} GiB)"
-    ours = f"Python {measured['python']}, ozx {measured['ozx']} at {measured['commit']}"
-    return f"{machine}, {measured['system']}, {ours}{peers}"
+    return f"{machine}, {measured['system']}, Python {measured['python']}"
 
 
 def version_of(name: str) -> str | None:

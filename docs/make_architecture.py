@@ -89,7 +89,6 @@ def _drawing(folder: Path, indent: str = "") -> Iterator[str]:
     )
     for number, path in enumerate(below, 1):
         is_last = number == len(below)
-        yield f"{indent}│"
         start = f"{indent}{'└' if is_last else '├'}── {path.name}/"
         rest = f"{indent}{' ' if is_last else '│'}   "
         yield from wrap(f"{start}  {_job(path)}", _WIDTH, subsequent_indent=f"{rest}    ")

@@ -1,8 +1,9 @@
-"""Write docs/reference/cli.md from the commands themselves: ``python docs/make_cli.py``."""
+"""Write docs/reference/cli.md from the commands themselves: ``python -m docs.make_cli``."""
 
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,17 +13,50 @@ from ozx.cli.app import COMMANDS, load_command
 
 HEAD = """# Command line
 
-The help of every command (`ozx COMMAND --help`, `-h`), made by `docs/make_cli.py`; a test compares. Exit codes and the
-answers of `--json`: [Interface](../interface.md). `ozx --version` shows the version, `ozx --version -v` also the
-libraries that do the work."""
+This page is the help of every command (`ozx COMMAND --help`, `-h`); `docs/make_cli.py` makes it. The
+[interface](../interface.md) explains exit codes and the answers of `--json`. `ozx --version` shows the version, `ozx
+--version -v` also the versions of libraries.
+
+## Options of several commands
+
+Each command below names those of these options that it has.
+"""
+#: An option that has the same help in this number of commands is explained once.
+_SEVERAL = 3
 
 
 def cli_markdown() -> str:
     """Return ``docs/reference/cli.md``."""
-    lines = [HEAD]
-    for name in COMMANDS:
+    records = {name: _options(name) for name in COMMANDS}
+    counts = Counter(record for found in records.values() for record in found)
+    most = {names: text for (names, text), count in reversed(counts.most_common()) if count >= _SEVERAL}
+    common = [(names, text) for names, text in counts if most.get(names) == text]
+    lines = [HEAD, *_table(common)]
+    for name, found in records.items():
+        own = [record for record in found if record not in common]
         lines += ["", *_command_lines(name)]
+        lines += ["", *_table(own)] if own else []
+        shared = ", ".join(f"`{_first(names)}`" for names, text in found if (names, text) in common)
+        lines += ["", f"Also: {shared}."] if shared else []
     return "\n".join(lines) + "\n"
+
+
+def _first(names: str) -> str:
+    """Return the long name of an option: ``-q, --quiet`` gives ``--quiet``, ``--log LOG`` gives ``--log``."""
+    return next(word for word in names.replace(",", " ").split() if word.startswith("--"))
+
+
+def _options(name: str) -> list[tuple[str, str]]:
+    """Return the options of a command: names and help."""
+    command = load_command(name)
+    context = click.Context(command, info_name=f"ozx {name}")
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return [option.get_help_record(context) or ("", "") for option in options]
+
+
+def _table(options: list[tuple[str, str]]) -> list[str]:
+    rows = [f"| `{_in_table(names)}` | {_in_table(_escaped(text))} |" for names, text in options]
+    return ["| option | |", "|---|---|", *rows]
 
 
 def _command_lines(name: str) -> Iterator[str]:
@@ -34,12 +68,6 @@ def _command_lines(name: str) -> Iterator[str]:
     for paragraph in paragraphs:
         yield ""
         yield from _paragraph_lines(paragraph)
-    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    if options:
-        yield from ("", "| option | |", "|---|---|")
-    for option in options:
-        names, text = option.get_help_record(context) or ("", "")
-        yield f"| `{_in_table(names)}` | {_in_table(_escaped(text))} |"
 
 
 def _paragraph_lines(paragraph: str) -> Iterator[str]:

@@ -1,28 +1,18 @@
-"""Write docs/conformance.md from the clauses in docs/clauses/: ``python docs/make_conformance.py``.
+"""Write docs/conformance.md from docs/clauses/ and the cases: ``python -m docs.make_conformance``.
 
-A clause is what one sentence of a document demands, in our own words, and what comes of it:
-
-``section``, ``level``, ``demand``
-    Where it stands, how binding it is (MUST, MUST NOT, SHOULD, SHOULD NOT, RECOMMENDED or MAY; key words in small
-    letters count as well), and what is demanded.
-``rules``
-    The rules of `ozx validate` that check it; their cases are the test.
-``by``, ``test``
-    The module, class or function that does as is demanded, and the test, or the docstring with examples, that shows it.
-``why``
-    Why nothing checks or does it.
-``decision``
-    How ozx reads the clause, where that can be asked.
+The page explains the fields of a clause.
 """
 
 from __future__ import annotations
 
-import itertools
+import json
 import tomllib
-from collections import defaultdict
-from operator import itemgetter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
+
+from ozx.validation.cases.table import CASES
+from ozx.validation.rules.table import RULES
 
 DOCUMENTS = ("rfc9", "rfc9-revision", "ome-zarr-0.6", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
 LEVELS = ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY")
@@ -30,16 +20,38 @@ FOLDER = Path(__file__).parent
 
 HEAD = """# Conformance
 
-Every sentence with a key word (MUST, SHOULD, RECOMMENDED, MAY; in small letters, too) of the documents that ozx
-follows, in our words, with its outcome: a [rule](rules.md) of `ozx validate`, tested by its [cases](cases.md); code
-that keeps it, and its test; or a reason why there is neither. `docs/make_conformance.py` makes this page from
-`docs/clauses/`; a test fails where a clause has none of the three.
+The documents that ozx follows contain sentences with a key word: MUST, SHOULD, RECOMMENDED or MAY, also in small
+letters. `docs/clauses/` lists every such sentence as a *clause*, in one TOML file for each document. This page is an
+overview. `docs/make_conformance.py` makes it.
+
+## How to read a clause
+
+| field of a clause | meaning |
+|---|---|
+| `section`, `level`, `demand` | its place in the document, its key word, and the demand in our words |
+| `rules` | the [rules](rules.md) of `ozx validate` that check it |
+| `by`, `test` | the code that fulfils it, and the test of this code |
+| `why` | the reason if no rule and no code exists |
+| `decision` | how ozx reads an ambiguous clause |
+
+`pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason. For
+RFC-9, [From the clause to the code](explanation/clauses.md) shows all fields.
+
+## How to read a case
+
+Each rule has failing files (*cases*) and the most similar files that pass. `ozx rules --cases DIR` writes all of them,
+`ozx rules ID --cases DIR` those of one rule. [Cases for other programs](cases.md) describes the files.
+`pytest tests/conformance` validates every case and compares the findings.
 """
 
 
 def read_documents() -> list[dict[str, Any]]:
     """Return the documents with their clauses, in the order of the page."""
-    return [tomllib.loads((FOLDER / "clauses" / f"{name}.toml").read_text("utf-8")) for name in DOCUMENTS]
+    return [_read(name) for name in DOCUMENTS]
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((FOLDER / "clauses" / f"{name}.toml").read_text("utf-8"))
 
 
 def read_differences() -> list[dict[str, Any]]:
@@ -49,58 +61,80 @@ def read_differences() -> list[dict[str, Any]]:
 
 def conformance_markdown() -> str:
     """Return ``docs/conformance.md``."""
-    documents = read_documents()
+    sections = [HEAD, *map(_about, DOCUMENTS), _rules(), _differences()]
+    return "\n".join(sections) + (FOLDER / "clauses" / "never-a-traceback.md").read_text("utf-8")
+
+
+def _about(name: str) -> str:
+    """Return the section of a document: what was read, and how many clauses have which outcome."""
+    document = _read(name)
+    clauses = document["clause"]
+    counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
+    outcome = f"{counts['rules']} with rules, {counts['by']} with code, {counts['why']} with a reason"
     lines = [
-        HEAD,
-        "| document | revision | clauses | by rules | by code | with a reason |",
-        "|---|---|---|---|---|---|",
+        f"## {document['name']}",
+        f"{document['revision']}. {len(clauses)} clauses (`docs/clauses/{name}.toml`): {outcome}.",
+        document["about"],
     ]
-    for document in documents:
-        clauses = document["clause"]
-        counts = [len(clauses), *(sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why"))]
-        lines.append(f"| {document['name']} | {document['revision']} | {' | '.join(map(str, counts))} |")
-    for document in documents:
-        lines += ["", f"## {document['name']}", "", f"{document['revision']}. {document['about']}"]
-        for section, clauses in itertools.groupby(document["clause"], key=itemgetter("section")):
-            lines += ["", f"**{section}**", ""]
-            lines += [f"- {clause['level']}: {clause['demand']} {_outcome(clause)}".rstrip() for clause in clauses]
-    lines += ["", *_differences(), ""]
-    return "\n".join(lines) + (FOLDER / "clauses" / "never-a-traceback.md").read_text("utf-8")
+    return "\n\n".join(lines) + "\n"
 
 
-def _outcome(clause: dict[str, Any]) -> str:
-    links = [_link(rule) for rule in clause.get("rules", ())]
-    links += [f"`{clause[key]}`" for key in ("by", "test") if key in clause]
-    sentences = [clause[key] for key in ("decision", "why") if key in clause]
-    return " ".join([f"({', '.join(links)})"] * bool(links) + sentences)
+def _rules() -> str:
+    """Return a table of the rules: clauses, failing cases, passing cases."""
+    every = [clause for document in read_documents() for clause in document["clause"]]
+    clauses = Counter(rule for clause in every for rule in clause.get("rules", ()))
+    cases = count_cases()
+    lines = [
+        "## Rules and their cases",
+        "",
+        "For each [rule](rules.md): the clauses that it checks, its failing cases, its passing cases.",
+        "",
+        "```text",
+        f"{'rule':<36}clauses  fail  pass",
+    ]
+    lines += [f"{rule:<36}{clauses[rule]:>7}{fail:>6}{succeed:>6}" for rule, (fail, succeed) in cases.items()]
+    return "\n".join([*lines, "```"]) + "\n"
 
 
-def _link(rule: str) -> str:
-    return f"[`{rule}`](rules.md#{rule.replace('/', '')})"
+def count_cases() -> dict[str, tuple[int, int]]:
+    """Return for each rule how many of its cases fail and how many pass.
+
+    Examples
+    --------
+    >>> count_cases()["zip/not-a-zip"]
+    (2, 1)
+    """
+    counts = dict.fromkeys(RULES, (0, 0))
+    for case in CASES:
+        fail, succeed = counts[case.rule]
+        counts[case.rule] = (fail + case.breaks_its_rule, succeed + (not case.breaks_its_rule))
+    for path in (FOLDER.parent / "src" / "ozx" / "validation" / "cases" / "hierarchy").rglob("*.json"):
+        document = json.loads(path.read_text("utf-8"))
+        fail, succeed = counts[document["rule"]]
+        counts[document["rule"]] = (fail + len(document["fails"]), succeed + len(document["passes"]))
+    return counts
 
 
-def _differences() -> list[str]:
+def _differences() -> str:
+    """Return why other programs judge cases otherwise, with the number of cases for each reason."""
     lines = [
         "## Where other programs judge otherwise",
         "",
-        "A test asks zarr-python and tensorstore (can it be opened?) and ome-zarr-models (is it valid?) about every",
-        "case. A program should refuse errors, and warnings that name it, and accept everything else. The test fails",
-        "for a difference that is not listed here, and for one that is gone. zarr-python reads all chunks of archives",
-        "by its `ZipStore`; ome-zarr-models is `open_ome_zarr`.",
+        "A test passes every case to zarr-python and tensorstore (can they open it?) and to ome-zarr-models (is it",
+        "valid?). A program should refuse errors, and warnings that name it, and accept everything else. The test",
+        "fails for a difference that is missing in `docs/clauses/differences.toml`, and for a listed difference that",
+        "no longer exists. zarr-python reads archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`.",
+        "The number in each line counts the cases.",
     ]
-    programs: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    programs: dict[str, dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
     for difference in read_differences():
-        versions = "".join(f" ({word} {difference[word]})" for word in ("until", "since") if word in difference)
-        reason = f"Only {difference['refuses']} refuses{versions}: {difference['why']}."
-        cases = ", ".join(f"“{name}”" for name in difference["cases"])
-        programs[difference["reader"]][reason].append(f"{_link(difference['rule'])} {cases}")
+        programs[difference["reader"]][difference["refuses"], difference["why"]] += len(difference["cases"])
     for program, reasons in programs.items():
-        lines += ["", f"**{program}**", ""]
-        for reason, cases in reasons.items():
-            lines += (
-                [f"- {reason} {cases[0]}"] if len(cases) == 1 else [f"- {reason}", *(f"    - {case}" for case in cases)]
-            )
-    return lines
+        for refuses in dict.fromkeys(refuses for refuses, _ in reasons):
+            who = "ozx refuses, the program accepts" if refuses == "ozx" else "ozx accepts, the program refuses"
+            found = [f"{why} ({count})" for (each, why), count in reasons.items() if each == refuses]
+            lines += ["", f"**{program}**: {who}", "", *(f"- {line}" for line in found)]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

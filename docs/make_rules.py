@@ -1,20 +1,24 @@
-"""Write docs/rules.md from the table of rules: ``python docs/make_rules.py``."""
+"""Write docs/rules.md from the table of rules: ``python -m docs.make_rules``."""
 
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
 
+from docs.make_conformance import read_documents
 from ozx.validation.rules.table import RULES, Rule
 
 HEAD = """# Rules
 
-Every finding of `ozx validate` names its rule, and each rule names the document that demands it. `ozx rules ID` also
-says what breaking the rule means, and how to repair it. `docs/make_rules.py` makes this page from
-`src/ozx/validation/rules/`.
+Every finding of `ozx validate` names its rule. This page lists each rule with its severity, its message and the
+section of the document that demands it. `ozx rules ID` also prints the demand, the meaning and the repair.
+`docs/make_rules.py` makes this page from `src/ozx/validation/rules/`.
 
-An *error* breaks a MUST of a document, or makes readers see different things: the file is not valid. A *warning* breaks
-a SHOULD, or exceeds the limits of today's readers. A *note* is worth knowing. A rule with several severities says when
-each one applies.
+- *error*: the file breaks a MUST of a document, or readers see different contents. The file is not valid.
+- *warning*: the file breaks a SHOULD, or exceeds the limits of current readers.
+- *note*: information.
+
+If a rule has several severities, `ozx rules ID` explains when each applies.
 """
 GROUPS = {
     "zip": "The container",
@@ -23,24 +27,36 @@ GROUPS = {
     "conventions": "Zarr conventions",
     "ome": "OME-Zarr",
 }
+#: The numbers of sections at the beginning of a clause of APPNOTE.
+_NUMBERS = re.compile(r"\d+\.\d[^:]*")
 
 
 def rules_markdown() -> str:
-    """Return ``docs/rules.md``: every rule with its clause; the usual document stands at the head of each group."""
+    """Return ``docs/rules.md``: every rule with its section; the usual document stands at the head of each group."""
     text = HEAD
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
         ((usual, _),) = Counter(map(_document, rules)).most_common(1)
-        text += f"\n## {GROUPS[group]}: `{group}/`\n\nUnless a rule says otherwise, of *{usual}*.\n"
+        text += f"\n## {GROUPS[group]}: `{group}/`\n\nIf a rule names no document, its section is in *{usual}*.\n"
         text += "".join(_section(rule, usual) for rule in rules)
     return text
 
 
 def _section(rule: Rule, usual: str) -> str:
     document = "" if _document(rule) == usual else f" *{_document(rule)}*"
-    # Where no document says why, the page does.
-    meaning = f" {rule.meaning}" if rule.document.startswith("ozx") else ""
-    return f"\n### `{rule.id}`\n\n**{rule.title}** ({rule.severity}). {rule.clause}{meaning}{document}\n"
+    return f"\n### `{rule.id}`\n\n**{rule.title}** ({rule.severity}). {_source(rule)}{document}\n"
+
+
+def _source(rule: Rule) -> str:
+    """Return the sections that demand the rule, or the demand itself if no document has it."""
+    sections: dict[str, None] = {}
+    if rule.document == "APPNOTE.TXT":
+        numbers = _NUMBERS.match(rule.clause)
+        sections = {numbers.group(): None} if numbers else {}
+    for document in read_documents():
+        if document["name"].startswith(rule.document):
+            sections |= {clause["section"]: None for clause in document["clause"] if rule.id in clause.get("rules", ())}
+    return f"Section{'s' * (len(sections) > 1)}: {'; '.join(sections)}." if sections else rule.clause
 
 
 def _document(rule: Rule) -> str:
